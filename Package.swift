@@ -1,0 +1,175 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every target is built with; `style.md` 1.
+let settings: [SwiftSetting] = [
+    // `any P` is spelled out, so that the cost of an existential is visible.
+    .enableUpcomingFeature("ExistentialAny"),
+    // A member is found only if its module is imported in the same file.
+    .enableUpcomingFeature("MemberImportVisibility"),
+    // `import` is internal unless it says `package` or `public`.
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    // A nonisolated async function runs where its caller runs.
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+/// Codecs read bytes from outside: every unsafe use is marked.
+let codecSettings = settings + [.strictMemorySafety()]
+
+let package = Package(
+    name: "powersync-swift",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [
+        .library(name: "PowerSync", targets: ["PowerSync"]),
+        .library(name: "PowerSyncTesting", targets: ["PowerSyncTesting"]),
+        .library(name: "PowerSyncService", targets: ["PowerSyncService"]),
+        .executable(name: "powersync", targets: ["PowerSyncCLI"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+    ],
+    targets: [
+        // Both ends of the wire.
+        .target(
+            name: "PowerSyncProtocol",
+            dependencies: [.product(name: "NIOCore", package: "swift-nio")],
+            swiftSettings: codecSettings
+        ),
+
+        // The client.
+        .target(
+            name: "PowerSyncCore",
+            dependencies: [
+                "PowerSyncProtocol",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "PowerSync",
+            dependencies: [
+                "PowerSyncCore", "PowerSyncProtocol",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "PowerSyncTesting",
+            dependencies: [
+                "PowerSync", "PowerSyncProtocol",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+
+        // The service.
+        .target(
+            name: "PowerSyncRules",
+            dependencies: ["PowerSyncProtocol", "Yams"],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "PowerSyncService",
+            dependencies: [
+                "PowerSyncProtocol", "PowerSyncRules", "Yams",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "PowerSyncCLI",
+            dependencies: [
+                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings
+        ),
+
+        // Tests.
+        .testTarget(
+            name: "PowerSyncProtocolTests",
+            dependencies: [
+                "PowerSyncProtocol",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PowerSyncCoreTests",
+            dependencies: [
+                "PowerSyncCore", "PowerSyncProtocol",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PowerSyncTests",
+            dependencies: [
+                "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PowerSyncRulesTests",
+            dependencies: ["PowerSyncRules", "PowerSyncProtocol"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PowerSyncServiceTests",
+            dependencies: [
+                "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdTesting", package: "hummingbird"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: [
+                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService", "PowerSyncTesting",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings
+        ),
+    ]
+)

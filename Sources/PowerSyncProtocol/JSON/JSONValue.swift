@@ -1,0 +1,84 @@
+/// A JSON value with exact numbers: integers that fit 64 bits stay integers, everything else is a double.
+///
+/// Object members keep their order. Use ``JSONObject/canonicalText`` where texts are compared.
+package enum JSONValue: Sendable, Hashable {
+    /// `null`
+    case null
+    /// `true` or `false`
+    case bool(Bool)
+    /// A number without fraction and exponent that fits `Int64`.
+    case integer(Int64)
+    /// Any other number.
+    case double(Double)
+    /// A string.
+    case string(String)
+    /// An array.
+    case array([JSONValue])
+    /// An object.
+    case object(JSONObject)
+}
+
+/// The members of a JSON object, in order.
+package struct JSONObject: Sendable, Hashable {
+    /// One member.
+    package struct Member: Sendable, Hashable {
+        /// The name.
+        package var name: String
+        /// The value.
+        package var value: JSONValue
+
+        /// Creates a member.
+        package init(name: String, value: JSONValue) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// The members in order of appearance. When a name appears twice, the last one counts.
+    package var members: [Member]
+
+    /// Creates an object.
+    package init(members: [Member] = []) {
+        self.members = members
+    }
+
+    /// The value of a member, found by the bytes of its name; `nil` when it is missing or has been removed.
+    ///
+    /// Setting an existing member keeps its place.
+    ///
+    /// - Complexity: O(number of members).
+    package subscript(name: String) -> JSONValue? {
+        get {
+            members.last { $0.name.utf8.elementsEqual(name.utf8) }?.value
+        }
+        set {
+            let index = members.lastIndex { $0.name.utf8.elementsEqual(name.utf8) }
+            switch (index, newValue) {
+            case (let index?, let value?): members[index].value = value
+            case (let index?, nil): members.remove(at: index)
+            case (nil, let value?): members.append(Member(name: name, value: value))
+            case (nil, nil): break
+            }
+        }
+    }
+}
+
+extension JSONObject: ExpressibleByDictionaryLiteral {
+    package init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self.init(members: elements.map { Member(name: $0.0, value: $0.1) })
+    }
+}
+
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByNilLiteral
+{
+    package init(stringLiteral value: String) { self = .string(value) }
+    package init(integerLiteral value: Int64) { self = .integer(value) }
+    package init(booleanLiteral value: Bool) { self = .bool(value) }
+    package init(floatLiteral value: Double) { self = .double(value) }
+    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    package init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self = .object(JSONObject(members: elements.map { JSONObject.Member(name: $0.0, value: $0.1) }))
+    }
+    package init(nilLiteral: ()) { self = .null }
+}
