@@ -1,0 +1,35 @@
+/// Collects findings and gives them their place in the file.
+struct DiagnosticCollector {
+    /// The file.
+    let source: SourceText
+    private var diagnostics: [ConfigDiagnostic] = []
+
+    /// Creates an empty collection for a file.
+    init(source: SourceText) {
+        self.source = source
+    }
+
+    /// Adds a finding; one that is there already is ignored.
+    mutating func report(_ code: DiagnosticCode, _ message: String, at range: Range<Int>) {
+        let position = source.position(of: range.lowerBound)
+        let diagnostic = ConfigDiagnostic(
+            severity: code.severity,
+            code: code.rawValue,
+            message: message,
+            range: range,
+            line: position.line,
+            column: position.column
+        )
+        if !diagnostics.contains(diagnostic) { diagnostics.append(diagnostic) }
+    }
+
+    /// Whether the config cannot be used.
+    var hasErrors: Bool { diagnostics.contains { $0.severity == .error } }
+
+    /// All findings in the order of the file.
+    var sorted: [ConfigDiagnostic] {
+        diagnostics.enumerated()
+            .sorted { ($0.element.range.lowerBound, $0.offset) < ($1.element.range.lowerBound, $1.offset) }
+            .map(\.element)
+    }
+}

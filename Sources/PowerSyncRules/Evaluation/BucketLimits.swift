@@ -1,0 +1,70 @@
+/// Limits of one connection at one checkpoint (`service.md` 6.6).
+package struct BucketLimits: Sendable, Hashable {
+    /// The largest number of buckets.
+    package var maximumBuckets = 1000
+    /// The largest number of rows that all parameter lookups may return together, and of keys in one lookup.
+    package var maximumParameterResults = 1000
+
+    /// Creates limits.
+    package init(maximumBuckets: Int = 1000, maximumParameterResults: Int = 1000) {
+        self.maximumBuckets = maximumBuckets
+        self.maximumParameterResults = maximumParameterResults
+    }
+}
+
+/// A client would get more than ``BucketLimits`` allow.
+///
+/// The request fails; buckets are never dropped silently.
+///
+/// On the network this is `PSYNC_S2305` with ``message``.
+package struct BucketLimitError: Error, Sendable, Hashable {
+    /// Which limit was exceeded.
+    package enum Limit: Sendable, Hashable {
+        /// More buckets than allowed.
+        case buckets(count: Int, limit: Int)
+        /// More parameter results than allowed.
+        case parameterResults(limit: Int)
+        /// More keys in one lookup than allowed.
+        case lookups(count: Int, limit: Int)
+    }
+
+    /// Which limit was exceeded.
+    package let limit: Limit
+    /// How much each stream (buckets) or lookup (results) used, largest first, at most 100.
+    ///
+    /// For the log only.
+    package let breakdown: [Usage]
+
+    /// The share of one stream or lookup.
+    package struct Usage: Sendable, Hashable {
+        /// The name of the stream, or of the stream and the table that is looked up.
+        package let name: String
+        /// How many buckets or rows.
+        package let count: Int
+    }
+
+    /// The error code, to be compared with `ErrorCode.rawValue`.
+    package static let code = "PSYNC_S2305"
+
+    /// Creates an error.
+    package init(limit: Limit, breakdown: [Usage] = []) {
+        self.limit = limit
+        self.breakdown = breakdown
+    }
+
+    /// The text for the client (`wire-protocol.md` 16).
+    package var message: String {
+        switch limit {
+        case .buckets(let count, let limit):
+            "Too many buckets: \(count) (limit of \(limit))"
+        case .parameterResults(let limit):
+            "Too many parameter query results (limit of \(limit))"
+        case .lookups(let count, let limit):
+            "Attempted to fetch \(count) lookups at once, a maximum of \(limit) lookups are allowed."
+        }
+    }
+}
+
+extension BucketLimitError: CustomStringConvertible {
+    package var description: String { "[\(Self.code)] \(message)" }
+}

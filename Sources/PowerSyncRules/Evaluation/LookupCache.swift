@@ -1,0 +1,53 @@
+/// What parameter lookups returned during one evaluation.
+///
+/// Each key is read once; every use counts for the limit.
+struct LookupCache {
+    private let limit: Int
+    private var rows: [ParameterLookup: [ParameterRow]] = [:]
+    private var resultCount = 0
+    private var usage: [String: Int] = [:]
+
+    /// Creates an empty cache.
+    ///
+    /// - Parameter limit: The most keys in one lookup, and the most rows of all lookups together.
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// The rows of lookups with distinct keys.
+    ///
+    /// - Parameters:
+    ///   - keys: The keys.
+    ///   - name: Who looks up, for the error.
+    ///   - lookUp: Reads the index.
+    /// - Returns: The rows of each key, maybe none.
+    /// - Throws: ``BucketLimitError``, or what `lookUp` throws.
+    mutating func rows(
+        for keys: [ParameterLookup],
+        name: String,
+        lookUp: ([ParameterLookup]) async throws -> [ParameterLookup: [ParameterRow]]
+    ) async throws -> [ParameterLookup: [ParameterRow]] {
+        guard keys.count <= limit else {
+            throw BucketLimitError(
+                limit: .lookups(count: keys.count, limit: limit),
+                breakdown: [BucketLimitError.Usage(name: name, count: keys.count)]
+            )
+        }
+        let missing = keys.filter { rows[$0] == nil }
+        if !missing.isEmpty {
+            let found = try await lookUp(missing)
+            for key in missing { rows[key] = found[key] ?? [] }
+        }
+        var result: [ParameterLookup: [ParameterRow]] = [:]
+        for key in keys {
+            let found = rows[key] ?? []
+            result[key] = found
+            resultCount += found.count
+            usage[name, default: 0] += found.count
+        }
+        guard resultCount <= limit else {
+            throw BucketLimitError(limit: .parameterResults(limit: limit), breakdown: .largest(usage))
+        }
+        return result
+    }
+}

@@ -1,0 +1,49 @@
+import PowerSyncProtocol
+
+/// The members of an output row while it is put together.
+///
+/// A member that is set again keeps its first place. Bytes are not members.
+struct OutputMembers {
+    private var names: [String] = []
+    private var values: [SQLiteValue] = []
+    private let mayRepeatNames: Bool
+
+    /// Creates an empty row.
+    ///
+    /// - Parameter mayRepeatNames: Whether ``set(_:to:)`` may see a name twice. A plain `*` cannot, and is faster.
+    init(mayRepeatNames: Bool) {
+        self.mayRepeatNames = mayRepeatNames
+    }
+
+    /// Sets a member, unless the value is bytes.
+    mutating func set(_ name: String, to value: SQLiteValue) {
+        if case .blob = value { return }
+        if mayRepeatNames, let index = names.firstIndex(where: { $0.utf8.elementsEqual(name.utf8) }) {
+            values[index] = value
+        } else {
+            names.append(name)
+            values.append(value)
+        }
+    }
+
+    /// The row id: the member `id` as text.
+    var id: String {
+        guard let index = names.firstIndex(where: { $0.utf8.elementsEqual("id".utf8) }) else { return "" }
+        return values[index].idText
+    }
+
+    /// The JSON object.
+    var json: String {
+        var text: [UInt8] = []
+        text.reserveCapacity(names.count * 24)
+        text.append(UInt8(ascii: "{"))
+        for (name, value) in zip(names, values) {
+            if text.count > 1 { text.append(UInt8(ascii: ",")) }
+            JSONText.appendString(name, to: &text)
+            text.append(UInt8(ascii: ":"))
+            _ = value.appendJSON(to: &text)
+        }
+        text.append(UInt8(ascii: "}"))
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,34 @@
+/// A parameter index together with a key, as one unambiguous text (`service.md` 11).
+///
+/// The text is the scope of the index and the JSON array of the key, for example `0["u1",5]`. Numbers are normalised:
+/// keys that are equal by `=` have the same text. It is unique inside one sync plan, not across plans.
+package struct ParameterLookup: RawRepresentable, Sendable {
+    /// The text; storage uses it as the key.
+    package let rawValue: String
+
+    /// Creates a lookup from its text.
+    package init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// Creates a lookup from an index and values that are already normalised.
+    init(scope: Int, key: [SQLiteValue]) {
+        var text = [UInt8](String(scope).utf8)
+        SQLiteValue.appendKeyArray(key, to: &text)
+        self.init(rawValue: String(decoding: text, as: UTF8.self))
+    }
+}
+
+extension ParameterLookup: Hashable {
+    package static func == (lhs: ParameterLookup, rhs: ParameterLookup) -> Bool {
+        lhs.rawValue.utf8.elementsEqual(rhs.rawValue.utf8)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        SQLiteValue.hash(rawValue, into: &hasher)
+    }
+}
+
+extension ParameterLookup: CustomStringConvertible {
+    package var description: String { rawValue }
+}

@@ -1,0 +1,103 @@
+extension PreparedQuerier {
+    /// All rows that a lookup found, with the rows of other lookups that led to them.
+    private struct LookupResult {
+        /// This lookup and the lookups that its inputs come from, ascending.
+        var lookups: [Int]
+        /// Values of a row, and the row of each of `lookups`.
+        var rows: [(row: ParameterRow, origins: [Int])]
+
+        /// The values of one output.
+        func values(of output: Int) -> ValueSet {
+            let elements = rows.compactMap { entry -> ValueSet.Element? in
+                guard let value = entry.row.values[output].normalizedKey else { return nil }
+                return ValueSet.Element(values: [value], rows: entry.origins)
+            }
+            return ValueSet(lookups: lookups, elements: elements)
+        }
+
+        /// The rows without values.
+        var existence: ValueSet {
+            ValueSet(lookups: lookups, elements: rows.map { ValueSet.Element(values: [], rows: $0.origins) })
+        }
+    }
+
+    /// The partition keys of all buckets.
+    ///
+    /// - Throws: ``BucketLimitError``, ``TooManyCombinations``, or what `lookUp` throws.
+    func keys(
+        lookups cache: inout LookupCache,
+        lookUp: ([ParameterLookup]) async throws -> [ParameterLookup: [ParameterRow]]
+    ) async throws -> ValueSet {
+        var results: [[LookupResult]] = []
+        for stage in stages {
+            var stageResults: [LookupResult] = []
+            for lookup in stage {
+                let inputs = try lookup.inputs.map { try values(of: $0, in: results) }
+                let keys = try ValueSet.join(inputs, keepsRows: true)
+                let number = results.reduce(stageResults.count) { $0 + $1.count }
+                let result = try await run(lookup, number: number, keys: keys, cache: &cache, lookUp: lookUp)
+                // A join with nothing is nothing, whatever the other lookups have.
+                guard !result.rows.isEmpty else { return ValueSet(lookups: [], elements: []) }
+                stageResults.append(result)
+            }
+            results.append(stageResults)
+        }
+        var sets = try instantiation.map { try values(of: $0, in: results) }
+        sets.append(contentsOf: existenceSets(results))
+        return try ValueSet.join(sets, keepsRows: false)
+    }
+
+    /// Runs one lookup for all combinations of its inputs.
+    private func run(
+        _ lookup: PreparedLookup,
+        number: Int,
+        keys: ValueSet,
+        cache: inout LookupCache,
+        lookUp: ([ParameterLookup]) async throws -> [ParameterLookup: [ParameterRow]]
+    ) async throws -> LookupResult {
+        let lookups = keys.elements.map { ParameterLookup(scope: lookup.scope, key: $0.values) }
+        var seen: Set<ParameterLookup> = []
+        let distinct = lookups.filter { seen.insert($0).inserted }
+        var result = LookupResult(lookups: keys.lookups + [number], rows: [])
+        guard !distinct.isEmpty else { return result }
+        let found = try await cache.rows(for: distinct, name: "\(stream): \(lookup.table)", lookUp: lookUp)
+        for (element, key) in zip(keys.elements, lookups) {
+            for row in found[key] ?? [] where row.values.count == lookup.outputCount {
+                guard result.rows.count < ValueSet.maximumCount else {
+                    throw TooManyCombinations(count: result.rows.count)
+                }
+                result.rows.append((row, element.rows + [result.rows.count]))
+            }
+        }
+        return result
+    }
+
+    private func values(of value: Value, in results: [[LookupResult]]) throws(TooManyCombinations) -> ValueSet {
+        switch value {
+        case .constant(let constant):
+            return .constant(constant)
+        case .lookup(let output):
+            return results[output.stage][output.position].values(of: output.output)
+        case .intersection(let parts):
+            guard let first = parts.first else { return ValueSet(lookups: [], elements: []) }
+            var result = try values(of: first, in: results)
+            for part in parts.dropFirst() {
+                result = try result.intersection(try values(of: part, in: results))
+            }
+            return result
+        }
+    }
+
+    /// The lookups whose outputs nothing uses: they must have a row, and take part in the join with it.
+    private func existenceSets(_ results: [[LookupResult]]) -> [ValueSet] {
+        let inputs = stages.joined().flatMap(\.inputs)
+        let used = Set((instantiation + inputs).flatMap(\.usedLookups).map { [$0.stage, $0.position] })
+        var sets: [ValueSet] = []
+        for (stage, lookups) in results.enumerated() {
+            for (position, result) in lookups.enumerated() where !used.contains([stage, position]) {
+                sets.append(result.existence)
+            }
+        }
+        return sets
+    }
+}

@@ -1,0 +1,101 @@
+import PowerSyncProtocol
+
+extension SyncPlan {
+    /// Prepares finding the buckets of a client (`service.md` 6.3).
+    ///
+    /// A subscription whose request values cannot be evaluated is left out and reported in
+    /// ``BucketQuerier/streams``; the others work. Subscriptions to unknown streams are ignored.
+    ///
+    /// - Parameters:
+    ///   - request: What the client asks for.
+    ///   - bucketPrefix: What all bucket names start with, for example `1#`.
+    /// - Returns: What finds the buckets at each checkpoint.
+    package func querier(for request: SyncPlanRequest, bucketPrefix: String) -> BucketQuerier {
+        var descriptions: [StreamDescription] = []
+        var queriers: [PreparedQuerier] = []
+        for stream in streams {
+            let subscriptions = Subscription.all(to: stream, in: request, streamIndex: descriptions.count)
+            guard !subscriptions.isEmpty else { continue }
+            var description = StreamDescription(name: stream.name, isDefault: stream.isSubscribedByDefault)
+            for subscription in subscriptions {
+                do throws(EvaluationError) {
+                    queriers += try prepare(stream, for: subscription, request: request)
+                } catch {
+                    description.errors.append(
+                        StreamError(
+                            subject: subscription.subject,
+                            message: "Error evaluating bucket ids: \(error)"
+                        )
+                    )
+                }
+            }
+            descriptions.append(description)
+        }
+        return BucketQuerier(streams: descriptions, queriers: queriers, bucketPrefix: bucketPrefix)
+    }
+
+    private func prepare(
+        _ stream: Stream,
+        for subscription: Subscription,
+        request: SyncPlanRequest
+    ) throws(EvaluationError) -> [PreparedQuerier] {
+        let values = RequestValues(
+            auth: .object(request.tokenPayload),
+            connection: .object(request.parameters),
+            subscription: subscription.parameters.map(JSONValue.object)
+        )
+        var prepared: [PreparedQuerier] = []
+        for querier in stream.queriers {
+            let querier = try PreparedQuerier(
+                querier,
+                of: self,
+                stream: stream,
+                priority: subscription.priority,
+                reason: subscription.reason,
+                request: values
+            )
+            if let querier { prepared.append(querier) }
+        }
+        return prepared
+    }
+}
+
+/// One subscription of a client to a stream.
+private struct Subscription {
+    /// The parameters; `nil` for the default subscription.
+    var parameters: JSONObject?
+    /// The priority of its buckets.
+    var priority: Priority
+    /// Why the client gets its buckets.
+    var reason: BucketReason
+
+    /// The subscription as the subject of an error.
+    var subject: StreamError.Subject {
+        switch reason {
+        case .defaultStream: .defaultSubscription
+        case .subscription(let index): .subscription(index)
+        }
+    }
+
+    /// All subscriptions of a request to a stream: the explicit ones, then the default one.
+    ///
+    /// The reason of the default one refers to `streamIndex`, the position of the stream in the reply.
+    static func all(to stream: SyncPlan.Stream, in request: SyncPlanRequest, streamIndex: Int) -> [Subscription] {
+        let streamPriority = Priority(stream.priority)
+        var all: [Subscription] = []
+        for (index, subscription) in request.streams.subscriptions.enumerated()
+        where subscription.stream.utf8.elementsEqual(stream.name.utf8) {
+            all.append(
+                Subscription(
+                    parameters: subscription.parameters ?? JSONObject(),
+                    priority: subscription.overridePriority ?? streamPriority,
+                    reason: .subscription(index)
+                )
+            )
+        }
+        if stream.isSubscribedByDefault, request.streams.includeDefaults {
+            all.append(Subscription(parameters: nil, priority: streamPriority, reason: .defaultStream(streamIndex)))
+        }
+        return all
+    }
+}

@@ -1,0 +1,15 @@
+/// Turns rows of a source table into entries of an index that takes the place of a subquery (`service.md` 5.7).
+///
+/// The scope of an index, which is part of every ``ParameterLookup``, is its position in the plan.
+package struct ParameterIndex: Sendable, Hashable, Codable {
+    /// The tables that are read.
+    package var table: TablePattern
+    /// What must be true for a row to enter the index; in an order that depends on their structure only.
+    package var filters: [PlanExpression]
+    /// The values that rows are found by.
+    package var keys: [PlanExpression]
+    /// The values that a lookup returns.
+    ///
+    /// Empty when only the existence of a row matters.
+    package var outputs: [PlanExpression]
+}

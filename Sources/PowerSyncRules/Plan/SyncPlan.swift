@@ -1,0 +1,80 @@
+/// A compiled sync config: what the service runs (`service.md` 5.7).
+///
+/// A plan is stored as JSON next to the text of the config. A service that compiles differently keeps running a plan
+/// that was stored earlier, so the meaning of a ``version`` never changes.
+package struct SyncPlan: Sendable, Equatable {
+    /// The version of the stored form that this service writes and reads.
+    package static let version = 1
+
+    /// A stream that clients subscribe to.
+    package struct Stream: Sendable, Hashable, Codable {
+        /// The name.
+        package var name: String
+        /// Whether clients get the stream without subscribing.
+        package var isSubscribedByDefault: Bool
+        /// The priority of its buckets: 0 … 3.
+        package var priority: Int32
+        /// The ways to buckets, one for each variant.
+        package var queriers: [Querier]
+    }
+
+    /// A set of evaluators that share buckets.
+    package struct BucketDefinition: Sendable, Hashable, Codable {
+        /// The name, for example `lists|0`.
+        package var name: String
+        /// The evaluators, by position in the plan, ascending.
+        package var evaluators: [Int]
+    }
+
+    /// What becomes of source rows.
+    package let evaluators: [RowEvaluator]
+    /// What takes the place of subqueries.
+    package let parameterIndexes: [ParameterIndex]
+    /// The bucket definitions.
+    package let buckets: [BucketDefinition]
+    /// The streams, in the order of the config.
+    package let streams: [Stream]
+    /// The schema of tables that the config names without one.
+    ///
+    /// Not stored: the source decides when a plan is loaded.
+    package var defaultSchema = "main"
+
+    /// For each evaluator, the names of the bucket definitions that contain it.
+    let bucketNames: [[String]]
+
+    /// Creates a plan.
+    ///
+    /// - Precondition: Positions refer to existing elements.
+    init(
+        evaluators: [RowEvaluator],
+        parameterIndexes: [ParameterIndex],
+        buckets: [BucketDefinition],
+        streams: [Stream]
+    ) {
+        self.evaluators = evaluators
+        self.parameterIndexes = parameterIndexes
+        self.buckets = buckets
+        self.streams = streams
+        var bucketNames = [[String]](repeating: [], count: evaluators.count)
+        for bucket in buckets {
+            for evaluator in bucket.evaluators {
+                bucketNames[evaluator].append(bucket.name)
+            }
+        }
+        self.bucketNames = bucketNames
+    }
+
+    /// The patterns of all tables that the plan reads, each once, in the order of first use.
+    package var tablePatterns: [TablePattern] {
+        var seen: Set<TablePattern> = []
+        return (evaluators.map(\.table) + parameterIndexes.map(\.table)).filter { seen.insert($0).inserted }
+    }
+
+    /// Whether the plan reads a table, for buckets or for parameter indexes.
+    ///
+    /// - Complexity: O(number of evaluators and indexes).
+    package func readsTable(_ table: SourceTableName) -> Bool {
+        evaluators.contains { $0.table.matches(table, defaultSchema: defaultSchema) }
+            || parameterIndexes.contains { $0.table.matches(table, defaultSchema: defaultSchema) }
+    }
+}

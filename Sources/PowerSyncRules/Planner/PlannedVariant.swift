@@ -1,0 +1,102 @@
+/// One variant of a query with its evaluator and its way to buckets, before positions in the plan are known.
+struct PlannedVariant {
+    /// Where a key takes its values from.
+    indirect enum Value {
+        case request(Scalar)
+        /// Output number `output` of the lookup at position `lookup` of ``PlannedVariant/lookups``.
+        case lookup(Int, output: Int)
+        case intersection([Value])
+    }
+
+    /// A lookup of the variant.
+    struct Lookup {
+        /// The index.
+        var index: ParameterIndex
+        /// One value for each key of the index.
+        var inputs: [Value]
+        /// The stage: later than the stages of all inputs.
+        var stage: Int
+        /// The place of the table in the query.
+        var range: Range<Int>
+    }
+
+    /// What becomes of rows of the output table.
+    var evaluator: RowEvaluator
+    /// The lookups in an order in which inputs come first.
+    var lookups: [Lookup]
+    /// One value for each partition key.
+    var instantiation: [Value]
+    /// What must be true of the request.
+    var requestFilters: [Scalar]
+}
+
+// MARK: - Warnings
+
+extension PlannedVariant {
+    /// Who decides about the values of a key (`service.md` 5.9).
+    private enum Trust {
+        /// The verified token, or nobody.
+        case authenticated
+        /// The client.
+        case unauthenticated
+        /// There is no value.
+        case neutral
+
+        /// One trusted value among several is enough: all of them have to fit.
+        static func merging(_ all: [Trust]) -> Trust {
+            if all.contains(.authenticated) { return .authenticated }
+            return all.contains(.unauthenticated) ? .unauthenticated : .neutral
+        }
+    }
+
+    /// The place of a parameter that gives a client access to whatever it asks for, or `nil`.
+    var dangerousParameter: Range<Int>? {
+        var trust = Trust.merging(instantiation.map(trust))
+        if trust == .neutral { trust = .merging(requestFilters.map(self.trust(_:))) }
+        guard trust == .unauthenticated else { return nil }
+        let scalars = (instantiation + lookups.flatMap(\.inputs)).flatMap(\.requestScalars) + requestFilters
+        return scalars.lazy.compactMap(\.clientChosenRange).first
+    }
+
+    /// The tables of lookups that are read whole for every client.
+    var unboundedTables: [Range<Int>] {
+        var isBounded: [Bool] = []
+        for lookup in lookups {
+            isBounded.append(lookup.inputs.contains { $0.isBounded(isBounded) })
+        }
+        return zip(lookups, isBounded).compactMap { lookup, isBounded in isBounded ? nil : lookup.range }
+    }
+
+    private func trust(_ value: Value) -> Trust {
+        switch value {
+        case .request(let scalar): trust(scalar)
+        case .lookup(let lookup, _): .merging(lookups[lookup].inputs.map(trust))
+        case .intersection(let parts): .merging(parts.map(trust))
+        }
+    }
+
+    private func trust(_ scalar: Scalar) -> Trust {
+        let parts = scalar.expression.requestParts
+        return parts.isEmpty || parts.contains(.auth) ? .authenticated : .unauthenticated
+    }
+}
+
+extension PlannedVariant.Value {
+    /// The request values in the value itself.
+    fileprivate var requestScalars: [Scalar] {
+        switch self {
+        case .request(let scalar): [scalar]
+        case .lookup: []
+        case .intersection(let parts): parts.flatMap(\.requestScalars)
+        }
+    }
+
+    /// Whether the value depends on the request, directly or through a lookup.
+    fileprivate func isBounded(_ lookups: [Bool]) -> Bool {
+        switch self {
+        case .request: true
+        case .lookup(let lookup, _): lookups[lookup]
+        case .intersection(let parts): parts.contains { $0.isBounded(lookups) }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import PowerSyncProtocol
+
+/// JSON texts of values, written byte by byte into a buffer because every synced row passes here.
+///
+/// Integers are digits, reals the shortest text that reads back as the same number, with `.0` when it would look like an
+/// integer; NaN and infinities are `null`. In texts only `"`, `\` and control characters are escaped (`service.md` 6.1).
+extension SQLiteValue {
+    /// Appends the value as it appears in row data.
+    ///
+    /// - Returns: `false`, with nothing appended, for bytes: they are left out of rows.
+    func appendJSON(to buffer: inout [UInt8]) -> Bool {
+        switch self {
+        case .null:
+            buffer.append(contentsOf: "null".utf8)
+        case .integer(let integer):
+            buffer.append(contentsOf: String(integer).utf8)
+        case .real(let number):
+            buffer.append(contentsOf: JSONText.number(number).utf8)
+        case .text(let text):
+            JSONText.appendString(text, to: &buffer)
+        case .blob:
+            return false
+        }
+        return true
+    }
+
+    /// Appends the JSON array of normalised key values, as it appears in bucket names and lookups (`service.md` 6.5).
+    static func appendKeyArray(_ key: [SQLiteValue], to buffer: inout [UInt8]) {
+        buffer.append(UInt8(ascii: "["))
+        for (position, value) in key.enumerated() {
+            if position > 0 { buffer.append(UInt8(ascii: ",")) }
+            _ = value.appendJSON(to: &buffer)
+        }
+        buffer.append(UInt8(ascii: "]"))
+    }
+
+    /// The value as the text of a row id: empty for `NULL` and bytes, numbers in their decimal form without a needless
+    /// fraction (`service.md` 6.1).
+    var idText: String {
+        switch self {
+        case .null, .blob: ""
+        case .integer(let integer): String(integer)
+        case .text(let text): text
+        case .real(let number): Int64(exactly: number).map(String.init) ?? JSONText.number(number)
+        }
+    }
+}
+
+extension SQLiteValue: CustomStringConvertible {
+    /// The JSON form, with bytes as hexadecimal digits like `x'00ff'`.
+    package var description: String {
+        if case .blob(let bytes) = self { return "x'\(bytes.hexadecimal)'" }
+        var buffer: [UInt8] = []
+        _ = appendJSON(to: &buffer)
+        return String(decoding: buffer, as: UTF8.self)
+    }
+}

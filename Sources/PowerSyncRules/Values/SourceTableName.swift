@@ -1,0 +1,18 @@
+/// The full name of a table of the source database.
+package struct SourceTableName: Hashable, Sendable, Codable {
+    /// The schema: `main` in an embedded source, usually `public` in PostgreSQL.
+    package var schema: String
+    /// The name of the table.
+    package var name: String
+
+    /// Creates a name.
+    package init(schema: String, name: String) {
+        self.schema = schema
+        self.name = name
+    }
+}
+
+extension SourceTableName: CustomStringConvertible {
+    /// The schema and the name with a dot between them.
+    package var description: String { "\(schema).\(name)" }
+}

@@ -1,0 +1,96 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+/// Limits: `service.md` 6.6, `wire-protocol.md` 16.
+@Suite struct BucketLimitTests {
+    private let plan: SyncPlan
+
+    init() throws {
+        plan = try PowerSyncRulesTests.plan(
+            config(
+                TestStream("a", "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())"),
+                TestStream("b", "SELECT * FROM t WHERE c IN (SELECT id FROM v WHERE x = auth.user_id())")
+            )
+        )
+    }
+
+    private func rows(_ count: Int) -> [SourceRow] {
+        (0..<count).map { ["id": .integer(Int64($0)), "x": "u1"] }
+    }
+
+    @Test func aThousandBucketsAreAllowedAndOneMoreIsNot() async throws {
+        // D21
+        let index = ParameterStore(plan, ["u": rows(600), "v": rows(400)])
+        #expect(try await plan.buckets(index: index).count == 1000)
+        let more = ParameterStore(plan, ["u": rows(600), "v": rows(401)])
+        let limits = BucketLimits(maximumParameterResults: 2000)
+        let error = await #expect(throws: BucketLimitError.self) {
+            try await plan.buckets(index: more, limits: limits)
+        }
+        #expect(error?.message == "Too many buckets: 1001 (limit of 1000)")
+        #expect(error?.description == "[PSYNC_S2305] Too many buckets: 1001 (limit of 1000)")
+        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["a 600", "b 401"])
+    }
+
+    @Test func resultsOfAllLookupsCountTogether() async throws {
+        // D22
+        let index = ParameterStore(plan, ["u": rows(600), "v": rows(401)])
+        let error = await #expect(throws: BucketLimitError.self) { try await plan.buckets(index: index) }
+        #expect(error?.message == "Too many parameter query results (limit of 1000)")
+        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["a: u 600", "b: v 401"])
+    }
+
+    @Test func keysOfOneLookupAreLimited() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: """
+                SELECT * FROM t WHERE b IN (SELECT id FROM w WHERE p IN (SELECT a FROM u WHERE x = auth.user_id())
+                    AND q IN (SELECT a FROM v WHERE x = auth.user_id()))
+                """
+        )
+        let rows = (0..<40).map { ["a": .integer($0), "x": "u1"] as SourceRow }
+        let index = ParameterStore(plan, ["u": rows, "v": rows])
+        let error = await #expect(throws: BucketLimitError.self) { try await plan.buckets(index: index) }
+        #expect(
+            error?.message
+                == "Attempted to fetch 1600 lookups at once, a maximum of 1000 lookups are allowed."
+        )
+    }
+
+    @Test func hugeProductsAreRefusedEarly() async throws {
+        let conditions = "abcd".map { "\($0) IN (SELECT k FROM u WHERE n = '\($0)' AND x = auth.user_id())" }
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE " + conditions.joined(separator: " AND ")
+        )
+        let rows = "abcd".flatMap { name in
+            (0..<250).map { ["k": .integer($0), "n": .text(String(name)), "x": "u1"] as SourceRow }
+        }
+        let index = ParameterStore(plan, ["u": rows])
+        let error = await #expect(throws: BucketLimitError.self) { try await plan.buckets(index: index) }
+        #expect(error?.message.hasPrefix("Too many buckets: ") == true)
+    }
+
+    @Test func lookupsAreReadOnce() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            config(
+                TestStream("a", "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())"),
+                TestStream("b", "SELECT * FROM t2 WHERE c IN (SELECT id FROM u WHERE x = auth.user_id())")
+            )
+        )
+        let request = SyncPlanRequest(tokenPayload: ["sub": "u1"])
+        var reads: [[ParameterLookup]] = []
+        _ = try await plan.querier(for: request, bucketPrefix: "").buckets { lookups in
+            reads.append(lookups)
+            return [:]
+        }
+        #expect(reads == [[ParameterLookup(rawValue: #"0["u1"]"#)]])
+    }
+
+    @Test func errorsOfTheStoragePassThrough() async throws {
+        struct Unavailable: Error {}
+        let request = SyncPlanRequest(tokenPayload: ["sub": "u1"])
+        await #expect(throws: Unavailable.self) {
+            try await plan.querier(for: request, bucketPrefix: "").buckets { _ in throw Unavailable() }
+        }
+    }
+}

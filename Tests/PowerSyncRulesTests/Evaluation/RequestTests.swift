@@ -1,0 +1,227 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+/// Requests to buckets: `service.md` 6.3 … 6.6, 24.4.
+@Suite struct RequestTests {
+    private typealias Streams = StreamingSyncRequest.Streams
+    private typealias Subscription = StreamingSyncRequest.Subscription
+
+    private let plan: SyncPlan
+
+    init() throws {
+        plan = try PowerSyncRulesTests.plan(
+            config(
+                TestStream("own", "SELECT * FROM t WHERE a = auth.user_id()"),
+                TestStream(
+                    "sub",
+                    "SELECT * FROM t WHERE id = subscription.parameter('id')",
+                    options: ["accept_potentially_dangerous_queries: true"]
+                ),
+                TestStream("adm", "SELECT * FROM t WHERE auth.parameter('admin')"),
+                TestStream("dyn", "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())")
+            )
+        )
+    }
+
+    @Test func theUserGetsTheirBucket() async throws {
+        // D1
+        #expect(try await plan.bucketNames() == [#"1#own|0["u1"]"#])
+        #expect(try await plan.bucketNames(token: ["sub": 5]) == ["1#own|0[5]"])
+        #expect(try await plan.bucketNames(token: [:]).isEmpty)
+        #expect(try await plan.bucketNames(token: ["sub": nil]).isEmpty)
+    }
+
+    @Test func subscriptionsCarryParametersAndReasons() async throws {
+        // D5, D6
+        let once = Streams(
+            includeDefaults: false,
+            subscriptions: [Subscription(stream: "sub", parameters: ["id": "7"])]
+        )
+        #expect(
+            try await plan.buckets(streams: once)
+                == [
+                    ResolvedBucket(
+                        name: BucketName(#"1#sub|0["7"]"#),
+                        priority: .default,
+                        reasons: [.subscription(0)],
+                        stream: "sub"
+                    )
+                ]
+        )
+        var twice = once
+        twice.subscriptions.append(
+            Subscription(stream: "sub", parameters: ["id": "7"], overridePriority: .highest)
+        )
+        #expect(
+            try await plan.buckets(streams: twice)
+                == [
+                    ResolvedBucket(
+                        name: BucketName(#"1#sub|0["7"]"#),
+                        priority: .highest,
+                        reasons: [.subscription(0), .subscription(1)],
+                        stream: "sub"
+                    )
+                ]
+        )
+    }
+
+    @Test func aSubscriptionWithoutTheParameterHasNoBuckets() async throws {
+        // D7, D15
+        let streams = Streams(
+            includeDefaults: false,
+            subscriptions: [
+                Subscription(stream: "sub"), Subscription(stream: "sub", parameters: ["id": nil]),
+                Subscription(stream: "nothing"),
+            ]
+        )
+        #expect(try await plan.bucketNames(streams: streams).isEmpty)
+        let request = SyncPlanRequest(tokenPayload: ["sub": "u1"], streams: streams)
+        let querier = plan.querier(for: request, bucketPrefix: "1#")
+        #expect(querier.streams == [StreamDescription(name: "sub", isDefault: false)])
+        #expect(!querier.hasDynamicBuckets)
+    }
+
+    static let adminValues: [(JSONValue?, isAdmin: Bool)] = [
+        (true, true), (1, true), ("1", true), (false, false), ("yes", false), (nil, false), (.null, false),
+        ([1], false),
+    ]
+
+    @Test(arguments: adminValues) func requestFiltersGoByTruth(_ value: JSONValue?, isAdmin: Bool) async throws {
+        // D8
+        var token: JSONObject = [:]
+        token["admin"] = value
+        #expect(try await plan.bucketNames(token: token) == (isAdmin ? ["1#adm|0[]"] : []))
+    }
+
+    @Test func lookupsGiveDynamicBuckets() async throws {
+        // D9, D10
+        let index = ParameterStore(
+            plan,
+            ["u": [["id": "k1", "x": "u1"], ["id": "k2", "x": "u1"], ["id": "k3", "x": "u2"]]]
+        )
+        let names = try await plan.bucketNames(index: index)
+        #expect(names == [#"1#dyn|0["k1"]"#, #"1#dyn|0["k2"]"#, #"1#own|0["u1"]"#])
+        let request = SyncPlanRequest(tokenPayload: ["sub": "u1"])
+        #expect(plan.querier(for: request, bucketPrefix: "1#").hasDynamicBuckets)
+        #expect(try await plan.bucketNames() == [#"1#own|0["u1"]"#])
+    }
+
+    @Test func requestValuesThatAreMissingMakeNoLookups() {
+        let request = SyncPlanRequest(tokenPayload: [:])
+        #expect(!plan.querier(for: request, bucketPrefix: "1#").hasDynamicBuckets)
+    }
+
+    @Test func withoutDefaultsAndSubscriptionsThereIsNothing() async throws {
+        // D11
+        let request = SyncPlanRequest(tokenPayload: ["sub": "u1"], streams: Streams(includeDefaults: false))
+        let querier = plan.querier(for: request, bucketPrefix: "1#")
+        #expect(querier.streams.isEmpty)
+        #expect(try await querier.buckets { _ in [:] }.isEmpty)
+    }
+
+    @Test func parametersOfTheDefaultSubscriptionAreNull() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE a = auth.user_id() AND subscription.parameter('p') IS NULL"
+        )
+        #expect(try await plan.buckets().map(\.reasons) == [[.defaultStream(0)]])
+        let streams = Streams(subscriptions: [Subscription(stream: "s", parameters: ["p": 1])])
+        #expect(try await plan.buckets(streams: streams).map(\.reasons) == [[.defaultStream(0)]])
+        let without = Streams(subscriptions: [Subscription(stream: "s")])
+        #expect(try await plan.buckets(streams: without).map(\.reasons) == [[.subscription(0), .defaultStream(0)]])
+    }
+
+    @Test func reasonsReferToTheStreamsOfTheReply() async throws {
+        let streams = Streams(subscriptions: [Subscription(stream: "adm", overridePriority: Priority(1))])
+        let token: JSONObject = ["admin": true]
+        let request = SyncPlanRequest(tokenPayload: token, streams: streams)
+        let descriptions = plan.querier(for: request, bucketPrefix: "1#").streams
+        #expect(descriptions.map(\.name) == ["own", "adm", "dyn"])
+        #expect(descriptions.allSatisfy { $0.isDefault && $0.errors.isEmpty })
+        // The explicit subscription comes first, then the default one; the smallest priority wins.
+        let buckets = try await plan.buckets(token: token, streams: streams)
+        #expect(buckets.map(\.reasons) == [[.subscription(0), .defaultStream(1)]])
+        #expect(buckets.map(\.priority) == [Priority(1)])
+    }
+
+    @Test func sharedBucketsKeepTheReasonOfEachStream() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            config(
+                TestStream("a", "SELECT * FROM t WHERE k = auth.user_id()"),
+                TestStream("b", "SELECT * FROM t WHERE k = auth.parameter('k')")
+            )
+        )
+        let buckets = try await plan.buckets(token: ["sub": "u1", "k": "u1"])
+        #expect(buckets.map(\.name.rawValue) == [#"1#a|0["u1"]"#])
+        #expect(buckets.map(\.reasons) == [[.defaultStream(0), .defaultStream(1)]])
+    }
+
+    @Test func aBrokenSubscriptionIsReportedAndTheOthersWork() async throws {
+        // D14, with a path as the value that cannot be evaluated.
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE a = auth.parameter(subscription.parameter('path'))"
+        )
+        let streams = Streams(
+            subscriptions: [
+                Subscription(stream: "s", parameters: ["path": "$.team.id"]),
+                Subscription(stream: "s", parameters: ["path": "$["]),
+            ]
+        )
+        let request = SyncPlanRequest(tokenPayload: ["team": ["id": 9]], streams: streams)
+        let querier = plan.querier(for: request, bucketPrefix: "1#")
+        #expect(
+            querier.streams.map(\.errors) == [
+                [
+                    StreamError(
+                        subject: .subscription(1),
+                        message: "Error evaluating bucket ids: a path is not of the form $.member[0]"
+                    )
+                ]
+            ]
+        )
+        #expect(try await querier.buckets { _ in [:] }.map(\.name.rawValue) == ["1#s|0[9]"])
+    }
+
+    static let paths: [(key: String, bucket: String?)] = [
+        ("role", #"["admin"]"#), ("a.b", "[1]"), ("$.a.b", "[2]"), ("$.list[1]", #"["y"]"#), ("$.list.0", #"["x"]"#),
+        ("$.\"a.b\"", "[1]"), ("list", #"["[\"x\",\"y\"]"]"#), ("a", #"["{\"b\":2}"]"#), ("nothing", nil),
+        ("$.list[7]", nil), ("$.role.x", nil), ("yes", "[1]"), ("no", "[0]"), ("none", nil), ("half", "[0.5]"),
+        ("big", "[9223372036854775807]"), ("whole", "[314]"),
+    ]
+
+    @Test(arguments: paths) func parametersAreReadByNameOrPath(_ key: String, bucket: String?) async throws {
+        let token: JSONObject = [
+            "role": "admin", "a.b": 1, "a": ["b": 2], "list": ["x", "y"], "yes": true, "no": false, "none": nil,
+            "half": 0.5, "big": .integer(.max), "whole": 314.0,
+        ]
+        let plan = try PowerSyncRulesTests.plan(query: "SELECT * FROM t WHERE k = auth.parameter('\(key)')")
+        #expect(try await plan.bucketNames(token: token) == (bucket.map { ["1#s|0\($0)"] } ?? []))
+    }
+
+    @Test func connectionParametersAreTheClients() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE r = connection.parameter('region') AND o = auth.user_id()"
+        )
+        #expect(try await plan.bucketNames(parameters: ["region": "eu"]) == [#"1#s|0["u1","eu"]"#])
+        #expect(try await plan.bucketNames().isEmpty)
+    }
+
+    @Test func numbersMeetInLookups() async throws {
+        // D23, D24, D25
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.parameter('n'))"
+        )
+        let rows: [SourceRow] = [["id": "int", "x": 314], ["id": "real", "x": 2.0], ["id": "text", "x": "5"]]
+        let index = ParameterStore(plan, ["u": rows + [["id": "max", "x": .integer(.max)]]])
+        #expect(try await plan.bucketNames(token: ["n": 314.0], index: index) == [#"1#s|0["int"]"#])
+        #expect(try await plan.bucketNames(token: ["n": 2], index: index) == [#"1#s|0["real"]"#])
+        #expect(try await plan.bucketNames(token: ["n": 5], index: index).isEmpty)
+        #expect(try await plan.bucketNames(token: ["n": .integer(.max)], index: index) == [#"1#s|0["max"]"#])
+    }
+
+    @Test func integerAndRealOutputsGiveOneBucket() async throws {
+        // F9
+        let index = ParameterStore(plan, ["u": [["id": 1, "x": "u1"], ["id": 1.0, "x": "u1"]]])
+        #expect(try await plan.bucketNames(index: index) == ["1#dyn|0[1]", #"1#own|0["u1"]"#])
+    }
+}

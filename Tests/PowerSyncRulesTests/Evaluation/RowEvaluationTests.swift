@@ -1,0 +1,182 @@
+import PowerSyncRules
+import Testing
+
+/// Rows to buckets: `service.md` 6.1, 24.3.
+@Suite struct RowEvaluationTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        var name: String
+        var query: String
+        var row: SourceRow
+        var synced: [String]
+        var testDescription: String { "\(name): \(query)" }
+
+        init(_ name: String, _ query: String, _ row: SourceRow, _ synced: String...) {
+            self.name = name
+            self.query = query
+            self.row = row
+            self.synced = synced
+        }
+    }
+
+    private static let owned = "SELECT * FROM t WHERE a = auth.user_id()"
+    private static let all = "SELECT * FROM t"
+
+    static let cases = [
+        Case("C1", owned, ["id": "1", "a": "u1"], #"1#s|0["u1"] t/1 {"id":"1","a":"u1"}"#),
+        Case("C2", owned, ["id": "1", "a": nil]),
+        Case("C2 without the column", owned, ["id": "1"]),
+        Case("C3", owned, ["id": "1", "a": 3.0], #"1#s|0[3] t/1 {"id":"1","a":3.0}"#),
+        Case("C3", owned, ["id": "1", "a": 3], #"1#s|0[3] t/1 {"id":"1","a":3}"#),
+        Case("C4", owned, ["id": "1", "a": 3.5], #"1#s|0[3.5] t/1 {"id":"1","a":3.5}"#),
+        Case("C5", owned, ["id": "1", "a": .blob([1])]),
+        Case("infinity is not a key", owned, ["id": "1", "a": .real(.infinity)]),
+        Case("C6", "SELECT id, a AS x, b AS x FROM t", ["id": "1", "a": 1, "b": 2], #"1#s|0[] t/1 {"id":"1","x":2}"#),
+        Case("C7", all, ["id": "1", "a": .blob([1]), "b": nil], #"1#s|0[] t/1 {"id":"1","b":null}"#),
+        Case("C8", all, ["id": 7], #"1#s|0[] t/7 {"id":7}"#),
+        Case("real id", all, ["id": 7.0], #"1#s|0[] t/7 {"id":7.0}"#),
+        Case("real id with fraction", all, ["id": 7.5], #"1#s|0[] t/7.5 {"id":7.5}"#),
+        Case("C9", "SELECT a FROM t", ["a": 1], #"1#s|0[] t/ {"a":1}"#),
+        Case("C10", "SELECT * FROM t WHERE a != 'x'", ["id": "1", "a": nil], #"1#s|0[] t/1 {"id":"1","a":null}"#),
+        Case("C10", "SELECT * FROM t WHERE a <> 'x'", ["id": "1", "a": "x"]),
+        Case("C19", owned, ["id": "1", "a": #"a"/ü"#], #"1#s|0["a\"/ü"] t/1 {"id":"1","a":"a\"/ü"}"#),
+        Case(
+            "C23",
+            owned,
+            ["id": "1", "a": 9_007_199_254_740_993],
+            #"1#s|0[9007199254740993] t/1 {"id":"1","a":9007199254740993}"#
+        ),
+        Case(
+            "two keys in the order of the plan",
+            "SELECT * FROM t WHERE b = auth.parameter('b') AND a = auth.user_id()",
+            ["id": "1", "a": "A", "b": 2],
+            #"1#s|0["A",2] t/1 {"id":"1","a":"A","b":2}"#
+        ),
+        Case("alias", "SELECT x.* FROM t AS x", ["id": "1"], #"1#s|0[] x/1 {"id":"1"}"#),
+        Case("alias without AS", "SELECT x.id FROM t x", ["id": "1"], #"1#s|0[] x/1 {"id":"1"}"#),
+        Case(
+            "id by alias",
+            "SELECT uuid AS id, a FROM t",
+            ["id": 1, "uuid": "x", "a": 2],
+            #"1#s|0[] t/x {"id":"x","a":2}"#
+        ),
+        Case(
+            "a later column keeps the first place",
+            "SELECT a AS id, b, * FROM t",
+            ["id": "1", "a": 5, "b": 2],
+            #"1#s|0[] t/1 {"id":"1","b":2,"a":5}"#
+        ),
+        Case(
+            "expressions",
+            "SELECT id, 'x' AS kind, -1 AS n, a IS NULL AS e, true AS t, null AS z, 1.5 AS r FROM t",
+            ["id": "1"],
+            #"1#s|0[] t/1 {"id":"1","kind":"x","n":-1,"e":1,"t":1,"z":null,"r":1.5}"#
+        ),
+        Case("unnamed column", "SELECT id, a = 1 FROM t", ["id": "1", "a": 1], #"1#s|0[] t/1 {"id":"1","a = 1":1}"#),
+        Case(
+            "names are folded",
+            "SELECT ID, Name FROM T",
+            ["id": "1", "name": "x"],
+            #"1#s|0[] t/1 {"id":"1","name":"x"}"#
+        ),
+        Case(
+            "quoted names are not",
+            "SELECT id, \"Name\" FROM t",
+            ["id": "1", "Name": "x"],
+            #"1#s|0[] t/1 {"id":"1","Name":"x"}"#
+        ),
+        Case(
+            "literal filter",
+            "SELECT * FROM t WHERE kind = 'it''s'",
+            ["id": "1", "kind": "it's"],
+            #"1#s|0[] t/1 {"id":"1","kind":"it's"}"#
+        ),
+        Case(
+            "columns of a row",
+            "SELECT id FROM t WHERE a = b",
+            ["id": "1", "a": 1, "b": 1.0],
+            #"1#s|0[] t/1 {"id":"1"}"#
+        ),
+        Case("columns of a row differ", "SELECT id FROM t WHERE a = b", ["id": "1", "a": 1, "b": "1"]),
+        Case("IS NULL", "SELECT id FROM t WHERE a IS NULL", ["id": "1", "a": nil], #"1#s|0[] t/1 {"id":"1"}"#),
+        Case("IS NOT NULL", "SELECT id FROM t WHERE a IS NOT NULL", ["id": "1", "a": nil]),
+        Case("= NULL", "SELECT id FROM t WHERE a = NULL", ["id": "1", "a": nil]),
+        Case(
+            "precedence",
+            "SELECT id FROM t WHERE a OR b AND NOT c",
+            ["id": "1", "a": 1, "b": 0, "c": 1],
+            #"1#s|0[] t/1 {"id":"1"}"#
+        ),
+        Case(
+            "NOT binds weaker than =",
+            "SELECT id FROM t WHERE NOT a = 1",
+            ["id": "1", "a": 2],
+            #"1#s|0[] t/1 {"id":"1"}"#
+        ),
+        Case("false", "SELECT id FROM t WHERE a OR false", ["id": "1", "a": 0], #"1#s|1[] t/1 {"id":"1"}"#),
+    ]
+
+    @Test(arguments: cases) func evaluates(_ test: Case) throws {
+        #expect(try plan(query: test.query).synced("t", test.row) == test.synced)
+    }
+
+    static let truth: [(SQLiteValue, isTrue: Bool)] = [
+        (0, false), ("0", false), ("abc", false), (nil, false), (1, true), ("1abc", true), (0.5, true), ("-2", true),
+        (" 7", true), ("0x1", false), (.blob([1]), false), (-0.0, false), ("", false),
+    ]
+
+    @Test(arguments: truth) func filtersByTruth(_ value: SQLiteValue, isTrue: Bool) throws {
+        // C11, C12
+        let row: SourceRow = ["id": "1", "a": value]
+        #expect(try plan(query: "SELECT id FROM t WHERE a").synced("t", row).isEmpty == !isTrue)
+        #expect(try plan(query: "SELECT id FROM t WHERE NOT a").synced("t", row).isEmpty == isTrue)
+    }
+
+    @Test func wildcardsNameTheRealTable() throws {
+        // C16
+        let plan = try plan(query: "SELECT * FROM \"t_%\"")
+        #expect(plan.synced("t_2024", ["id": "1"]) == [#"1#s|0[] t_2024/1 {"id":"1"}"#])
+        #expect(plan.synced("t", ["id": "1"]).isEmpty)
+        #expect(plan.synced("t_2024", ["id": "1"], schema: "other").isEmpty)
+    }
+
+    @Test func wildcardSchemasLeaveOutSystemSchemas() throws {
+        // C18
+        let plan = try plan(query: "SELECT * FROM \"%\".t")
+        #expect(plan.synced("t", ["id": "1"], schema: "a").count == 1)
+        #expect(plan.synced("t", ["id": "1"], schema: "pg_catalog").isEmpty)
+        #expect(plan.synced("t", ["id": "1"], schema: "information_schema").isEmpty)
+    }
+
+    @Test func theDefaultSchemaBelongsToTheSource() throws {
+        var plan = try plan(query: "SELECT * FROM t")
+        #expect(plan.synced("t", ["id": "1"], schema: "public").isEmpty)
+        plan.defaultSchema = "public"
+        #expect(plan.synced("t", ["id": "1"], schema: "public").count == 1)
+    }
+
+    @Test func rowsOfOtherTablesAreIgnored() throws {
+        #expect(try plan(query: "SELECT * FROM t").synced("u", ["id": "1"]).isEmpty)
+    }
+
+    @Test func namesThatLookAlikeAreDifferentBuckets() throws {
+        // "é" as one scalar and as two: equal as Swift strings, different as keys.
+        let plan = try plan(query: Self.owned)
+        let names = ["\u{e9}", "e\u{301}"].map { a in
+            plan.evaluate(["id": "1", "a": .text(a)], of: SourceTableName(schema: "main", name: "t"), bucketPrefix: "")
+                .map(\.bucket)
+        }
+        #expect(names[0] != names[1])
+    }
+
+    static let texts: [(SQLiteValue, text: String)] = [
+        (.integer(.max), "9223372036854775807"), (.integer(.min), "-9223372036854775808"), (0.1, "0.1"), (3.0, "3.0"),
+        (-0.5, "-0.5"), (.real(.nan), "null"), (.real(.infinity), "null"), (.real(-.infinity), "null"),
+        ("a\"b\\c/d", #""a\"b\\c/d""#), ("\n\t\r\u{8}\u{c}", #""\n\t\r\b\f""#), ("\u{0}\u{1f}", #""\u0000\u001f""#),
+        ("ü🙂\u{2028}\u{7f}", "\"ü🙂\u{2028}\u{7f}\""), ("", "\"\""), (nil, "null"),
+    ]
+
+    @Test(arguments: texts) func writesJSON(_ value: SQLiteValue, text: String) throws {
+        let plan = try plan(query: "SELECT a FROM t")
+        #expect(plan.synced("t", ["a": value]) == ["1#s|0[] t/ {\"a\":\(text)}"])
+    }
+}

@@ -1,0 +1,134 @@
+import PowerSyncRules
+import Testing
+
+/// What queries compile to: `service.md` 5, 24.2.
+@Suite struct PlanShapeTests {
+    @Test func aFilterOnTheRowAndOneOnTheRequestAreTwoVariants() throws {
+        // B11
+        let plan = try plan(query: "SELECT * FROM t WHERE NOT (a = 1 AND auth.parameter('r') = 'x')")
+        #expect(plan.buckets.map(\.name) == ["s|0", "s|1"])
+        #expect(plan.evaluators.map(\.filters.count) == [1, 0])
+        #expect(plan.streams[0].queriers.map(\.requestFilters.count) == [0, 1])
+    }
+
+    @Test func orOfFiltersOnTheRowIsOneBucket() throws {
+        // B29
+        let plan = try plan(query: "SELECT * FROM t WHERE a = 1 OR b = 2 OR a = 3")
+        #expect(plan.buckets.map(\.name) == ["s|0"])
+    }
+
+    @Test func orOfOwnerAndFilterIsTwoVariants() throws {
+        let plan = try plan(query: "SELECT * FROM t WHERE a = 1 OR owner = auth.user_id()")
+        #expect(plan.evaluators.map(\.partitionKeys) == [[], [.column("owner")]])
+    }
+
+    @Test func twoWaysToTheSameRowsShareABucket() throws {
+        // B36
+        let plan = try plan(
+            query: """
+                SELECT * FROM t WHERE a IN (SELECT id FROM u WHERE x = auth.user_id())
+                    OR a IN (SELECT y FROM u WHERE x = auth.user_id())
+                """
+        )
+        #expect(plan.buckets.map(\.name) == ["s|0"])
+        #expect(plan.streams[0].queriers.map(\.bucket) == [0, 0])
+        #expect(plan.parameterIndexes.map(\.outputs) == [[.column("id")], [.column("y")]])
+    }
+
+    @Test func streamsShareBucketsOfTheSameRows() throws {
+        // B37
+        let plan = try plan(
+            config(
+                TestStream("a", "SELECT * FROM p WHERE k = auth.user_id()"),
+                TestStream("b", "SELECT * FROM p WHERE k IN (SELECT m FROM o WHERE id = auth.parameter('o'))")
+            )
+        )
+        #expect(plan.buckets.map(\.name) == ["a|0"])
+        #expect(plan.evaluators.count == 1)
+    }
+
+    @Test func queriesWithoutParametersShareABucket() throws {
+        // B38
+        let plan = try plan(config(TestStream("s", "SELECT * FROM t", "SELECT * FROM u")))
+        #expect(plan.buckets.map(\.name) == ["s|0"])
+        #expect(plan.buckets[0].evaluators == [0, 1])
+    }
+
+    @Test func equalSubqueriesShareAnIndex() throws {
+        // B39
+        let subquery = "(SELECT id FROM lists WHERE owner = auth.user_id())"
+        let plan = try plan(
+            config(
+                TestStream("a", "SELECT * FROM t WHERE list IN \(subquery)"),
+                TestStream("b", "SELECT * FROM u WHERE list_id IN \(subquery)")
+            )
+        )
+        #expect(plan.parameterIndexes.count == 1)
+        #expect(plan.evaluators.count == 2)
+    }
+
+    @Test func theOrderOfConditionsDoesNotMatter() throws {
+        let plan = try plan(
+            config(
+                TestStream("a", "SELECT * FROM t WHERE x = auth.user_id() AND y = auth.parameter('y') AND a AND b"),
+                TestStream("b", "SELECT * FROM t WHERE b AND auth.parameter('y') = y AND a AND auth.user_id() = x")
+            )
+        )
+        #expect(plan.evaluators.count == 1)
+        #expect(plan.buckets.count == 1)
+    }
+
+    @Test func aChainOfSubqueriesIsAChainOfStages() throws {
+        // D19c
+        let plan = try plan(
+            query: """
+                SELECT * FROM a WHERE c1 IN (SELECT b.c1 FROM b WHERE b.c2 IN (SELECT c.c2 FROM c WHERE c.c3 IN
+                    (SELECT d.c3 FROM d WHERE d.c4 = a.c4)))
+                """
+        )
+        let querier = plan.streams[0].queriers[0]
+        let tables = querier.stages.map { $0.map { plan.parameterIndexes[$0.index].table.table } }
+        #expect(tables == [["d"], ["c"], ["b"]])
+        let last = try #require(plan.parameterIndexes.first { $0.table.table == "d" })
+        #expect(last.keys.isEmpty)
+        #expect(Set(last.outputs) == [.column("c3"), .column("c4")])
+        #expect(plan.evaluators[0].partitionKeys == [.column("c1"), .column("c4")])
+    }
+
+    @Test func aCircleEndsAsAnOutputOfTheInnerLookup() throws {
+        // The example of 5.5, written with subqueries.
+        let plan = try plan(
+            query: """
+                SELECT * FROM a WHERE a.x IN (SELECT b.x FROM b WHERE b.u = auth.user_id() AND b.y IN
+                    (SELECT c.y FROM c WHERE c.z = a.z))
+                """
+        )
+        #expect(plan.evaluators[0].partitionKeys == [.column("x"), .column("z")])
+        let c = try #require(plan.parameterIndexes.first { $0.table.table == "c" })
+        #expect(Set(c.outputs) == [.column("y"), .column("z")])
+    }
+
+    @Test func doubleNegationOfACompoundIsNormalised() throws {
+        let plan = try plan(query: "SELECT * FROM t WHERE NOT NOT (a = auth.user_id() OR b)")
+        #expect(plan.buckets.count == 2)
+    }
+
+    @Test func doublyNegatedSubqueriesAreAllowed() throws {
+        let plan = try plan(query: "SELECT * FROM t WHERE NOT (a NOT IN (SELECT id FROM u WHERE x = auth.user_id()))")
+        #expect(plan.parameterIndexes.count == 1)
+    }
+
+    @Test func tablesAreListedOnce() throws {
+        let plan = try plan(
+            config(
+                TestStream("a", "SELECT * FROM t WHERE l IN (SELECT id FROM lists WHERE owner = auth.user_id())"),
+                TestStream("b", "SELECT * FROM app.lists", "SELECT * FROM lists")
+            )
+        )
+        #expect(plan.tablePatterns.map(\.description) == ["t", "app.lists", "lists"])
+        #expect(plan.readsTable(SourceTableName(schema: "main", name: "lists")))
+        #expect(plan.readsTable(SourceTableName(schema: "app", name: "lists")))
+        #expect(!plan.readsTable(SourceTableName(schema: "app", name: "t")))
+        #expect(!plan.readsTable(SourceTableName(schema: "main", name: "Lists")))
+    }
+}

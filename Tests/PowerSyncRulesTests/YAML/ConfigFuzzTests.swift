@@ -1,0 +1,92 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+/// Nothing that a config contains may trap, and every finding has a place in the file.
+@Suite struct ConfigFuzzTests {
+    private static let words = [
+        "SELECT", "FROM", "WHERE", "AND", "OR", "NOT", "IN", "IS", "NULL", "(", ")", ",", ".", "*", "=", "!=", "<>",
+        "a",
+        "b", "t", "u", "t.a", "u.b", "'x'", "1", "-1", "1.5", "\"Q\"", "AS", "auth.user_id()", "auth.parameter('p')",
+        "subscription.parameter('s')", "connection.parameter(", "IN (SELECT a FROM u WHERE", "(SELECT", "DISTINCT", ";",
+        "'", "\"", "--", "/*", "*/", "$1", "->>", "||", "::", "ö", "🙂", "\t", "\n        ", "LIKE", "JOIN", "CASE",
+        "true",
+        "9223372036854775808", "-9223372036854775808", "1e400", "e", "[", "]", "ORDER BY", "LIMIT", "upper(",
+    ]
+
+    private static let fragments = [
+        "config:", " {edition: 3}", "\nstreams:", "\n  s:", "\n    query:", "\n    queries:", "\n      - ",
+        "\n    priority: ",
+        "\n    auto_subscribe: true", " |", " >", " >-", "\n      ", "SELECT * FROM t", " WHERE a = auth.user_id()",
+        "\"", "'",
+        "\\", "\\\n", "\\x41", "\\u00e4", "{", "}", "[", "]", "&x ", "*x", "!t ", "#", ":", "- ", "\t", "\r\n",
+        "\u{85}",
+        "\u{2028}", "ü", "~", "3", "---", "...", "?", "<<: *x", "%", "@", "\u{0}", "\u{feff}",
+    ]
+
+    /// Evaluates whatever came out, too.
+    private func check(_ yaml: String, _ comment: Comment) {
+        let result = SyncConfig.parse(yaml)
+        let length = yaml.utf8.count
+        #expect(result.isUsable == !result.diagnostics.contains { $0.severity == .error }, comment)
+        for diagnostic in result.diagnostics {
+            #expect(diagnostic.range.lowerBound >= 0 && diagnostic.range.upperBound <= length, comment)
+            #expect(diagnostic.line >= 1 && diagnostic.column >= 1, comment)
+        }
+        guard let plan = result.plan else { return }
+        _ = plan.synced("t", ["id": 1, "a": "x", "b": 2.5])
+        _ = plan.evaluateParameters(["a": "x"], of: SourceTableName(schema: "main", name: "u"))
+        _ = plan.querier(for: SyncPlanRequest(tokenPayload: ["sub": "u1"]), bucketPrefix: "1#")
+    }
+
+    @Test(arguments: [1, 2, 3, 4] as [UInt64]) func garbageQueriesNeverTrap(seed: UInt64) throws {
+        var generator = SeededGenerator(state: seed)
+        for round in 0..<500 {
+            var query = Bool.random(using: &generator) ? "SELECT * FROM t WHERE " : ""
+            for _ in 0..<Int.random(in: 0..<20, using: &generator) {
+                query += (Self.words.randomElement(using: &generator) ?? "") + " "
+            }
+            check(config(TestStream("s", query)), "seed \(seed), round \(round): \(query)")
+        }
+    }
+
+    @Test(arguments: [1, 2, 3, 4] as [UInt64]) func garbageFilesNeverTrap(seed: UInt64) throws {
+        var generator = SeededGenerator(state: seed)
+        for round in 0..<300 {
+            var yaml = Bool.random(using: &generator) ? "config: {edition: 3}\nstreams:\n  s:\n    query: " : ""
+            for _ in 0..<Int.random(in: 0..<25, using: &generator) {
+                yaml += Self.fragments.randomElement(using: &generator) ?? ""
+            }
+            check(yaml, "seed \(seed), round \(round): \(yaml)")
+        }
+    }
+
+    @Test(arguments: [1, 2, 3, 4] as [UInt64]) func damagedFilesNeverTrap(seed: UInt64) throws {
+        let valid = config(
+            TestStream(
+                "a",
+                "SELECT id, 'x' AS \"Y\" FROM t AS x WHERE a IN (SELECT b FROM u WHERE c = auth.user_id()) OR NOT d = 1.5"
+            ),
+            TestStream("b", "SELECT * FROM \"t_%\" WHERE a = subscription.parameter('p') -- why\n")
+        )
+        var generator = SeededGenerator(state: seed)
+        for round in 0..<300 {
+            var scalars = Array(valid.unicodeScalars)
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                let position = Int.random(in: 0..<scalars.count, using: &generator)
+                switch Int.random(in: 0..<3, using: &generator) {
+                case 0: scalars.remove(at: position)
+                case 1: scalars.insert(scalars[Int.random(in: 0..<scalars.count, using: &generator)], at: position)
+                default: scalars[position] = Unicode.Scalar(UInt8.random(in: 0..<128, using: &generator))
+                }
+            }
+            let yaml = String(String.UnicodeScalarView(scalars))
+            check(yaml, "seed \(seed), round \(round): \(yaml)")
+        }
+    }
+
+    @Test func deeplyNestedYAMLIsRefused() {
+        let open = String(repeating: "[", count: 100_000)
+        #expect(findings("streams: \(open)").map { $0.hasSuffix("yaml.syntax") } == [true])
+    }
+}

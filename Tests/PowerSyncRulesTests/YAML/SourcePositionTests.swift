@@ -1,0 +1,80 @@
+import PowerSyncRules
+import Testing
+
+/// Places in SQL are mapped back through every style of YAML scalar: `service.md` 2.6, 24.1 A16.
+@Suite struct SourcePositionTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        var name: String
+        /// The stream, with `@` directly before the token that is at fault.
+        var yaml: String
+        var testDescription: String { name }
+    }
+
+    static let cases = [
+        Case(name: "plain", yaml: "    query: SELECT * FROM t WHERE @upper(a)"),
+        Case(name: "plain on two lines", yaml: "    query: SELECT * FROM t\n      WHERE @upper(a)"),
+        Case(name: "plain with an empty line", yaml: "    query: SELECT *\n\n      FROM t\n        WHERE @upper(a)"),
+        Case(name: "plain with spaces at the end", yaml: "    query: SELECT *   \n      FROM t  WHERE   @upper(a)"),
+        Case(name: "plain on the next line", yaml: "    query:\n      SELECT * FROM t WHERE @upper(a)"),
+        Case(name: "plain with a comment behind", yaml: "    query: SELECT * FROM t WHERE @upper(a) # why"),
+        Case(name: "single quoted", yaml: "    query: 'SELECT * FROM t WHERE a = ''x'' AND @upper(a)'"),
+        Case(name: "single quoted on two lines", yaml: "    query: 'SELECT * FROM t\n\n      WHERE @upper(a)'"),
+        Case(name: "double quoted", yaml: #"    query: "SELECT \"id\" FROM t WHERE @upper(a)""#),
+        Case(name: "double quoted with escapes", yaml: #"    query: "SELECT *\n\tFROM\x20t \u0057HERE @upper(a)""#),
+        Case(
+            name: "double quoted, joined lines",
+            yaml: "    query: \"SELECT * FR\\\n      OM t \\\n    \\ WHERE @upper(a)\""
+        ),
+        Case(name: "double quoted, folded lines", yaml: "    query: \"SELECT *\n      FROM t\n      WHERE @upper(a)\""),
+        Case(name: "literal", yaml: "    query: |\n      SELECT *\n        FROM t\n      WHERE @upper(a)"),
+        Case(name: "literal, stripped", yaml: "    query: |-\n      SELECT *\n      FROM t WHERE @upper(a)"),
+        Case(name: "literal with indentation", yaml: "    query: |2\n        SELECT *\n      FROM t WHERE @upper(a)"),
+        Case(name: "literal with header comment", yaml: "    query: | # SELECT\n      SELECT * FROM t WHERE @upper(a)"),
+        Case(name: "A16 folded", yaml: "    query: >\n      SELECT *\n      FROM t\n      WHERE @upper(a)"),
+        Case(
+            name: "folded with more indentation",
+            yaml: "    query: >-\n      SELECT *\n\n          FROM t\n      WHERE @upper(a)"
+        ),
+        Case(name: "CR LF", yaml: "    query: |\r\n      SELECT *\r\n      FROM t WHERE @upper(a)\r\n"),
+        Case(name: "anchor and tag", yaml: "    query: &q !!str\n      SELECT * FROM t WHERE @upper(a)"),
+        Case(name: "non-ASCII before it", yaml: "    query: SELECT 'äöü🙂', a AS \"é\" FROM t WHERE @upper(a)"),
+        Case(name: "list", yaml: "    queries:\n      - SELECT * FROM t\n      - SELECT * FROM t WHERE @upper(a)"),
+        Case(name: "flow list", yaml: "    queries: [SELECT * FROM t, SELECT * FROM t WHERE @upper(a)]"),
+        Case(name: "tab in a literal", yaml: "    query: |\n      SELECT *\tFROM t\n      \tWHERE @upper(a)"),
+    ]
+
+    @Test(arguments: cases) func findsTheTokenInTheFile(_ test: Case) throws {
+        let marked = "config: {edition: 3}\nstreams:\n  s:\n" + test.yaml
+        let start = try #require(marked.utf8.firstIndex(of: UInt8(ascii: "@")))
+        let offset = marked.utf8.distance(from: marked.startIndex, to: start)
+        let yaml = marked.replacing("@", with: "")
+
+        let diagnostic = try #require(SyncConfig.parse(yaml).diagnostics.first)
+        #expect(diagnostic.code == "sql.not_supported_yet")
+        #expect(String(decoding: Array(yaml.utf8)[diagnostic.range], as: UTF8.self) == "upper")
+        #expect(diagnostic.range.lowerBound == offset)
+        // Line and column agree with what an editor shows.
+        let before = String(decoding: Array(yaml.utf8)[..<offset], as: UTF8.self)
+        let lines = before.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        #expect(diagnostic.line == lines.count)
+        #expect(diagnostic.column == (lines.last?.unicodeScalars.count ?? 0) + 1)
+    }
+
+    @Test func aliasesPointToTheAnchor() throws {
+        let yaml = """
+            config: {edition: 3}
+            streams:
+              a: {query: &q "SELECT * FROM t WHERE upper(a)"}
+              b: {query: *q}
+            """
+        #expect(findings(yaml) == ["3:40 sql.not_supported_yet"])
+    }
+
+    @Test func rangesCoverTheWholeExpression() throws {
+        let yaml = config(TestStream("s", "SELECT * FROM t WHERE a = subscription.parameter(\n  'p'\n)"))
+        let diagnostic = try #require(SyncConfig.parse(yaml).diagnostics.first)
+        #expect(diagnostic.code == "stream.dangerous_parameter")
+        let text = String(decoding: Array(yaml.utf8)[diagnostic.range], as: UTF8.self)
+        #expect(text == "subscription.parameter(\n          'p'\n        )")
+    }
+}
