@@ -1,0 +1,38 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// The package's name in `package` access is the identity of its folder, so that clones with any name build.
+let rootIdentity = String(
+    Context.packageDirectory.split(separator: "/").dropLast().last?.lowercased().map { character in
+        character.isLetter || character.isNumber ? character : "_"
+    } ?? []
+)
+
+let package = Package(
+    name: "benchmarks",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "powersync-swift", path: ".."),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "Benchmarks",
+            dependencies: [
+                .product(name: "_PowerSyncEngine", package: "powersync-swift"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            // The engine is not public: this package sees it as another target of the root package does.
+            packageAccess: false,
+            swiftSettings: [
+                .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+                .enableUpcomingFeature("InternalImportsByDefault"),
+                .unsafeFlags(["-package-name", rootIdentity]),
+            ]
+        )
+    ]
+)

@@ -1,0 +1,123 @@
+import GRDB
+import PowerSyncCore
+import PowerSyncProtocol
+
+/// A first sync without a network: decoded lines into an empty database, to the applied checkpoint.
+enum ApplyBenchmarks {
+    /// Runs all cases.
+    ///
+    /// - Parameter includesMillion: Also the case of a million rows, which takes minutes.
+    /// - Throws: An error of the engine or of SQLite.
+    static func run(includesMillion: Bool) throws {
+        for rows in [10_000, 100_000] {
+            for buckets in [1, 10, 1_000] {
+                try run(rows: rows, buckets: buckets, repetitions: rows == 10_000 ? 3 : 2)
+            }
+        }
+        if includesMillion {
+            try run(rows: 1_000_000, buckets: 10, repetitions: 1)
+        }
+        try changeOneRow(rows: 100_000, buckets: 10)
+        try changeOneRow(rows: 100_000, buckets: 1_000)
+    }
+
+    private static func run(rows: Int, buckets: Int, repetitions: Int) throws {
+        let workload = Workload(rows: rows, buckets: buckets)
+        let lines = workload.lines()
+        let ours = try Measurement.best(of: repetitions, prepare: { try TemporaryDatabase() }) { database in
+            var engine = SyncEngine()
+            try apply(lines, with: &engine, to: database.pool)
+            let count = try database.pool.read { db in
+                try Int.fetchOne(db, sql: "SELECT (SELECT count(*) FROM lists) + (SELECT count(*) FROM todos)")
+            }
+            precondition(count == rows, "\(count ?? 0) of \(rows) rows are visible")
+        }
+        let floors: [(String, ApplyFloor.Grouping)] = [
+            ("one transaction a line", .oneTransactionPerLine),
+            ("16 lines a transaction", .sixteenLinesPerTransaction),
+            ("indexes after the load", .indexesAfterTheLoad),
+        ]
+        Report.line(
+            "apply.\(rows / 1_000)k_rows.\(buckets)_buckets",
+            ours: ours.rate(of: rows),
+            floors: try floors.map { name, grouping in
+                let floor = try Measurement.best(of: repetitions, prepare: { try TemporaryDatabase() }) { database in
+                    try ApplyFloor.load(workload, into: database.pool, grouping: grouping)
+                }
+                return (name, floor.rate(of: rows))
+            }
+        )
+    }
+
+    /// Three lines that change one row of many.
+    private static func changeOneRow(rows: Int, buckets: Int) throws {
+        let workload = Workload(rows: rows, buckets: buckets)
+        var lines = workload.lines()
+        guard case .checkpoint(var checkpoint)? = lines.first else { return }
+        let database = try TemporaryDatabase()
+        var engine = SyncEngine()
+        try apply(lines, with: &engine, to: database.pool)
+
+        let changes = 200
+        let batches: [[SyncLine]] = (0..<changes).map { change in
+            let opID = OpID(Int64(rows + change + 1))
+            let row = workload.rows[change]
+            checkpoint.lastOpID = opID
+            checkpoint.buckets[row.bucket].checksum += row.checksum
+            var data = DataLine(bucket: Workload.bucketName(row.bucket))
+            data.append(
+                .put,
+                opID: opID,
+                checksum: row.checksum,
+                objectType: row.table,
+                objectID: row.id,
+                subkey: "5b2b4a0e-7b63-5b0d-9f0e-5a1f7f0d7c11/" + row.id,
+                data: row.data
+            )
+            return [
+                .checkpointDiff(
+                    CheckpointDiff(lastOpID: opID, updatedBuckets: [checkpoint.buckets[row.bucket]])
+                ),
+                .data(data),
+                .checkpointComplete(CheckpointComplete(lastOpID: opID)),
+            ]
+        }
+        lines = []
+        let time = try Measurement.best(of: 1, prepare: {}) {
+            for batch in batches {
+                try handle(batch, with: &engine, in: database.pool)
+            }
+        }
+        Report.line("apply.one_row.of_100k.\(buckets)_buckets", ours: time.rate(of: changes), floors: [])
+    }
+
+    private static func apply(_ lines: [SyncLine], with engine: inout SyncEngine, to pool: DatabasePool) throws {
+        try perform([.start(SyncStart()), .streamOpened], with: &engine, in: pool)
+        // What fits into the client's limit of 8 MiB for waiting lines.
+        let linesPerTransaction = 32
+        var rest = lines[...]
+        while !rest.isEmpty {
+            try handle(Array(rest.prefix(linesPerTransaction)), with: &engine, in: pool)
+            rest = rest.dropFirst(linesPerTransaction)
+        }
+    }
+
+    private static func handle(_ lines: [SyncLine], with engine: inout SyncEngine, in pool: DatabasePool) throws {
+        let events = lines.map { line in
+            SyncEvent.line(ReceivedLine(line: line, byteCount: 300_000))
+        }
+        try perform(events, with: &engine, in: pool)
+    }
+
+    private static func perform(_ events: [SyncEvent], with engine: inout SyncEngine, in pool: DatabasePool) throws {
+        var rest = events[...]
+        while !rest.isEmpty {
+            var next = engine
+            let step = try pool.write { db in
+                try next.handle(rest, in: db, now: SyncInstant(microseconds: 1_767_225_600_000_000))
+            }
+            engine = next
+            rest = rest.dropFirst(step.handledEvents)
+        }
+    }
+}

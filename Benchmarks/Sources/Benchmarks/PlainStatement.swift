@@ -1,0 +1,51 @@
+import GRDB
+import GRDBSQLite
+
+/// A prepared statement without anything around it: what a C program would do.
+///
+/// Floors are made of these.
+final class PlainStatement {
+    private let handle: OpaquePointer
+
+    /// Prepares a statement.
+    init(_ db: Database, _ sql: String) throws {
+        var handle: OpaquePointer?
+        let code = sqlite3_prepare_v2(db.sqliteConnection, sql, -1, &handle, nil)
+        guard code == SQLITE_OK, let handle else {
+            throw DatabaseError(resultCode: ResultCode(rawValue: code), sql: sql)
+        }
+        self.handle = handle
+    }
+
+    deinit {
+        sqlite3_finalize(handle)
+    }
+
+    /// Binds an integer.
+    func bind(_ value: Int64, at index: CInt) {
+        sqlite3_bind_int64(handle, index, value)
+    }
+
+    /// Binds a text, copied by SQLite.
+    func bind(_ text: String, at index: CInt) {
+        var text = text
+        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+        text.withUTF8 { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { characters in
+                _ = sqlite3_bind_text(handle, index, characters.baseAddress, CInt(characters.count), transient)
+            }
+        }
+    }
+
+    /// Runs the statement to its end.
+    func run() throws {
+        var code = sqlite3_step(handle)
+        while code == SQLITE_ROW {
+            code = sqlite3_step(handle)
+        }
+        sqlite3_reset(handle)
+        guard code == SQLITE_DONE else {
+            throw DatabaseError(resultCode: ResultCode(rawValue: code))
+        }
+    }
+}

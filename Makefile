@@ -1,0 +1,50 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. The rest is for people working on it.
+
+SWIFT ?= swift
+
+# What CI builds with. The same flags everywhere, so that one build folder serves every target.
+CHECKS = -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
+
+DEBUG = $(SWIFT) build $(CHECKS) --build-tests
+SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
+
+.PHONY: demo test demo-smoke serve bench lint format docs packages clean
+
+## demo: install what is missing, build, and show the whole loop in under two minutes
+demo: packages
+	$(SWIFT) build -c release --product powersync
+	$$($(SWIFT) build -c release --show-bin-path)/powersync demo $(DEMO_ARGUMENTS)
+
+## test: install what is missing, build with warnings as errors, run all tests and a short demo over both formats
+test: packages
+	$(DEBUG)
+	$(SWIFT) test $(CHECKS) --skip-build --parallel
+	$(MAKE) --no-print-directory demo-smoke
+
+# The demo itself is a test: it exits non-zero when something that it claims did not happen.
+demo-smoke:
+	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain
+	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain --format ndjson
+
+## serve: start a service for development and print what to connect with
+serve: packages
+	$(SWIFT) build -c release --product powersync
+	$$($(SWIFT) build -c release --show-bin-path)/powersync serve --config Examples/serve/powersync.yaml
+
+## bench: run the benchmarks, each beside its floor
+bench: packages
+	cd Benchmarks && $(SWIFT) build -c release && $$($(SWIFT) build -c release --show-bin-path)/Benchmarks $(BENCH)
+
+## lint: check the formatting
+lint:
+	$(SWIFT) format lint --strict --recursive --parallel --configuration .swift-format $(wildcard $(SOURCES))
+
+## format: apply the formatting
+format:
+	$(SWIFT) format --in-place --recursive --parallel --configuration .swift-format $(wildcard $(SOURCES))
+
+packages:
+	@scripts/install-system-packages
+
+clean:
+	rm -rf .build Benchmarks/.build
