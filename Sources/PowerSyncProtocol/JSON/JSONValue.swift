@@ -1,7 +1,8 @@
 /// A JSON value with exact numbers: integers that fit 64 bits stay integers, everything else is a double.
 ///
 /// Object members keep their order. Use ``JSONObject/canonicalText`` where texts are compared.
-package enum JSONValue: Sendable, Hashable {
+/// Strings are compared by their bytes: composed and decomposed characters are different texts here, unlike in `String`.
+package enum JSONValue: Sendable {
     /// `null`
     case null
     /// `true` or `false`
@@ -21,7 +22,7 @@ package enum JSONValue: Sendable, Hashable {
 /// The members of a JSON object, in order.
 package struct JSONObject: Sendable, Hashable {
     /// One member.
-    package struct Member: Sendable, Hashable {
+    package struct Member: Sendable {
         /// The name.
         package var name: String
         /// The value.
@@ -34,7 +35,9 @@ package struct JSONObject: Sendable, Hashable {
         }
     }
 
-    /// The members in order of appearance. When a name appears twice, the last one counts.
+    /// The members in order of appearance.
+    ///
+    /// When a name appears twice, the last one counts.
     package var members: [Member]
 
     /// Creates an object.
@@ -59,6 +62,44 @@ package struct JSONObject: Sendable, Hashable {
             case (nil, let value?): members.append(Member(name: name, value: value))
             case (nil, nil): break
             }
+        }
+    }
+}
+
+extension JSONObject.Member: Hashable {
+    package static func == (lhs: JSONObject.Member, rhs: JSONObject.Member) -> Bool {
+        lhs.name.utf8.elementsEqual(rhs.name.utf8) && lhs.value == rhs.value
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        name.hashUTF8(into: &hasher)
+        hasher.combine(value)
+    }
+}
+
+extension JSONValue: Hashable {
+    package static func == (lhs: JSONValue, rhs: JSONValue) -> Bool {
+        switch (lhs, rhs) {
+        case (.null, .null): true
+        case (.bool(let lhs), .bool(let rhs)): lhs == rhs
+        case (.integer(let lhs), .integer(let rhs)): lhs == rhs
+        case (.double(let lhs), .double(let rhs)): lhs == rhs
+        case (.string(let lhs), .string(let rhs)): lhs.utf8.elementsEqual(rhs.utf8)
+        case (.array(let lhs), .array(let rhs)): lhs == rhs
+        case (.object(let lhs), .object(let rhs)): lhs == rhs
+        default: false
+        }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0)
+        case .bool(let value): hasher.combine(value)
+        case .integer(let value): hasher.combine(value)
+        case .double(let value): hasher.combine(value)
+        case .string(let value): value.hashUTF8(into: &hasher)
+        case .array(let elements): hasher.combine(elements)
+        case .object(let object): hasher.combine(object)
         }
     }
 }

@@ -77,7 +77,9 @@ package struct BucketDescription: Sendable, Equatable {
     }
 }
 
-/// Why a client gets a bucket. Wire forms: `{"default":0}` and `{"sub":1}`.
+/// Why a client gets a bucket.
+///
+/// Wire forms: `{"default":0}` and `{"sub":1}`.
 package enum BucketReason: Sendable, Hashable {
     /// The default subscription of the stream at this index of ``Checkpoint/streams``.
     case defaultStream(Int)

@@ -7,16 +7,25 @@ package import NIOCore
 package struct DataLine: Sendable {
     /// The bucket.
     package var bucket: BucketName
-    /// The operations, ascending by op id. May be empty.
+    /// The operations, ascending by op id.
+    ///
+    /// May be empty.
     package var operations: [SyncOperation]
-    /// The bytes that the operations' text ranges refer to, counted from the buffer's reader index. Valid UTF-8 in
-    /// every range.
+    /// The bytes that the operations' text ranges refer to, counted from the buffer's reader index.
+    ///
+    /// Valid UTF-8 in every range.
     package var text: ByteBuffer
-    /// The position before this line. Informational for clients.
+    /// The position before this line.
+    ///
+    /// Informational for clients.
     package var after: OpID?
-    /// The position after this line. Informational for clients.
+    /// The position after this line.
+    ///
+    /// Informational for clients.
     package var nextAfter: OpID?
-    /// Whether more operations of the bucket may follow. Informational for clients.
+    /// Whether more operations of the bucket may follow.
+    ///
+    /// Informational for clients.
     package var hasMore: Bool
 
     /// Creates a data line from operations whose texts are in `text`.
@@ -94,9 +103,12 @@ package struct TextRange: Sendable, Hashable {
     package var count: UInt32
 
     /// Creates a range.
+    ///
+    /// Decoded lines are limited to 128 MiB (``SyncLineFormat/maximumLineLength``), so their ranges always fit. Numbers
+    /// beyond 32 bits are clamped and then refer to nothing.
     package init(offset: Int, count: Int) {
-        self.offset = UInt32(offset)
-        self.count = UInt32(count)
+        self.offset = UInt32(clamping: offset)
+        self.count = UInt32(clamping: count)
     }
 }
 

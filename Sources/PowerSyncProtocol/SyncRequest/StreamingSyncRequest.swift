@@ -51,11 +51,15 @@ package struct StreamingSyncRequest: Sendable, Equatable {
     package var clientID: String?
     /// Connection parameters, chosen by the client.
     package var parameters: JSONObject
-    /// Subscriptions. Old clients leave them out, which means "defaults only".
+    /// Subscriptions.
+    ///
+    /// Old clients leave them out, which means "defaults only".
     package var streams: Streams
     /// Logged by the service, not interpreted.
     package var appMetadata: [String: String]
-    /// NDJSON only: whether row data is sent as a string (`true`) or as an embedded object. Our client sends `true`.
+    /// NDJSON only: whether row data is sent as a string (`true`) or as an embedded object.
+    ///
+    /// Our client sends `true`.
     package var rawData: Bool
 
     /// Creates a request.

@@ -23,11 +23,7 @@ extension BucketName: Hashable {
     }
 
     package func hash(into hasher: inout Hasher) {
-        var text = rawValue
-        text.withUTF8 { bytes in
-            unsafe hasher.combine(bytes: UnsafeRawBufferPointer(bytes))
-        }
-        hasher.combine(0xff as UInt8)
+        rawValue.hashUTF8(into: &hasher)
     }
 }
 
@@ -40,4 +36,16 @@ extension BucketName: Comparable {
 
 extension BucketName: CustomStringConvertible {
     package var description: String { rawValue }
+}
+
+extension String {
+    /// Feeds the UTF-8 bytes to a hasher, for types that compare texts byte by byte.
+    func hashUTF8(into hasher: inout Hasher) {
+        var text = self
+        text.withUTF8 { bytes in
+            unsafe hasher.combine(bytes: UnsafeRawBufferPointer(bytes))
+        }
+        // No UTF-8 text contains this byte, so texts that follow each other cannot be confused.
+        hasher.combine(0xff as UInt8)
+    }
 }

@@ -8,7 +8,9 @@
 /// print(sum.description)  // 0x00000010
 /// ```
 package struct Checksum: RawRepresentable, Hashable, Sendable {
-    /// The unsigned form, 0 … 2^32 − 1. Stored in `ps_buckets`, sent for operations.
+    /// The unsigned form, 0 … 2^32 − 1.
+    ///
+    /// Stored in `ps_buckets`, sent for operations.
     package var rawValue: UInt32
 
     /// Creates a checksum from its unsigned form.
@@ -28,7 +30,7 @@ package struct Checksum: RawRepresentable, Hashable, Sendable {
 
     /// Creates a checksum from a signed or unsigned 32-bit integer.
     ///
-    /// - Returns: `nil` when `value` is below −2^31 or above 2^32 − 1.
+    /// `nil` when `value` is below −2^31 or above 2^32 − 1.
     package init?(exactly value: Int64) {
         guard value >= Int64(Int32.min), value <= Int64(UInt32.max) else { return nil }
         self.init(truncating: value)
@@ -37,7 +39,9 @@ package struct Checksum: RawRepresentable, Hashable, Sendable {
     /// The checksum of nothing.
     package static let zero = Checksum(0)
 
-    /// The signed form, −2^31 … 2^31 − 1. Stored in `ps_oplog.hash`, sent for buckets.
+    /// The signed form, −2^31 … 2^31 − 1.
+    ///
+    /// Stored in `ps_oplog.hash`, sent for buckets.
     package var signed: Int32 { Int32(bitPattern: rawValue) }
 
     package static func + (lhs: Checksum, rhs: Checksum) -> Checksum {

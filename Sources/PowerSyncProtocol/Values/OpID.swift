@@ -36,16 +36,18 @@ package struct OpID: RawRepresentable, Hashable, Comparable, Sendable {
 extension OpID {
     /// Creates an op id from its wire form.
     ///
+    /// `nil` when `text` is empty, holds anything else than digits, or exceeds 2^63 − 1.
+    ///
     /// - Parameter text: Decimal digits, without sign or white space.
-    /// - Returns: `nil` when `text` is empty, holds anything else than digits, or exceeds 2^63 − 1.
     package init?(decimal text: some StringProtocol) {
         self.init(decimalUTF8: text.utf8)
     }
 
     /// Creates an op id from the UTF-8 bytes of its wire form.
     ///
+    /// `nil` under the conditions of ``init(decimal:)``.
+    ///
     /// - Parameter bytes: ASCII digits.
-    /// - Returns: `nil` under the conditions of ``init(decimal:)``.
     package init?(decimalUTF8 bytes: some Sequence<UInt8>) {
         var value: Int64 = 0
         var isEmpty = true

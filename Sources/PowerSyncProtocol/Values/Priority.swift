@@ -22,7 +22,9 @@ package struct Priority: RawRepresentable, Hashable, Sendable {
     /// Priority 3, used when nothing else is said.
     package static let `default` = Priority(3)
 
-    /// The sentinel 2147483647 that stands for a complete checkpoint in `ps_sync_state`. Never on the wire.
+    /// The sentinel 2147483647 that stands for a complete checkpoint in `ps_sync_state`.
+    ///
+    /// Never on the wire.
     package static let complete = Priority(.max)
 
     /// Whether a checkpoint of this priority covers a bucket of the other one.

@@ -18,8 +18,9 @@ package struct WriteCheckpoint: RawRepresentable, Hashable, Comparable, Sendable
 
     /// Creates a write checkpoint from its wire form.
     ///
+    /// `nil` when `text` is not a number between 0 and 2^63 − 1.
+    ///
     /// - Parameter text: Decimal digits.
-    /// - Returns: `nil` when `text` is not a number between 0 and 2^63 − 1.
     package init?(decimal text: some StringProtocol) {
         guard let id = OpID(decimal: text) else { return nil }
         self.init(id.rawValue)

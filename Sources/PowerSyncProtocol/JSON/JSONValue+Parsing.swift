@@ -1,0 +1,95 @@
+package import NIOCore
+
+extension JSONValue {
+    /// Reads JSON text.
+    ///
+    /// Integers that fit 64 bits stay integers; any other number becomes the nearest double. When a name appears twice
+    /// in an object, the last value counts, at the place of the first.
+    ///
+    /// - Throws: ``JSONError`` with the offset of what is wrong.
+    package init(parsing text: String) throws(JSONError) {
+        self = try ByteView.of(text) { bytes throws(JSONError) in try JSONValue(parsing: bytes) }
+    }
+
+    /// Reads the readable bytes of a buffer as JSON text; see ``init(parsing:)-(String)``.
+    package init(parsing bytes: ByteBuffer) throws(JSONError) {
+        self = try bytes.withByteView { bytes throws(JSONError) in try JSONValue(parsing: bytes) }
+    }
+
+    /// Reads JSON text from bytes.
+    package init(parsing bytes: ByteView) throws(JSONError) {
+        var scanner = JSONScanner(bytes)
+        self = try scanner.readValue()
+        try scanner.finish()
+    }
+}
+
+extension JSONObject {
+    /// Reads the JSON text of an object; see ``JSONValue/init(parsing:)-(String)``.
+    ///
+    /// - Throws: ``JSONError``, also when the text is a value of another kind.
+    package init(parsing text: String) throws(JSONError) {
+        self = try ByteView.of(text) { bytes throws(JSONError) in try JSONObject(parsing: bytes) }
+    }
+
+    /// Reads the readable bytes of a buffer as the JSON text of an object.
+    package init(parsing bytes: ByteBuffer) throws(JSONError) {
+        self = try bytes.withByteView { bytes throws(JSONError) in try JSONObject(parsing: bytes) }
+    }
+
+    /// Reads the JSON text of an object from bytes.
+    package init(parsing bytes: ByteView) throws(JSONError) {
+        var scanner = JSONScanner(bytes)
+        self = try scanner.readObject()
+        try scanner.finish()
+    }
+}
+
+extension JSONScanner {
+    /// Reads a value of any kind.
+    package mutating func readValue() throws(JSONError) -> JSONValue {
+        switch try nextKind() {
+        case .object: return .object(try readObject())
+        case .array:
+            var elements: [JSONValue] = []
+            try beginArray()
+            while try nextElement() { elements.append(try readValue()) }
+            return .array(elements)
+        case .string: return .string(try readString().string)
+        case .number: return try readNumber().value()
+        case .bool: return .bool(try readBool())
+        case .null:
+            try readNull()
+            return .null
+        }
+    }
+
+    /// Reads an object.
+    package mutating func readObject() throws(JSONError) -> JSONObject {
+        var members: [JSONObject.Member] = []
+        // Finds earlier members of the same name. Small objects are searched; large ones would cost quadratic time.
+        var places: [[UInt8]: Int] = [:]
+        let indexedFrom = 16
+        try beginObject()
+        while let name = try nextMember() {
+            let member = JSONObject.Member(name: name.string, value: try readValue())
+            if members.count == indexedFrom {
+                for (place, member) in members.enumerated() { places[Array(member.name.utf8)] = place }
+            }
+            let earlier: Int?
+            if members.count < indexedFrom {
+                earlier = members.firstIndex { $0.name.utf8.elementsEqual(member.name.utf8) }
+            } else {
+                let key = Array(member.name.utf8)
+                earlier = places[key]
+                if earlier == nil { places[key] = members.count }
+            }
+            if let earlier {
+                members[earlier] = member
+            } else {
+                members.append(member)
+            }
+        }
+        return JSONObject(members: members)
+    }
+}

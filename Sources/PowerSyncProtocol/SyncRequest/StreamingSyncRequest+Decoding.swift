@@ -1,0 +1,176 @@
+package import NIOCore
+
+extension StreamingSyncRequest {
+    /// Reads and validates the body of a request (`wire-protocol.md` 4.1).
+    ///
+    /// Everything that is wrong is reported at once. Unknown members are ignored. When a bucket is listed twice, its
+    /// last position counts.
+    ///
+    /// - Throws: ``RequestValidationError`` with the paths of the fields.
+    package init(json: ByteBuffer) throws(RequestValidationError) {
+        let body: JSONValue
+        do throws(JSONError) {
+            body = try JSONValue(parsing: json)
+        } catch {
+            throw RequestValidationError(problems: [.init(path: "", message: "body is not valid JSON: \(error)")])
+        }
+        var validator = RequestValidator()
+        let request = validator.request(from: body)
+        guard validator.problems.isEmpty else { throw RequestValidationError(problems: validator.problems) }
+        self = request
+    }
+}
+
+/// Reads a request from JSON and collects what is wrong with it.
+///
+/// Each function returns something usable even after a problem; the result counts only if there was none.
+private struct RequestValidator {
+    private(set) var problems: [RequestValidationError.Problem] = []
+
+    mutating func request(from body: JSONValue) -> StreamingSyncRequest {
+        var request = StreamingSyncRequest(rawData: false)
+        guard case .object(let members) = body else {
+            report("", "body has to be a JSON object")
+            return request
+        }
+        request.buckets = buckets(members["buckets"])
+        request.clientID = optionalString(members["client_id"], "client_id")
+        request.parameters = optionalObject(members["parameters"], "parameters") ?? JSONObject()
+        request.streams = streams(members["streams"])
+        request.appMetadata = appMetadata(members["app_metadata"])
+        request.rawData = optionalBool(members["raw_data"], "raw_data") ?? false
+        // Accepted without effect.
+        _ = optionalBool(members["include_checksum"], "include_checksum")
+        _ = optionalBool(members["binary_data"], "binary_data")
+        only(members["only"])
+        return request
+    }
+
+    private mutating func buckets(_ value: JSONValue?) -> [StreamingSyncRequest.BucketPosition] {
+        var positions: [StreamingSyncRequest.BucketPosition] = []
+        var places: [BucketName: Int] = [:]
+        for (path, element) in elements(value, "buckets") {
+            guard let members = object(element, path) else { continue }
+            let name = BucketName(string(members["name"], path + ".name"))
+            let position = StreamingSyncRequest.BucketPosition(
+                name: name,
+                after: after(members["after"], path + ".after")
+            )
+            if let place = places[name] {
+                positions[place] = position
+            } else {
+                places[name] = positions.count
+                positions.append(position)
+            }
+        }
+        return positions
+    }
+
+    private mutating func after(_ value: JSONValue?, _ path: String) -> OpID {
+        // 19 digits are the most that 2^63 - 1 has.
+        guard case .string(let digits) = value, digits.utf8.count <= 19, let id = OpID(decimal: digits) else {
+            report(path, "has to be a string of 1 to 19 decimal digits, at most 9223372036854775807")
+            return .zero
+        }
+        return id
+    }
+
+    private mutating func streams(_ value: JSONValue?) -> StreamingSyncRequest.Streams {
+        guard let members = optionalObject(value, "streams") else { return StreamingSyncRequest.Streams() }
+        let includeDefaults = optionalBool(members["include_defaults"], "streams.include_defaults") ?? true
+        let path = "streams.subscriptions"
+        guard let list = members["subscriptions"] else {
+            report(path, "is required")
+            return StreamingSyncRequest.Streams()
+        }
+        return StreamingSyncRequest.Streams(
+            includeDefaults: includeDefaults,
+            subscriptions: elements(list, path).map { subscription($0.value, $0.path) }
+        )
+    }
+
+    private mutating func subscription(_ value: JSONValue, _ path: String) -> StreamingSyncRequest.Subscription {
+        guard let members = object(value, path) else { return StreamingSyncRequest.Subscription(stream: "") }
+        for name in ["parameters", "override_priority"] where members[name] == nil {
+            report("\(path).\(name)", "is required, and may be null")
+        }
+        return StreamingSyncRequest.Subscription(
+            stream: string(members["stream"], path + ".stream"),
+            parameters: optionalObject(members["parameters"], path + ".parameters"),
+            overridePriority: overridePriority(members["override_priority"], path + ".override_priority")
+        )
+    }
+
+    private mutating func overridePriority(_ value: JSONValue?, _ path: String) -> Priority? {
+        switch value {
+        case nil, .null: return nil
+        case .integer(let number) where 0...3 ~= number: return Priority(Int32(number))
+        case .double(let number) where [0, 1, 2, 3].contains(number): return Priority(Int32(number))
+        default:
+            report(path, "has to be an integer between 0 and 3, or null")
+            return nil
+        }
+    }
+
+    private mutating func appMetadata(_ value: JSONValue?) -> [String: String] {
+        var metadata: [String: String] = [:]
+        for member in optionalObject(value, "app_metadata")?.members ?? [] {
+            metadata[member.name] = string(member.value, "app_metadata.\(member.name.prefix(64))")
+        }
+        return metadata
+    }
+
+    private mutating func only(_ value: JSONValue?) {
+        for (path, element) in elements(value, "only") { _ = string(element, path) }
+    }
+}
+
+// MARK: Values
+
+extension RequestValidator {
+    /// The elements of an array with their paths; none when the array is missing.
+    private mutating func elements(_ value: JSONValue?, _ path: String) -> [(path: String, value: JSONValue)] {
+        guard let value else { return [] }
+        guard case .array(let elements) = value else {
+            report(path, "has to be an array")
+            return []
+        }
+        return elements.enumerated().map { ("\(path)[\($0.offset)]", $0.element) }
+    }
+
+    private mutating func object(_ value: JSONValue, _ path: String) -> JSONObject? {
+        if case .object(let object) = value { return object }
+        report(path, "has to be an object")
+        return nil
+    }
+
+    /// An object that may be missing or null.
+    private mutating func optionalObject(_ value: JSONValue?, _ path: String) -> JSONObject? {
+        switch value {
+        case nil, .null: return nil
+        case let value?: return object(value, path)
+        }
+    }
+
+    private mutating func string(_ value: JSONValue?, _ path: String) -> String {
+        if case .string(let text) = value { return text }
+        report(path, value == nil ? "is required" : "has to be a string")
+        return ""
+    }
+
+    private mutating func optionalString(_ value: JSONValue?, _ path: String) -> String? {
+        value.map { string($0, path) }
+    }
+
+    private mutating func optionalBool(_ value: JSONValue?, _ path: String) -> Bool? {
+        guard let value else { return nil }
+        if case .bool(let flag) = value { return flag }
+        report(path, "has to be true or false")
+        return nil
+    }
+
+    private mutating func report(_ path: String, _ message: String) {
+        guard problems.count < RequestValidationError.maximumProblemCount else { return }
+        problems.append(RequestValidationError.Problem(path: path, message: message))
+    }
+}

@@ -1,0 +1,64 @@
+import NIOCore
+import PowerSyncProtocol
+import Testing
+
+@Suite struct ErrorEnvelopeTests {
+    @Test func errorsAreWrittenLikeTheEstablishedService() {
+        let error = ErrorEnvelope(
+            code: .tokenMissing,
+            description: "Authentication required",
+            name: "AuthorizationError"
+        )
+        #expect(
+            error.encodedJSON().text
+                == #"{"error":{"code":"PSYNC_S2106","status":401,"description":"Authentication required","name":"AuthorizationError"}}"#
+        )
+        #expect(ErrorEnvelope(json: error.encodedJSON()) == error)
+    }
+
+    @Test func standardErrorsFollowTheTable() throws {
+        let notFound = ErrorEnvelope.routeNotFound(method: "GET", path: "/x")
+        #expect(notFound.httpStatus == 404)
+        #expect(
+            notFound.text
+                == "[PSYNC_S2002] The path does not exist on this server\n  The path GET \"/x\" does not exist on this server"
+        )
+        let invalid = ErrorEnvelope.validationFailed([#"a: "x""#, "b"])
+        #expect(invalid.httpStatus == 400)
+        #expect(invalid.details == #"["a: \"x\"","b"]"#)
+        let unexpected = ErrorEnvelope.internalError(details: "boom")
+        #expect(unexpected.httpStatus == 500 && unexpected.severity == .error)
+        for error in [notFound, invalid, unexpected] { #expect(ErrorEnvelope(json: error.encodedJSON()) == error) }
+    }
+
+    @Test func bodiesOfOtherServersAreReadAsFarAsPossible() {
+        for body in [
+            "", "<html>", "[]", "{}", #"{"error":"x"}"#, #"{"error":{"status":500}}"#, #"{"error":{"code":1}}"#,
+        ] {
+            #expect(ErrorEnvelope(json: ByteBuffer(string: body)) == nil)
+        }
+        let error = ErrorEnvelope(
+            json: ByteBuffer(
+                string: #"{"error":{"code":"FST_ERR","status":"x","severity":"odd","stack":[],"details":3}}"#
+            )
+        )
+        #expect(error?.code == ErrorCode(rawValue: "FST_ERR"))
+        #expect(error?.status == nil && error?.httpStatus == 500 && error?.severity == nil && error?.details == nil)
+    }
+
+    @Test(
+        arguments: [
+            (.tokenExpired, 401), (.keySetRequest, 401), (.noSyncConfig, 500), (.bucketLimit, 500), (.unavailable, 503),
+            (.unsupportedMediaType, 415), (.routeNotFound, 404), (.invalidSyncConfig, 422), (.deployConflict, 409),
+            (.generic, 500), (ErrorCode(rawValue: "PSYNC_S2199"), 401), (ErrorCode(rawValue: "OTHER"), 500),
+        ] as [(ErrorCode, Int)]
+    )
+    func codesHaveTheStatusOfTheTable(code: ErrorCode, status: Int) {
+        #expect(code.httpStatus == status)
+    }
+
+    @Test func onlyTokenCodesMakeClientsFetchCredentials() {
+        #expect(ErrorCode.tokenMissing.isTokenRejected && ErrorCode(rawValue: "PSYNC_S2199").isTokenRejected)
+        #expect(!ErrorCode.keySetRequest.isTokenRejected && !ErrorCode.noSyncConfig.isTokenRejected)
+    }
+}

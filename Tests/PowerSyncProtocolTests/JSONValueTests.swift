@@ -1,0 +1,152 @@
+import NIOCore
+import PowerSyncProtocol
+import Testing
+
+@Suite struct JSONValueTests {
+    @Test(
+        arguments: [
+            ("0", .integer(0)), ("-1", .integer(-1)), ("-0", .double(-0.0)),
+            ("9007199254740993", .integer(9_007_199_254_740_993)),
+            ("9223372036854775807", .integer(.max)), ("-9223372036854775808", .integer(.min)),
+            ("9223372036854775808", .double(9_223_372_036_854_775_808)),
+            ("-9223372036854775809", .double(-9_223_372_036_854_775_808)),
+            ("1.0", .double(1)), ("1e2", .double(100)), ("1E+2", .double(100)), ("1.5e-3", .double(0.0015)),
+            ("0.1", .double(0.1)), ("5e-324", .double(.leastNonzeroMagnitude)), ("1e-400", .double(0)),
+            ("1.7976931348623157e308", .double(.greatestFiniteMagnitude)),
+        ] as [(String, JSONValue)]
+    )
+    func numbersAreReadExactly(text: String, value: JSONValue) throws {
+        #expect(try JSONValue(parsing: text) == value)
+        #expect(try JSONValue(parsing: " [\(text)]\n") == .array([value]))
+    }
+
+    @Test(arguments: [
+        "01", "-", "+1", ".5", "1.", "1e", "1e+", "0x10", "NaN", "Infinity", "--1", "1.e3", "1e999", "-1e999",
+    ])
+    func textsThatAreNotNumbersAreRejected(text: String) {
+        #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+    }
+
+    @Test(
+        arguments: [
+            (.integer(.min), "-9223372036854775808"), (.double(1), "1.0"), (.double(-0.0), "-0.0"),
+            (.double(0.1), "0.1"), (.double(1e21), "1e21"), (.double(1.5e300), "1.5e300"), (.double(1e-7), "1e-7"),
+            (.double(.leastNonzeroMagnitude), "5e-324"), (.double(0.1 + 0.2), "0.30000000000000004"), (.double(100), "100.0"),
+            (.double(.nan), "null"), (.double(.infinity), "null"),
+            (
+                .string("a\"b\\c/\u{8}\u{c}\n\r\t\u{1}\u{1f}\u{7f}é\u{2028}🥖"),
+                #""a\"b\\c/\b\f\n\r\t\u0001\u001f\#u{7f}é\#u{2028}🥖""#
+            ),
+            ([1, [], [:], nil, true], "[1,[],{},null,true]"),
+            (["b": 1, "a": ["d": 2, "c": 3]], #"{"b":1,"a":{"d":2,"c":3}}"#),
+        ] as [(JSONValue, String)]
+    )
+    func valuesAreWrittenInOneForm(value: JSONValue, text: String) {
+        #expect(value.text == text)
+    }
+
+    @Test func everyDoubleReadsBackAsItself() throws {
+        let seed: UInt64 = 0x5eed_0001
+        print("seed \(seed)")
+        var generator = SeededGenerator(seed: seed)
+        for _ in 0..<2_000 {
+            let value = Double(bitPattern: generator.next())
+            guard value.isFinite else { continue }
+            #expect(try JSONValue(parsing: JSONValue.double(value).text) == .double(value))
+        }
+    }
+
+    @Test func canonicalTextSortsMembersByBytesAtEveryLevel() throws {
+        let value = try JSONValue(parsing: #"{ "é" : 1, "b":[{"z":1,"a":1.0}], "B":null, "a\/":"\u0041", "b": 2 }"#)
+        #expect(value.canonicalText == #"{"B":null,"a/":"A","b":2,"é":1}"#)
+        // Composed and decomposed characters are different names.
+        let twoNames = JSONObject(members: [
+            .init(name: "e\u{301}", value: 1), .init(name: "\u{e9}", value: 2), .init(name: "a", value: 3),
+        ])
+        #expect(twoNames.canonicalText == "{\"a\":3,\"e\u{301}\":1,\"\u{e9}\":2}")
+        #expect(
+            JSONObject(members: [.init(name: "a", value: 1), .init(name: "a", value: 2)]).canonicalText == #"{"a":2}"#
+        )
+    }
+
+    @Test func textsAreEqualByTheirBytes() {
+        #expect(JSONValue.string("\u{e9}") != .string("e\u{301}"))
+        #expect(JSONValue.object(["\u{e9}": 1]) != .object(["e\u{301}": 1]))
+        #expect(Set([JSONValue.string("\u{e9}"), .string("e\u{301}")]).count == 2)
+        #expect(JSONValue.integer(1) != .double(1))
+    }
+
+    @Test(arguments: [3, 40])
+    func theLastOfEqualNamesCountsAtThePlaceOfTheFirst(memberCount: Int) throws {
+        let names = (0..<memberCount).map { #""n\#($0)":\#($0)"# }
+        let object = try JSONObject(parsing: "{" + (names + [#""n1":"last""#]).joined(separator: ",") + "}")
+        #expect(object.members.count == memberCount)
+        #expect(object.members[1] == .init(name: "n1", value: "last"))
+    }
+
+    @Test(
+        arguments: [
+            (#""\u00e9\ud83e\udd56\u0000""#, "é🥖\0"), (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (#""""#, ""), ("\"Brød – 麵包 🥖\"", "Brød – 麵包 🥖"),
+        ])
+    func escapesAreResolved(text: String, value: String) throws {
+        let parsed = try JSONValue(parsing: text)
+        #expect(parsed == .string(value))
+    }
+
+    @Test(
+        arguments: [
+            ("", .unexpectedEnd, 0), ("{", .unexpectedEnd, 1), (#"{"a""#, .unexpectedEnd, 4),
+            (#"{"a":1,}"#, .expected("a member name"), 7), ("[1,]", .expected("a value"), 3),
+            ("[,1]", .expected("a value"), 1), (#"{"a" 1}"#, .expected("':'"), 5),
+            ("[1 2]", .expected("',' or ']'"), 3),
+            ("{a:1}", .expected("a member name"), 1), ("nul", .expected("'null'"), 0), ("1 2", .trailingBytes, 2),
+            ("\"a\nb\"", .unescapedControlCharacter, 2), (#""\x""#, .invalidEscape, 1),
+            (#""\u12g4""#, .invalidEscape, 1),
+            (#""\ud800""#, .unexpectedEnd, 8), (#""\ud800 \u0041""#, .invalidEscape, 1),
+            (#""\udc00""#, .invalidEscape, 1), (#""\ud800\u0041""#, .invalidEscape, 1), (#""abc"#, .unexpectedEnd, 4),
+            ("1e999", .numberOutOfRange, 0), ("- 1", .invalidNumber, 1), ("]", .expected("a value"), 0),
+        ] as [(String, JSONError.Reason, Int)]
+    )
+    func malformedTextIsAnErrorWithItsPlace(text: String, reason: JSONError.Reason, offset: Int) {
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+        #expect(error?.reason == reason)
+        #expect(error?.offset == offset)
+        #expect(error?.description.contains("byte \(offset)") == true)
+    }
+
+    @Test(
+        arguments: [
+            "ff", "c0 80", "c3", "e0 80 80", "ed a0 80", "f0 80 80 80", "f4 90 80 80", "f5 80 80 80", "80", "e2 82",
+            "61 62 63 64 65 66 67 68 c3 28",
+        ])
+    func invalidUTF8IsAnError(hex: String) {
+        var bytes = ByteBuffer(string: "\"")
+        bytes.writeImmutableBuffer(ByteBuffer(hex: hex))
+        bytes.writeString("\"")
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: bytes) }
+        #expect(error?.reason == .invalidUTF8)
+    }
+
+    @Test func nestingIsLimited() throws {
+        func nested(_ depth: Int) -> String {
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
+        _ = try JSONValue(parsing: nested(JSONScanner.maximumNesting))
+        for depth in [JSONScanner.maximumNesting + 1, 100_000] {
+            let error = #expect(throws: JSONError.self) { try JSONValue(parsing: nested(depth)) }
+            #expect(error?.reason == .nestingTooDeep)
+        }
+    }
+
+    @Test func objectsAreEditedByName() throws {
+        var object: JSONObject = ["a": 1, "b": 2]
+        object["a"] = 3
+        object["c"] = [nil]
+        object["b"] = nil
+        #expect(object.text == #"{"a":3,"c":[null]}"#)
+        #expect(object["x"] == nil)
+        #expect(throws: JSONError.self) { try JSONObject(parsing: "[]") }
+        #expect(try JSONObject(parsing: ByteBuffer(string: "{}")) == [:])
+    }
+}
