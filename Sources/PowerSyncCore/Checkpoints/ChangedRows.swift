@@ -1,0 +1,119 @@
+import GRDB
+
+/// The rows that an apply has to evaluate again, with their newest data (`sync-client.md` 9.4, `database.md` 20 and 26).
+///
+/// A row is identified by (type, id). Its value is the data of its operation with the highest op id; without one, or
+/// with NULL data, it is to be deleted. Operations without type or id cannot be shown.
+enum ChangedRows {
+    /// Complete checkpoint when nothing was applied before: every row is due, and so are those of `ps_updated_rows`.
+    case everything
+    /// Complete checkpoint: operations beyond `last_applied_op`, and the rows of `ps_updated_rows`.
+    ///
+    /// - unapplied: The ids of the buckets that can have such operations; `nil` looks into all.
+    case complete(unapplied: [Int64]?)
+    /// Partial checkpoint: only what the covered buckets say, and no deletions of earlier rows.
+    ///
+    /// - unapplied: The ids of those among `covered` that can have such operations.
+    case partial(covered: [Int64], unapplied: [Int64])
+
+    /// Calls a closure with every changed row, ordered by type in each of the statements.
+    ///
+    /// - Parameter body: Gets the type, the id and the data, which are valid during the call.
+    func forEach(
+        _ db: Database,
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Void
+    ) throws {
+        for (sql, arguments) in statements {
+            let rows = try RawStatement(db, sql: sql)
+            defer { rows.reset() }
+            for (index, argument) in arguments.enumerated() {
+                rows.bind(copying: argument, at: CInt(index + 1))
+            }
+            while try rows.step() {
+                guard let type = rows.text(at: 0), let id = rows.text(at: 1) else { continue }
+                try body(type, id, rows.text(at: 2))
+            }
+        }
+    }
+
+    /// The statements to run one after the other, with their arguments.
+    var statements: [(sql: String, arguments: [String])] {
+        switch self {
+        case .everything: [(Self.storedRows, []), (Self.vanishedRows, [])]
+        case .complete(unapplied: nil): [(Self.changedRowsOfAllBuckets, [])]
+        case .complete(unapplied: let ids?): [(Self.changedRowsOfBuckets, [Self.list(ids)])]
+        case .partial(let covered, let unapplied):
+            [(Self.changedRowsOfCoveredBuckets, [Self.list(unapplied), Self.list(covered)])]
+        }
+    }
+
+    private static func list(_ ids: [Int64]) -> String {
+        "[" + ids.map(String.init).joined(separator: ",") + "]"
+    }
+}
+
+// MARK: - SQL
+
+// Notes on the shapes: CROSS JOIN keeps SQLite from reordering, so that operations are found through `ps_oplog_opid`.
+// There is no DISTINCT and no UNION, since the GROUP BY removes duplicates with one temporary b-tree. A bare column
+// beside a single max() comes from the row with the maximum.
+extension ChangedRows {
+    /// In the order of the index `ps_oplog_row`, hence without sorting, and in the order of the tables written to.
+    private static let storedRows = """
+        SELECT row_type, row_id, data, max(op_id) FROM ps_oplog INDEXED BY ps_oplog_row
+        WHERE row_type IS NOT NULL AND row_id IS NOT NULL AND op_id > 0
+        GROUP BY row_type, row_id
+        """
+
+    private static let vanishedRows = """
+        SELECT row_type, row_id, NULL FROM ps_updated_rows AS updated
+        WHERE NOT EXISTS (
+            SELECT 1 FROM ps_oplog AS r
+            WHERE r.row_type = updated.row_type AND r.row_id = updated.row_id AND r.op_id > 0
+        )
+        """
+
+    private static let newestData = """
+        SELECT iif(max(r.op_id), r.data, NULL) FROM ps_oplog AS r
+        WHERE r.row_type = changed.row_type AND r.row_id = changed.row_id
+        """
+
+    private static let changedRowsOfAllBuckets = """
+        WITH changed AS (
+            SELECT o.row_type, o.row_id
+            FROM ps_buckets AS b
+            CROSS JOIN ps_oplog AS o ON o.bucket = b.id AND o.op_id > b.last_applied_op
+            UNION ALL
+            SELECT row_type, row_id FROM ps_updated_rows
+        )
+        SELECT row_type, row_id, (\(newestData)) FROM changed
+        GROUP BY row_type, row_id
+        """
+
+    private static let changedRowsOfBuckets = """
+        WITH unapplied (id) AS MATERIALIZED (SELECT value FROM json_each(?1)),
+        changed AS (
+            SELECT o.row_type, o.row_id
+            FROM unapplied
+            CROSS JOIN ps_buckets AS b ON b.id = unapplied.id
+            CROSS JOIN ps_oplog AS o ON o.bucket = b.id AND o.op_id > b.last_applied_op
+            UNION ALL
+            SELECT row_type, row_id FROM ps_updated_rows
+        )
+        SELECT row_type, row_id, (\(newestData)) FROM changed
+        GROUP BY row_type, row_id
+        """
+
+    private static let changedRowsOfCoveredBuckets = """
+        WITH unapplied (id) AS MATERIALIZED (SELECT value FROM json_each(?1)),
+        covered (id) AS MATERIALIZED (SELECT value FROM json_each(?2)),
+        changed AS (
+            SELECT o.row_type, o.row_id
+            FROM unapplied
+            CROSS JOIN ps_buckets AS b ON b.id = unapplied.id
+            CROSS JOIN ps_oplog AS o ON o.bucket = b.id AND o.op_id > b.last_applied_op
+        )
+        SELECT row_type, row_id, (\(newestData) AND r.bucket IN (SELECT id FROM covered)) FROM changed
+        GROUP BY row_type, row_id
+        """
+}

@@ -1,0 +1,110 @@
+import GRDB
+import PowerSyncProtocol
+
+/// Completes a checkpoint: validate, gate, apply (`sync-client.md` 9). All of it happens in one transaction.
+struct CheckpointCompletion {
+    /// How it ended.
+    enum Outcome {
+        /// Buckets with wrong checksums were deleted; nothing else happened.
+        case invalid([ChecksumMismatch])
+        /// Valid, so that the next download continues from here; but local writes must not be overwritten.
+        case heldBack
+        /// Published.
+        case applied
+    }
+
+    /// The checkpoint, whose subscriptions get the time of the apply.
+    private(set) var checkpoint: TrackedCheckpoint
+    /// Which part of the checkpoint is complete.
+    let completion: Completion
+    /// The time to record.
+    let now: SyncInstant
+
+    /// Creates a completion.
+    init(_ checkpoint: TrackedCheckpoint, _ completion: Completion, at now: SyncInstant) {
+        self.checkpoint = checkpoint
+        self.completion = completion
+        self.now = now
+    }
+
+    /// Does everything that a completion line asks for.
+    mutating func run(_ buckets: inout BucketTable, _ access: inout OplogAccess, _ db: Database) throws -> Outcome {
+        let involved = checkpoint.involved(in: completion)
+        let mismatches = Self.mismatches(of: involved, buckets)
+        guard mismatches.isEmpty else {
+            try access.useIndexes(db)
+            for mismatch in mismatches {
+                try buckets.delete(buckets.slot(of: mismatch.bucket), db)
+            }
+            return .invalid(mismatches)
+        }
+
+        // Validated data is a safe place to continue from, whether it can be published or not.
+        for bucket in involved where buckets[bucket.slot].id != nil {
+            buckets.move(bucket.slot, lastOp: checkpoint.lastOpID)
+        }
+        if completion == .complete, let writeCheckpoint = checkpoint.writeCheckpoint {
+            try LocalWriteGate.setLastSeen(writeCheckpoint, db)
+        }
+        // Priority 0 is published even over local writes.
+        guard try completion == .partial(.highest) || LocalWriteGate.isOpen(db) else { return .heldBack }
+
+        try access.useIndexes(db)
+        try apply(involved, &buckets, db)
+        return .applied
+    }
+
+    private static func mismatches(
+        of involved: [TrackedCheckpoint.Bucket],
+        _ buckets: BucketTable
+    ) -> [ChecksumMismatch] {
+        involved.compactMap { bucket in
+            let row = buckets[bucket.slot]
+            guard row.checksum != bucket.checksum else { return nil }
+            return ChecksumMismatch(
+                bucket: buckets.name(at: bucket.slot),
+                expected: bucket.checksum,
+                opChecksum: row.opChecksum,
+                addChecksum: row.addChecksum
+            )
+        }
+    }
+
+    private mutating func apply(
+        _ involved: [TrackedCheckpoint.Bucket],
+        _ buckets: inout BucketTable,
+        _ db: Database
+    ) throws {
+        if buckets.mustFlushBeforeApply { try buckets.flush(db) }
+        try RowPublisher.publish(changedRows(involved, buckets), db)
+
+        for bucket in involved { buckets.markApplied(bucket.slot) }
+        if completion == .complete {
+            buckets.noteApplied(involved.lazy.map(\.slot))
+            try db.cachedStatement(sql: "DELETE FROM ps_updated_rows").execute()
+            for bucket in involved {
+                guard let count = bucket.count else { continue }
+                buckets.resetCounters(at: bucket.slot, count: count)
+            }
+        }
+        try SyncState.record(completion.priority, at: now, db)
+        let synced = checkpoint.markSubscriptionsSynced(by: completion, at: now)
+        try StreamSubscriptions.markSynced(synced, at: now, db)
+        if completion == .complete, let writeCheckpoint = checkpoint.writeCheckpoint {
+            try LocalWriteGate.setLastApplied(writeCheckpoint, db)
+        }
+    }
+
+    private func changedRows(_ involved: [TrackedCheckpoint.Bucket], _ buckets: BucketTable) -> ChangedRows {
+        switch completion {
+        case .complete:
+            return buckets.isUnapplied ? .everything : .complete(unapplied: buckets.unappliedBucketIDs)
+        case .partial:
+            let rows = involved.map { buckets[$0.slot] }
+            return .partial(
+                covered: rows.compactMap(\.id),
+                unapplied: rows.compactMap { $0.mayHaveUnappliedOps ? $0.id : nil }
+            )
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import PowerSyncProtocol
+
+/// Which buckets of a checkpoint belong to which stream subscriptions (`sync-client.md` 12.5 step 6 and 12.6).
+///
+/// Subscriptions are identified by their index in ``subscriptions``. Nothing of this is stored: after a restart it is
+/// unknown until the first checkpoint.
+struct StreamAssociation: Sendable {
+    /// The rows of the subscription table, by id.
+    private(set) var subscriptions: [StreamSubscription] = []
+    /// The subscription that `{"sub": n}` means.
+    private var explicitIndexes: [Int?] = []
+    /// The subscription that `{"default": n}` means.
+    private var defaultIndexes: [Int?] = []
+
+    /// An association of nothing.
+    init() {}
+
+    /// Creates an association.
+    ///
+    /// - Parameters:
+    ///   - subscriptions: The reconciled rows.
+    ///   - requestedIDs: The ids of the explicit subscriptions in the order of the request.
+    ///   - streams: The streams of the checkpoint.
+    init(subscriptions: [StreamSubscription], requestedIDs: [Int64], streams: [StreamDescription]) {
+        self.subscriptions = subscriptions
+        explicitIndexes = requestedIDs.map { id in
+            subscriptions.firstIndex { $0.id == id }
+        }
+        defaultIndexes = streams.map { stream in
+            subscriptions.firstIndex {
+                $0.isDefault && !$0.isExplicit && $0.key.name.utf8.elementsEqual(stream.name.utf8)
+            }
+        }
+    }
+
+    /// The subscription at an index of the request; `nil` if there is none.
+    func requestedSubscription(at index: Int) -> StreamSubscription? {
+        guard explicitIndexes.indices.contains(index), let row = explicitIndexes[index] else { return nil }
+        return subscriptions[row]
+    }
+
+    /// Calls a closure with the index of every subscription that a bucket with these reasons belongs to, once each.
+    func forEachSubscription(_ reasons: [BucketReason], _ body: (Int) -> Void) {
+        switch reasons.count {
+        case 0:
+            break
+        case 1:
+            if let index = index(for: reasons[0]) { body(index) }
+        default:
+            for index in Set(reasons.compactMap { index(for: $0) }) { body(index) }
+        }
+    }
+
+    /// Sets when a subscription was last published.
+    mutating func markSynced(_ index: Int, at now: SyncInstant) {
+        subscriptions[index].lastSyncedAt = now
+    }
+
+    private func index(for reason: BucketReason) -> Int? {
+        switch reason {
+        case .subscription(let number): explicitIndexes.indices.contains(number) ? explicitIndexes[number] : nil
+        case .defaultStream(let number): defaultIndexes.indices.contains(number) ? defaultIndexes[number] : nil
+        }
+    }
+}

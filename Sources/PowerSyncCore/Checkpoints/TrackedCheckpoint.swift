@@ -1,0 +1,139 @@
+import PowerSyncProtocol
+
+/// The checkpoint that an iteration works towards (`sync-client.md` 8).
+///
+/// Buckets are kept in an array and refer to their rows by slot of a ``BucketTable``.
+struct TrackedCheckpoint: Sendable {
+    /// A bucket of the checkpoint.
+    struct Bucket: Sendable {
+        /// Where the bucket's row is.
+        var slot: BucketTable.Slot
+        /// What the sum over all operations has to be.
+        var checksum: Checksum
+        /// How urgent the bucket is.
+        var priority: Priority
+        /// The number of operations, if the service told.
+        var count: Int64?
+        /// Why the client gets the bucket.
+        var reasons: [BucketReason]
+
+        init(_ description: BucketDescription, slot: BucketTable.Slot) {
+            self.slot = slot
+            checksum = description.checksum
+            priority = description.priority
+            count = description.count
+            reasons = description.reasons
+        }
+    }
+
+    /// The op id of the checkpoint.
+    private(set) var lastOpID: OpID
+    /// The newest write checkpoint that it covers.
+    private(set) var writeCheckpoint: WriteCheckpoint?
+    /// The buckets, without duplicates.
+    private(set) var buckets: [Bucket] = []
+    /// The streams of the last complete description.
+    private(set) var streams: [StreamDescription]
+    /// How buckets belong to subscriptions.
+    var association = StreamAssociation()
+    /// The index into ``buckets`` by slot; −1 for a bucket that is not tracked.
+    private var indexBySlot: [Int] = []
+
+    /// Begins to track a checkpoint.
+    init(_ checkpoint: Checkpoint, in table: inout BucketTable) {
+        lastOpID = checkpoint.lastOpID
+        writeCheckpoint = checkpoint.writeCheckpoint
+        streams = checkpoint.streams
+        buckets.reserveCapacity(checkpoint.buckets.count)
+        for description in checkpoint.buckets {
+            set(Bucket(description, slot: table.slot(of: description.name)))
+        }
+    }
+
+    /// Applies a diff. Its write checkpoint replaces the old one, also by being absent; streams stay.
+    mutating func apply(_ diff: CheckpointDiff, in table: inout BucketTable) {
+        lastOpID = diff.lastOpID
+        writeCheckpoint = diff.writeCheckpoint
+        remove(diff.removedBuckets.map { table.slot(of: $0) })
+        for description in diff.updatedBuckets {
+            set(Bucket(description, slot: table.slot(of: description.name)))
+        }
+    }
+
+    /// The bucket in a slot, if it is tracked.
+    func bucket(at slot: BucketTable.Slot) -> Bucket? {
+        guard slot < indexBySlot.count, indexBySlot[slot] >= 0 else { return nil }
+        return buckets[indexBySlot[slot]]
+    }
+
+    /// The buckets that a completion is about: all, or those that a partial completion covers.
+    func involved(in completion: Completion) -> [Bucket] {
+        switch completion {
+        case .complete: buckets
+        case .partial(let priority): buckets.filter { priority.includes($0.priority) }
+        }
+    }
+
+    /// Marks the subscriptions as published that a completion covers.
+    ///
+    /// A complete checkpoint covers all of them; a partial one those whose buckets it all includes, if they have any.
+    ///
+    /// - Returns: The ids of these subscriptions.
+    mutating func markSubscriptionsSynced(by completion: Completion, at now: SyncInstant) -> [Int64] {
+        let indexes =
+            switch completion {
+            case .complete: Array(association.subscriptions.indices)
+            case .partial(let priority): subscriptionsIncluded(in: priority)
+            }
+        for index in indexes { association.markSynced(index, at: now) }
+        return indexes.map { association.subscriptions[$0].id }
+    }
+
+    /// The indexes of the subscriptions that have buckets, all of which are covered by a priority.
+    private func subscriptionsIncluded(in priority: Priority) -> [Int] {
+        var included: [Bool?] = Array(repeating: nil, count: association.subscriptions.count)
+        for bucket in buckets {
+            association.forEachSubscription(bucket.reasons) { index in
+                included[index] = (included[index] ?? true) && priority.includes(bucket.priority)
+            }
+        }
+        return included.indices.filter { included[$0] == true }
+    }
+
+    private mutating func set(_ bucket: Bucket) {
+        if bucket.slot >= indexBySlot.count {
+            indexBySlot.append(contentsOf: repeatElement(-1, count: bucket.slot + 1 - indexBySlot.count))
+        }
+        let index = indexBySlot[bucket.slot]
+        if index >= 0 {
+            buckets[index] = bucket
+        } else {
+            indexBySlot[bucket.slot] = buckets.count
+            buckets.append(bucket)
+        }
+    }
+
+    private mutating func remove(_ slots: [BucketTable.Slot]) {
+        let removed = slots.filter { bucket(at: $0) != nil }
+        guard !removed.isEmpty else { return }
+        for slot in removed { indexBySlot[slot] = -1 }
+        buckets.removeAll { indexBySlot[$0.slot] < 0 }
+        for (index, bucket) in buckets.enumerated() { indexBySlot[bucket.slot] = index }
+    }
+}
+
+/// What a completion line is about.
+enum Completion: Sendable, Equatable {
+    /// Everything.
+    case complete
+    /// The buckets of this priority and of more urgent ones.
+    case partial(Priority)
+
+    /// The priority under which the completion is recorded.
+    var priority: Priority {
+        switch self {
+        case .complete: .complete
+        case .partial(let priority): priority
+        }
+    }
+}

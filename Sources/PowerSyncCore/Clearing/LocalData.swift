@@ -1,0 +1,81 @@
+package import GRDB
+
+/// How much ``LocalData/clear(_:_:)`` removes.
+package struct ClearOptions: OptionSet, Sendable {
+    package let rawValue: Int
+
+    package init(rawValue: Int) {
+        self.rawValue = rawValue
+    }
+
+    /// Rows of local-only tables go too.
+    package static let localTables = ClearOptions(rawValue: 1)
+    /// Downloaded operations stay, so that a later connection resumes where this one ended and publishes again what
+    /// the user may still see.
+    package static let soft = ClearOptions(rawValue: 2)
+}
+
+/// Removing what was synced and written, and publishing it again (`database.md` 21).
+package enum LocalData {
+    /// Removes all rows, the upload queue, and the sync state, for example when a user signs out.
+    ///
+    /// Tables, views, the client id and the counters of the upload queue stay. Disconnect first, then call it inside a
+    /// write transaction.
+    ///
+    /// - Throws: ``LocalDatabaseError`` when no transaction is open, or for a soft clear while a sync iteration runs.
+    package static func clear(_ db: Database, _ options: ClearOptions) throws {
+        guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
+        if options.contains(.soft) {
+            try SyncActivity.requireInactive(db)
+            try db.execute(sql: "UPDATE ps_buckets SET last_applied_op = 0")
+        } else {
+            try db.execute(
+                sql: """
+                    DELETE FROM ps_oplog;
+                    DELETE FROM ps_buckets;
+                    """
+            )
+        }
+        try db.execute(
+            sql: """
+                DELETE FROM ps_crud;
+                DELETE FROM ps_untyped;
+                DELETE FROM ps_updated_rows;
+                DELETE FROM ps_kv WHERE key != 'client_id';
+                DELETE FROM ps_sync_state;
+                DELETE FROM ps_stream_subscriptions;
+                """
+        )
+        for table in try DataTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
+            let name = SQLText.identifier(table.internalName)
+            // Deleting one row makes SQLite's update hook report the table. The rest is then truncated, if nobody
+            // observes deletions; a delete without WHERE alone would go unnoticed.
+            try db.execute(
+                sql: """
+                    DELETE FROM \(name) WHERE rowid IN (SELECT rowid FROM \(name) LIMIT 1);
+                    DELETE FROM \(name);
+                    """
+            )
+        }
+    }
+
+    /// Makes the next complete checkpoint publish every row again, for example into a table that is new.
+    ///
+    /// - Parameters:
+    ///   - db: The writer, inside a transaction.
+    ///   - forgettingProgress: Whether the status becomes "never synced".
+    /// - Throws: ``LocalDatabaseError`` when no transaction is open, or while a sync iteration runs.
+    package static func triggerResync(_ db: Database, forgettingProgress: Bool) throws {
+        guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
+        try SyncActivity.requireInactive(db)
+        try db.execute(sql: "UPDATE ps_buckets SET last_applied_op = 0")
+        if forgettingProgress {
+            try db.execute(
+                sql: """
+                    DELETE FROM ps_sync_state;
+                    UPDATE ps_stream_subscriptions SET last_synced_at = NULL;
+                    """
+            )
+        }
+    }
+}

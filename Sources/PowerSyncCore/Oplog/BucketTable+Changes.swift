@@ -1,0 +1,85 @@
+import GRDB
+import PowerSyncProtocol
+
+extension BucketTable {
+    /// Changes a row in memory; it is written by ``flush(_:)``.
+    mutating func update(_ slot: Slot, _ changes: Row.Changes, _ body: (inout Row) -> Void) {
+        body(&rows[slot])
+        if rows[slot].changes.isEmpty { changedSlots.append(slot) }
+        rows[slot].changes.formUnion(changes)
+    }
+
+    /// Creates the row of a bucket unless it exists.
+    ///
+    /// - Returns: The row's id.
+    mutating func ensureRow(at slot: Slot, _ db: Database) throws -> Int64 {
+        if let id = rows[slot].id { return id }
+        try db.cachedStatement(sql: "INSERT INTO ps_buckets (name) VALUES (?)").execute(arguments: [
+            names[slot].rawValue
+        ])
+        let id = db.lastInsertedRowID
+        rows[slot] = Row(id: id)
+        rows[slot].mayHaveUnappliedOps = false
+        rows[slot].isKnownEmpty = true
+        return id
+    }
+
+    /// Sets where the next download of a bucket continues.
+    mutating func move(_ slot: Slot, lastOp: OpID) {
+        guard rows[slot].lastOp != lastOp else { return }
+        update(slot, .position) { $0.lastOp = lastOp }
+    }
+
+    /// Notes that everything of a bucket was published.
+    mutating func markApplied(_ slot: Slot) {
+        guard rows[slot].id != nil, rows[slot].lastAppliedOp != rows[slot].lastOp else { return }
+        update(slot, .position) { $0.lastAppliedOp = $0.lastOp }
+    }
+
+    /// Begins to count operations anew after a complete checkpoint with `count` operations in the bucket.
+    mutating func resetCounters(at slot: Slot, count: Int64) {
+        let row = rows[slot]
+        guard row.id != nil, row.countAtLast != count || row.countSinceLast != 0 else { return }
+        update(slot, .content) {
+            $0.countAtLast = count
+            $0.countSinceLast = 0
+        }
+    }
+
+    /// Notes that operations of a bucket were stored.
+    mutating func noteStoredOps(at slot: Slot) {
+        rows[slot].mayHaveUnappliedOps = true
+    }
+
+    /// Notes that a CLEAR made everything of a bucket unpublished.
+    mutating func noteReset(at slot: Slot) {
+        rows[slot].lastAppliedOp = .zero
+        hasUnwrittenReset = true
+    }
+
+    /// Notes that a complete apply took everything of these buckets into account.
+    mutating func noteApplied(_ involved: some Sequence<Slot>) {
+        tracksUnappliedOps = true
+        for slot in involved { rows[slot].mayHaveUnappliedOps = false }
+    }
+
+    /// Deletes a bucket and its operations; their rows are re-evaluated by the next complete apply
+    /// (`sync-client.md` 8.1). Does nothing when the bucket has no row.
+    mutating func delete(_ slot: Slot, _ db: Database) throws {
+        guard let id = rows[slot].id else { return }
+        try OplogStore.deleteAllRows(ofBucket: id, db)
+        try db.cachedStatement(sql: "DELETE FROM ps_buckets WHERE id = ?").execute(arguments: [id])
+        rows[slot] = Row()
+        changedSlots.removeAll { $0 == slot }
+    }
+
+    /// Sets the progress counters of all rows to zero, on disk and in memory.
+    mutating func resetCounters(_ db: Database) throws {
+        try flush(db)
+        try db.execute(sql: "UPDATE ps_buckets SET count_at_last = 0, count_since_last = 0")
+        for slot in rows.indices {
+            rows[slot].countAtLast = 0
+            rows[slot].countSinceLast = 0
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import GRDB
+import PowerSyncProtocol
+
+/// The rows of `ps_buckets` in memory, written back once for every changed bucket and transaction
+/// (`sync-client.md` 20.4 items 8, 12 to 15, and 20.6).
+///
+/// Every bucket name that the iteration meets, on disk or in a checkpoint, gets a *slot*: a small number that stays valid
+/// until the next ``load(_:)``. Tracked buckets refer to slots, so that checking a thousand buckets takes one pass
+/// over an array and no look-up by name.
+///
+/// The rows are right as long as nobody else writes `ps_buckets`. Other processes are noticed by
+/// `PRAGMA data_version`; see ``revalidate(_:)``.
+struct BucketTable: Sendable {
+    /// The number of a bucket in this table.
+    typealias Slot = Int
+
+    /// One row of `ps_buckets`, and what is known about it.
+    struct Row: Sendable, Equatable {
+        /// What has to be written back.
+        struct Changes: OptionSet, Sendable {
+            let rawValue: UInt8
+            /// Only `last_op` or `last_applied_op`, as a completion does for all buckets of a checkpoint.
+            static let position = Changes(rawValue: 1 << 0)
+            /// Any column.
+            static let content = Changes(rawValue: 1 << 1)
+        }
+
+        /// The primary key; `nil` when there is no row.
+        var id: Int64?
+        var lastAppliedOp = OpID.zero
+        var lastOp = OpID.zero
+        var addChecksum = Checksum.zero
+        var opChecksum = Checksum.zero
+        var countAtLast: Int64 = 0
+        var countSinceLast: Int64 = 0
+        var downloadedSize: Int64 = 0
+        /// What has to be written back.
+        var changes: Changes = []
+        /// Whether operations may have been stored since the last complete apply.
+        var mayHaveUnappliedOps = true
+        /// Whether there is certainly no row of the bucket in `ps_oplog`.
+        var isKnownEmpty = false
+
+        /// The checksum of everything received.
+        var checksum: Checksum { addChecksum + opChecksum }
+    }
+
+    // By slot.
+    private(set) var names: [BucketName] = []
+    var rows: [Row] = []
+    private var slots: [BucketName: Slot] = [:]
+
+    /// The slots of the rows that have to be written back.
+    var changedSlots: [Slot] = []
+    /// Whether a CLEAR reset `last_applied_op` of a row that has not been written back.
+    var hasUnwrittenReset = false
+
+    // What is known about the file.
+    private var dataVersion: Int64?
+    /// Whether ``Row/mayHaveUnappliedOps`` is exact rather than a guess, see ``unappliedBucketIDs``.
+    var tracksUnappliedOps = false
+
+    /// Reads all rows anew and forgets all slots.
+    mutating func load(_ db: Database) throws {
+        self = BucketTable()
+        dataVersion = try Self.currentDataVersion(db)
+        try readRows(db)
+    }
+
+    /// Reads the rows again if another connection changed the database; slots stay valid.
+    ///
+    /// - Returns: Whether the rows were still right.
+    mutating func revalidate(_ db: Database) throws -> Bool {
+        let version = try Self.currentDataVersion(db)
+        if version == dataVersion { return true }
+        dataVersion = version
+        tracksUnappliedOps = false
+        for slot in rows.indices { rows[slot] = Row() }
+        try readRows(db)
+        return false
+    }
+
+    /// The slot of a bucket, a new one if it has none.
+    mutating func slot(of name: BucketName) -> Slot {
+        if let slot = slots[name] { return slot }
+        let slot = rows.count
+        slots[name] = slot
+        names.append(name)
+        rows.append(Row())
+        return slot
+    }
+
+    /// The name of the bucket in a slot.
+    func name(at slot: Slot) -> BucketName { names[slot] }
+
+    /// The row in a slot.
+    subscript(slot: Slot) -> Row { rows[slot] }
+
+    /// Names and positions of all rows, for the request.
+    var positions: [StreamingSyncRequest.BucketPosition] {
+        rows.indices.compactMap { slot in
+            rows[slot].id == nil ? nil : .init(name: names[slot], after: rows[slot].lastOp)
+        }
+    }
+
+    /// Whether no bucket was ever published, or all are to be published again.
+    var isUnapplied: Bool {
+        rows.allSatisfy { $0.id == nil || $0.lastAppliedOp == .zero }
+    }
+
+    /// The ids of the buckets that may hold operations beyond `last_applied_op`; `nil` when that has to be found out.
+    var unappliedBucketIDs: [Int64]? {
+        guard tracksUnappliedOps else { return nil }
+        return rows.compactMap { $0.mayHaveUnappliedOps ? $0.id : nil }
+    }
+
+    /// Whether the SQL queries of an apply would see a wrong `last_applied_op`.
+    var mustFlushBeforeApply: Bool { hasUnwrittenReset }
+
+    private mutating func readRows(_ db: Database) throws {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT id, name, last_applied_op, last_op, add_checksum, op_checksum,
+                    count_at_last, count_since_last, downloaded_size
+                FROM ps_buckets
+                WHERE pending_delete = 0
+                ORDER BY id
+                """
+        )
+        let cursor = try GRDB.Row.fetchCursor(statement)
+        while let columns = try cursor.next() {
+            let slot = slot(of: BucketName(columns[1]))
+            rows[slot] = Row(
+                id: columns[0],
+                lastAppliedOp: OpID(columns[2]),
+                lastOp: OpID(columns[3]),
+                addChecksum: Checksum(truncating: columns[4]),
+                opChecksum: Checksum(truncating: columns[5]),
+                countAtLast: columns[6],
+                countSinceLast: columns[7],
+                downloadedSize: columns[8]
+            )
+        }
+    }
+
+    private static func currentDataVersion(_ db: Database) throws -> Int64? {
+        try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
+    }
+}

@@ -1,0 +1,152 @@
+import GRDB
+import PowerSyncProtocol
+
+/// The rows of `ps_oplog`, one per live PUT, found by key (`database.md` 3.3).
+///
+/// Keys are found through the index `ps_oplog_key`, or through a ``KeyDirectory`` while the indexes do not exist.
+struct OplogRows {
+    /// What a PUT stores, except for its identity.
+    struct Row {
+        var bucket: Int64
+        var opID: OpID
+        /// The row as JSON text. NULL is stored, and published as a deletion.
+        var data: UnsafeRawBufferPointer?
+        var hash: Checksum
+    }
+
+    /// The table and the row id of a PUT.
+    struct Identity {
+        var type: UnsafeRawBufferPointer
+        var id: UnsafeRawBufferPointer
+    }
+
+    /// A stored row.
+    private struct Match {
+        var rowID: Int64
+        var hash: Checksum
+        var typeLength: Int
+        var idLength: Int
+
+        /// Whether the row's type and id are these, given that its key is the same: the key begins with both, so equal
+        /// lengths mean equal texts.
+        func hasIdentity(_ identity: Identity) -> Bool {
+            typeLength == identity.type.count && idLength == identity.id.count
+        }
+    }
+
+    private let db: Database
+    private let directory: KeyDirectory?
+    private let find: RawStatement
+    private let insert: RawStatement
+    private let update: RawStatement
+    private let delete: RawStatement
+
+    /// Prepares the statements.
+    init(_ db: Database, directory: KeyDirectory?) throws {
+        self.db = db
+        self.directory = directory
+        find = try RawStatement(db, sql: directory == nil ? Self.findByIndex : Self.findByRowID)
+        insert = try RawStatement(
+            db,
+            sql: """
+                INSERT INTO ps_oplog (bucket, op_id, key, row_type, row_id, data, hash)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                """
+        )
+        // The columns of two of the three indexes are not set, so that these are not touched.
+        update = try RawStatement(db, sql: "UPDATE ps_oplog SET op_id = ?2, data = ?3, hash = ?4 WHERE rowid = ?1")
+        delete = try RawStatement(db, sql: "DELETE FROM ps_oplog WHERE rowid = ?1")
+    }
+
+    /// The planner could prefer `ps_oplog_opid` for `bucket`, which would visit the whole bucket.
+    private static let findByIndex = """
+        SELECT rowid, hash, row_type, row_id FROM ps_oplog INDEXED BY ps_oplog_key WHERE bucket = ?1 AND key = ?2
+        """
+
+    private static let findByRowID = """
+        SELECT rowid, hash, row_type, row_id FROM ps_oplog WHERE rowid = ?3 AND bucket = ?1 AND key = ?2
+        """
+
+    /// Inserts a row that has no identity and thereby no key.
+    func insertUnidentified(_ row: Row) throws {
+        try write(row, identity: nil, key: nil)
+    }
+
+    /// Stores a row in place of all rows of the bucket that have the same key.
+    ///
+    /// - Parameter superseded: Called with the hash of each row that was replaced.
+    func replace(_ row: Row, identity: Identity, key: OplogKey, superseded: (Checksum) -> Void) throws {
+        let (match, others) = try matches(bucket: row.bucket, key: key)
+        if let match, others.isEmpty, match.hasIdentity(identity) {
+            superseded(match.hash)
+            update.bind(match.rowID, at: 1)
+            update.bind(row.opID.rawValue, at: 2)
+            update.bind(row.data, at: 3)
+            update.bind(Int64(row.hash.signed), at: 4)
+            try update.run()
+            return
+        }
+        if let match { try remove(match, others, superseded) }
+        try key.withBytes { try write(row, identity: identity, key: $0) }
+        directory?.insert(key.hash(bucket: row.bucket), rowID: db.lastInsertedRowID)
+    }
+
+    /// Deletes all rows of a bucket that have this key.
+    ///
+    /// - Parameter superseded: Called with the hash of each row that was deleted.
+    func delete(bucket: Int64, key: OplogKey, superseded: (Checksum) -> Void) throws {
+        let (match, others) = try matches(bucket: bucket, key: key)
+        if let match { try remove(match, others, superseded) }
+    }
+
+    private func remove(_ match: Match, _ others: [Match], _ superseded: (Checksum) -> Void) throws {
+        for match in CollectionOfOne(match) + others {
+            superseded(match.hash)
+            delete.bind(match.rowID, at: 1)
+            try delete.run()
+        }
+    }
+
+    private func write(_ row: Row, identity: Identity?, key: UnsafeRawBufferPointer?) throws {
+        insert.bind(row.bucket, at: 1)
+        insert.bind(row.opID.rawValue, at: 2)
+        insert.bind(key, at: 3)
+        insert.bind(identity?.type, at: 4)
+        insert.bind(identity?.id, at: 5)
+        insert.bind(row.data, at: 6)
+        insert.bind(Int64(row.hash.signed), at: 7)
+        try insert.run()
+    }
+
+    /// The rows with a key: nearly always none or one; more only in files written by others.
+    private func matches(bucket: Int64, key: OplogKey) throws -> (first: Match?, others: [Match]) {
+        var first: Match?
+        var others: [Match] = []
+        func readMatches(_ key: UnsafeRawBufferPointer, rowID: Int64?) throws {
+            find.bind(bucket, at: 1)
+            find.bind(key, at: 2)
+            if let rowID { find.bind(rowID, at: 3) }
+            while try find.step() {
+                let match = Match(
+                    rowID: find.integer(at: 0),
+                    hash: Checksum(truncating: find.integer(at: 1)),
+                    typeLength: find.textLength(at: 2),
+                    idLength: find.textLength(at: 3)
+                )
+                if first == nil { first = match } else { others.append(match) }
+            }
+        }
+        try key.withBytes { bytes in
+            if let directory {
+                // Entries may be outdated or collide; the statement compares the key.
+                try directory.forEachRowID(OplogKey.hash(bytes, bucket: bucket)) { rowID in
+                    guard first?.rowID != rowID, !others.contains(where: { $0.rowID == rowID }) else { return }
+                    try readMatches(bytes, rowID: rowID)
+                }
+            } else {
+                try readMatches(bytes, rowID: nil)
+            }
+        }
+        return (first, others)
+    }
+}

@@ -1,0 +1,183 @@
+import GRDB
+import NIOCore
+import PowerSyncProtocol
+
+/// Stores the operations of data lines in `ps_oplog` (`sync-client.md` 7).
+///
+/// `ps_oplog` holds the live PUTs of all buckets; for everything else only the checksum is kept. For every bucket
+///
+/// - `op_checksum` is the sum of `hash` over its rows in `ps_oplog`,
+/// - `add_checksum` is the sum of the checksums of all other operations that were received,
+///
+/// so superseding a row moves its hash from the one to the other, and their sum is the checksum of everything received
+/// up to `last_op`.
+///
+/// A value lives as long as one transaction. Its statements are prepared once, texts are bound where the line's buffer
+/// holds them, and bucket rows change in a ``BucketTable`` only.
+struct OplogStore {
+    private let db: Database
+    private let rows: OplogRows
+    private let recordUpdatedRow: RawStatement
+    private var key = OplogKey()
+
+    /// Prepares the statements.
+    ///
+    /// - Parameter directory: Finds rows by key while the index over keys does not exist; see ``OplogAccess``.
+    init(_ db: Database, directory: KeyDirectory?) throws {
+        self.db = db
+        rows = try OplogRows(db, directory: directory)
+        recordUpdatedRow = try RawStatement(
+            db,
+            sql: "INSERT OR IGNORE INTO ps_updated_rows (row_type, row_id) VALUES (?1, ?2)"
+        )
+    }
+
+    /// Stores the operations of a line and counts them in the bucket's row.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The encoded length of the line, added to `downloaded_size`.
+    ///   - slot: The bucket, which gets a row if it has none.
+    /// - Throws: A `DatabaseError`, or a ``SyncEngineError`` when a text range lies outside the line. The transaction
+    ///   has to be rolled back then.
+    mutating func store(
+        _ line: DataLine,
+        byteCount: Int,
+        at slot: BucketTable.Slot,
+        in buckets: inout BucketTable
+    ) throws {
+        let bucket = try buckets.ensureRow(at: slot, db)
+        guard let last = line.operations.last else { return }
+
+        var sums = Sums(add: buckets[slot].addChecksum, op: buckets[slot].opChecksum)
+        var isKnownEmpty = buckets[slot].isKnownEmpty
+        var wasCleared = false
+        try line.text.withUnsafeReadableBytes { bytes in
+            let texts = LineTexts(bytes: bytes, bucket: line.bucket)
+            for operation in line.operations {
+                switch operation.kind {
+                case .put:
+                    try put(operation, texts, bucket: bucket, &sums)
+                    isKnownEmpty = false
+                case .remove:
+                    try remove(operation, texts, bucket: bucket, isKnownEmpty: isKnownEmpty, &sums)
+                case .move:
+                    sums.add += operation.checksum
+                case .clear:
+                    if !isKnownEmpty { try Self.deleteAllRows(ofBucket: bucket, db) }
+                    sums = Sums(add: operation.checksum, op: .zero)
+                    isKnownEmpty = true
+                    wasCleared = true
+                }
+            }
+        }
+
+        if wasCleared { buckets.noteReset(at: slot) }
+        buckets.noteStoredOps(at: slot)
+        buckets.update(slot, .content) { row in
+            row.lastOp = last.opID
+            row.addChecksum = sums.add
+            row.opChecksum = sums.op
+            row.countSinceLast = row.countSinceLast.addingSaturating(Int64(line.operations.count))
+            row.downloadedSize = row.downloadedSize.addingSaturating(Int64(byteCount))
+            row.isKnownEmpty = isKnownEmpty
+        }
+    }
+
+    /// Records all rows that a bucket contributes to, so that the next complete apply evaluates them again.
+    static func recordAllRows(ofBucket bucket: Int64, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT OR IGNORE INTO ps_updated_rows (row_type, row_id)
+                SELECT row_type, row_id FROM ps_oplog
+                WHERE bucket = ? AND row_type IS NOT NULL AND row_id IS NOT NULL
+                """
+        ).execute(arguments: [bucket])
+    }
+
+    /// Deletes all rows of a bucket after recording them.
+    static func deleteAllRows(ofBucket bucket: Int64, _ db: Database) throws {
+        try recordAllRows(ofBucket: bucket, db)
+        try db.cachedStatement(sql: "DELETE FROM ps_oplog WHERE bucket = ?").execute(arguments: [bucket])
+    }
+}
+
+// MARK: - Operations
+
+extension OplogStore {
+    /// The checksums of a bucket while its line is being stored.
+    private struct Sums {
+        var add: Checksum
+        var op: Checksum
+
+        mutating func supersede(_ hash: Checksum) {
+            add += hash
+            op -= hash
+        }
+    }
+
+    private mutating func put(
+        _ operation: SyncOperation,
+        _ texts: LineTexts,
+        bucket: Int64,
+        _ sums: inout Sums
+    ) throws {
+        let data = try texts[operation.data]
+        let row = OplogRows.Row(bucket: bucket, opID: operation.opID, data: data, hash: operation.checksum)
+        sums.op += operation.checksum
+        // Without a type or an id the row cannot be shown, but its checksum counts.
+        guard let type = try texts[operation.objectType], let id = try texts[operation.objectID] else {
+            try rows.insertUnidentified(row)
+            return
+        }
+        key.set(type: type, id: id, subkey: try texts[operation.subkey])
+        try rows.replace(row, identity: OplogRows.Identity(type: type, id: id), key: key) { sums.supersede($0) }
+    }
+
+    private mutating func remove(
+        _ operation: SyncOperation,
+        _ texts: LineTexts,
+        bucket: Int64,
+        isKnownEmpty: Bool,
+        _ sums: inout Sums
+    ) throws {
+        sums.add += operation.checksum
+        guard !isKnownEmpty, let type = try texts[operation.objectType], let id = try texts[operation.objectID] else {
+            return
+        }
+        key.set(type: type, id: id, subkey: try texts[operation.subkey])
+        var didSupersede = false
+        try rows.delete(bucket: bucket, key: key) { hash in
+            sums.supersede(hash)
+            didSupersede = true
+        }
+        // A key that was not there was not visible either.
+        guard didSupersede else { return }
+        recordUpdatedRow.bind(type, at: 1)
+        recordUpdatedRow.bind(id, at: 2)
+        try recordUpdatedRow.run()
+    }
+}
+
+/// The texts of one line, checked against the bounds of its buffer.
+private struct LineTexts {
+    /// The readable bytes of the line's buffer.
+    var bytes: UnsafeRawBufferPointer
+    /// Named in errors.
+    var bucket: BucketName
+
+    /// The bytes of a range; `nil` for `nil`.
+    subscript(range: TextRange?) -> UnsafeRawBufferPointer? {
+        get throws {
+            guard let range else { return nil }
+            let start = Int(range.offset)
+            let end = start + Int(range.count)
+            guard end <= bytes.count else {
+                throw SyncEngineError(
+                    .protocol,
+                    "Line with data of bucket \(bucket) refers to bytes \(start)..<\(end), but has \(bytes.count)"
+                )
+            }
+            return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import GRDBSQLite
+
+/// One call of a scalar function from SQL.
+///
+/// Valid until the function returns.
+struct FunctionCall {
+    private let context: OpaquePointer?
+    private let arguments: UnsafeMutablePointer<OpaquePointer?>?
+
+    /// The number of arguments.
+    let count: Int
+    /// The connection's state.
+    let state: ConnectionState
+
+    init(
+        _ context: OpaquePointer?,
+        _ count: Int32,
+        _ arguments: UnsafeMutablePointer<OpaquePointer?>?,
+        _ state: ConnectionState
+    ) {
+        self.context = context
+        self.count = Int(count)
+        self.arguments = arguments
+        self.state = state
+    }
+
+    /// An argument.
+    ///
+    /// SQLite has checked the number of arguments of functions that fix it.
+    subscript(index: Int) -> SQLArgument {
+        precondition(index < count, "argument \(index) of a function with \(count)")
+        return SQLArgument(arguments?[index])
+    }
+
+    /// Returns text.
+    func result(_ bytes: UnsafeRawBufferPointer, subtype: UInt32 = 0) {
+        sqlite3_result_text64(
+            context,
+            bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+            UInt64(bytes.count),
+            transientDestructor,
+            UInt8(SQLITE_UTF8)
+        )
+        if subtype != 0 {
+            sqlite3_result_subtype(context, subtype)
+        }
+    }
+
+    /// Returns text.
+    func result(_ text: String) {
+        var text = text
+        text.withUTF8 { result(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Returns an integer.
+    func result(_ integer: Int64) {
+        sqlite3_result_int64(context, integer)
+    }
+
+    /// Ends the call with an error, prefixed with the function's name.
+    func fail(_ name: String, _ error: any Error) {
+        let (code, message) = SQLiteFailureDescription.describe(error)
+        sqlite3_result_error(context, "\(name): \(message)", -1)
+        sqlite3_result_error_code(context, code)
+    }
+
+    /// `SQLITE_TRANSIENT`: SQLite copies the text.
+    private var transientDestructor: sqlite3_destructor_type {
+        unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    }
+}

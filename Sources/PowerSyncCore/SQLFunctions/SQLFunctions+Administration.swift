@@ -1,0 +1,50 @@
+import GRDB
+
+extension SQLFunctions {
+    /// Functions that applications call in their own migrations and for diagnosis (`database.md` 7).
+    ///
+    /// They are thin covers of ``SystemTables``, ``ClientSchema`` and ``LocalData``, run on GRDB's view of the connection.
+    static var administrationFunctions: [ScalarFunction] {
+        [
+            ScalarFunction(name: "powersync_init", argumentCount: 0) { call in
+                try SystemTables.migrate(call.state.requireDatabase())
+                call.result("")
+            },
+            ScalarFunction(name: "powersync_replace_schema", argumentCount: 1) { call in
+                let db = try call.state.requireDatabase()
+                let schema = try ClientSchema(json: call[0].string)
+                try SystemTables.migrate(db)
+                try schema.apply(to: db)
+                call.result("")
+            },
+            ScalarFunction(name: "powersync_clear", argumentCount: 1) { call in
+                let options = ClearOptions(rawValue: Int(truncatingIfNeeded: call[0].integer))
+                try LocalData.clear(call.state.requireDatabase(), options)
+                call.result("")
+            },
+            ScalarFunction(name: "powersync_trigger_resync", argumentCount: 1) { call in
+                try LocalData.triggerResync(
+                    call.state.requireDatabase(),
+                    forgettingProgress: call[0].integer != 0
+                )
+                call.result("")
+            },
+            ScalarFunction(name: "powersync_drop_view", argumentCount: 1) { call in
+                let name = SQLText.identifier(call[0].string)
+                try call.state.requireDatabase().execute(sql: "DROP VIEW IF EXISTS \(name)")
+            },
+            ScalarFunction(name: "powersync_last_synced_at", argumentCount: 0) { call in
+                let time = try String.fetchOne(
+                    call.state.requireDatabase(),
+                    sql: """
+                        SELECT datetime(last_synced_at / 1000000, 'unixepoch') FROM ps_sync_state
+                        WHERE priority = 2147483647
+                        """
+                )
+                if let time {
+                    call.result(time)
+                }
+            },
+        ]
+    }
+}

@@ -1,0 +1,30 @@
+extension SQLFunctions {
+    /// Functions about this library, this database and new rows (`database.md` 23).
+    static var identityFunctions: [ScalarFunction] {
+        [
+            ScalarFunction(name: "powersync_rs_version", argumentCount: 0) { $0.result(version) },
+            ScalarFunction(name: "uuid", argumentCount: 0) { $0.result(RandomUUID.make()) },
+            ScalarFunction(name: "gen_random_uuid", argumentCount: 0) { $0.result(RandomUUID.make()) },
+            ScalarFunction(name: "powersync_in_sync_operation", argumentCount: 0) { call in
+                call.result(call.state.isPublishing ? 1 : 0)
+            },
+            ScalarFunction(name: "powersync_client_id", argumentCount: 0, options: .deterministic) { call in
+                call.result(try KeyValueStore.clientID(call.state.requireDatabase()))
+            },
+            ScalarFunction(name: "powersync_remove_duplicate_key_encoding", argumentCount: 1, options: .deterministic) {
+                call in
+                guard call[0].isText else {
+                    throw LocalDatabaseError.invalidArgument("expected an oplog key", cause: "not a text")
+                }
+                if let repaired = OplogKeyRepair.repaired(call[0].bytes) {
+                    repaired.withUnsafeBytes { call.result($0) }
+                }
+            },
+        ]
+    }
+
+    /// The level of the format that this library implements, in the form `<version>/<8 hexadecimal digits>`.
+    ///
+    /// The digits are a commit in other implementations.
+    package static let version = "0.5.3/00000000"
+}

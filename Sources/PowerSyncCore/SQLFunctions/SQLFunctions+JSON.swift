@@ -1,0 +1,48 @@
+import PowerSyncProtocol
+
+extension SQLFunctions {
+    /// The functions that triggers use to put rows and queue entries together (`database.md` 13 and 14).
+    static var jsonFunctions: [ScalarFunction] {
+        [
+            ScalarFunction(name: "powersync_diff", argumentCount: 2, options: [.deterministic, .resultSubtype]) {
+                call in
+                guard !call[0].isNull, !call[1].isNull else {
+                    throw LocalDatabaseError.invalidArgument("expected two JSON objects", cause: "NULL")
+                }
+                do throws(JSONError) {
+                    try call.state.difference.withDifference(from: call[0].bytes, to: call[1].bytes) { bytes in
+                        call.result(bytes, subtype: SQLArgument.jsonSubtype)
+                    }
+                } catch {
+                    throw LocalDatabaseError.invalidArgument("expected two JSON objects", cause: error.description)
+                }
+            },
+            ScalarFunction(name: "powersync_json_merge", argumentCount: -1, options: [.deterministic, .resultSubtype]) {
+                try merge($0)
+            },
+        ]
+    }
+
+    /// Puts the members of all arguments into one object, as text.
+    ///
+    /// Each argument is only looked at from outside.
+    private static func merge(_ call: FunctionCall) throws {
+        var output = JSONBytes()
+        output.append("{")
+        var isFirst = true
+        for index in 0..<call.count {
+            let object = call[index].bytes
+            guard object.count >= 2, object.first == UInt8(ascii: "{"), object.last == UInt8(ascii: "}") else {
+                throw LocalDatabaseError.invalidArgument("Expected json object", cause: "argument \(index + 1)")
+            }
+            guard object.count > 2 else { continue }
+            if !isFirst {
+                output.append(",")
+            }
+            isFirst = false
+            output.append(UnsafeRawBufferPointer(rebasing: object[1..<object.count - 1]))
+        }
+        output.append("}")
+        output.withUnsafeBytes { call.result($0, subtype: SQLArgument.jsonSubtype) }
+    }
+}

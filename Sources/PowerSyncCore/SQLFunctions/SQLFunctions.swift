@@ -1,0 +1,58 @@
+package import GRDB
+import GRDBSQLite
+
+/// The SQL functions and virtual tables that stored triggers, views and down migrations refer to (`database.md` 7).
+///
+/// Their names are part of the file format. They need to be on *every* connection that writes or alters tables, readers
+/// of a pool included; views can be read without them.
+package enum SQLFunctions {
+    /// Registers everything on a connection.
+    ///
+    /// Call it in GRDB's `Configuration.prepareDatabase`, before any statement.
+    ///
+    /// Does nothing on a connection that has the functions. Does not read the file.
+    ///
+    /// - Throws: GRDB's `DatabaseError` when SQLite refuses a registration.
+    package static func install(on db: Database) throws {
+        guard let handle = db.sqliteConnection else {
+            throw LocalDatabaseError.invalidState("the connection is closed")
+        }
+        guard ConnectionState.find(handle) == nil else { return }
+        let state = ConnectionState(database: db, handle: handle)
+        var code = registerStripSubtype(handle)
+        for function in all where code == SQLITE_OK {
+            code = function.register(state)
+        }
+        for kind in QueueModule.Kind.allCases where code == SQLITE_OK {
+            code = QueueModule.register(kind, state)
+        }
+        guard code == SQLITE_OK else {
+            throw DatabaseError(
+                resultCode: ResultCode(rawValue: code),
+                message: "registering PowerSync's SQL functions: \(String(cString: sqlite3_errmsg(handle)))"
+            )
+        }
+    }
+
+    private static let all = jsonFunctions + identityFunctions + administrationFunctions
+
+    /// `powersync_strip_subtype(x)`: x, no longer marked as JSON (`database.md` 13).
+    ///
+    /// Called for every column of every write through a view, hence without the wrapping of ``ScalarFunction``.
+    private static func registerStripSubtype(_ handle: OpaquePointer) -> Int32 {
+        sqlite3_create_function_v2(
+            handle,
+            "powersync_strip_subtype",
+            1,
+            SQLITE_UTF8 | ScalarFunction.Options([.deterministic, .resultSubtype]).rawValue,
+            nil,
+            { context, _, arguments in
+                sqlite3_result_value(context, arguments?[0])
+                sqlite3_result_subtype(context, 0)
+            },
+            nil,
+            nil,
+            nil
+        )
+    }
+}

@@ -1,0 +1,34 @@
+/// The type to which a column's value is cast when it is read.
+///
+/// The text goes into generated SQL as it is. Schemas of other implementations may spell it in upper case, and keep
+/// their spelling: indexes are used only if their text is the same as the view's.
+package struct ColumnType: RawRepresentable, Hashable, Sendable {
+    /// The SQL type name.
+    package let rawValue: String
+
+    /// Creates a type from its SQL name.
+    package init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// Text.
+    package static let text = ColumnType(rawValue: "text")
+    /// A 64-bit integer.
+    package static let integer = ColumnType(rawValue: "integer")
+    /// A double.
+    package static let real = ColumnType(rawValue: "real")
+}
+
+/// A column of a client table.
+package struct ClientColumn: Sendable, Hashable {
+    /// The name, and the key in the row's JSON.
+    package var name: String
+    /// The type.
+    package var type: ColumnType
+
+    /// Creates a column.
+    package init(name: String, type: ColumnType) {
+        self.name = name
+        self.type = type
+    }
+}

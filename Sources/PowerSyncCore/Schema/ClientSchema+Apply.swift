@@ -1,0 +1,133 @@
+package import GRDB
+
+/// Bringing the tables, indexes and views of a database in line with a schema (`database.md` 10).
+extension ClientSchema {
+    /// Creates, changes and drops tables, indexes and views so that they are those of this schema.
+    ///
+    /// Rows of a synced table that is no longer declared wait in `ps_untyped`, and come back with the table. Rows of a
+    /// local-only table that is no longer declared are lost. Nothing is executed for what is unchanged: every change of
+    /// a database's schema makes all connections prepare their statements again.
+    ///
+    /// Call it inside a write transaction, on a migrated database. Names are not validated here: see ``validate()``.
+    ///
+    /// - Throws: ``LocalDatabaseError`` when no transaction is open or a name contains NUL; GRDB's `DatabaseError` when
+    ///   SQLite refuses, for example because a table of the application has the name of a view.
+    package func apply(to db: Database) throws {
+        guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
+        if let table = tables.first(where: { $0.columns.count > 1999 }) {
+            throw LocalDatabaseError.invalidArgument("table '\(table.name)' has more than 1999 columns")
+        }
+        let existing = try SchemaObjects.fetch(db)
+        try applyTables(db, existing)
+        try applyIndexes(db, existing)
+        try applyViews(db, existing)
+    }
+
+    // MARK: - Tables
+
+    /// Drops come first: a table that changes its kind, or the case of its name, hands its rows over.
+    private func applyTables(_ db: Database, _ existing: SchemaObjects) throws {
+        let wanted = tables.map { DataTable(name: $0.name, isLocalOnly: $0.isLocalOnly) }
+        for table in existing.tables.subtracting(wanted).sorted(by: { $0.internalName < $1.internalName }) {
+            if !table.isLocalOnly {
+                try run(
+                    """
+                    INSERT OR REPLACE INTO ps_untyped(type, id, data)
+                    SELECT ?, id, data FROM \(SQLText.identifier(table.internalName))
+                    """,
+                    [table.name],
+                    db: db
+                )
+            }
+            try run("DROP TABLE \(SQLText.identifier(table.internalName))", db: db)
+        }
+        for table in wanted where !existing.tables.contains(table) {
+            let name = SQLText.identifier(table.internalName)
+            try run("CREATE TABLE \(name)(id TEXT PRIMARY KEY NOT NULL, data TEXT)", db: db)
+            guard !table.isLocalOnly else { continue }
+            try run(
+                "INSERT INTO \(name)(id, data) SELECT id, data FROM ps_untyped WHERE type = ?",
+                [table.name],
+                db: db
+            )
+            try run("DELETE FROM ps_untyped WHERE type = ?", [table.name], db: db)
+        }
+    }
+
+    // MARK: - Indexes
+
+    private func applyIndexes(_ db: Database, _ existing: SchemaObjects) throws {
+        var unwanted = existing.indexes
+        var statements: [String] = []
+        for table in tables {
+            for index in table.indexes {
+                let name = index.nameOnDisk(in: table)
+                let sql = index.sql(in: table)
+                if let old = unwanted.removeValue(forKey: ExactText(name)) {
+                    guard !old.utf8.elementsEqual(sql.utf8) else { continue }
+                    // Gone already if its table was dropped above.
+                    statements.append("DROP INDEX IF EXISTS \(SQLText.identifier(name))")
+                }
+                statements.append(sql)
+            }
+        }
+        for name in unwanted.keys.map(\.text).sorted() {
+            try run("DROP INDEX IF EXISTS \(SQLText.identifier(name))", db: db)
+        }
+        for sql in statements {
+            try run(sql, db: db)
+        }
+    }
+
+    // MARK: - Views
+
+    /// Views that are not wanted go first.
+    ///
+    /// If only the case of a name changed, dropping the old one later would drop the new one.
+    private func applyViews(_ db: Database, _ existing: SchemaObjects) throws {
+        let wanted = tables.map(ViewDefinition.init)
+        let names = Set(wanted.map { ExactText($0.name) })
+        for name in existing.views.keys.filter({ !names.contains($0) }).map(\.text).sorted() {
+            try run("DROP VIEW IF EXISTS \(SQLText.identifier(name))", db: db)
+        }
+        for view in wanted {
+            if let old = existing.views[ExactText(view.name)], old.matches(view) { continue }
+            try run("DROP VIEW IF EXISTS \(SQLText.identifier(view.name))", db: db)
+            try run(view.sql, db: db)
+            for trigger in view.triggers {
+                try run(trigger.sql, db: db)
+            }
+        }
+    }
+
+    // MARK: - Statements
+
+    /// Runs one statement that names something of the schema.
+    ///
+    /// SQL text ends at a NUL, so a name with one would silently become another name.
+    private func run(_ sql: String, _ arguments: StatementArguments = [], db: Database) throws {
+        guard !sql.utf8.contains(0) else {
+            throw LocalDatabaseError(
+                .malformedSQL,
+                "A name in the schema contains a NUL byte, which SQL text cannot hold: \(sql)"
+            )
+        }
+        try db.execute(sql: sql, arguments: arguments)
+    }
+}
+
+extension ClientIndex {
+    fileprivate func nameOnDisk(in table: ClientTable) -> String {
+        "\(table.internalName)__\(name)"
+    }
+
+    fileprivate func sql(in table: ClientTable) -> String {
+        let expressions = columns.map { column in
+            let value = ViewDefinition.extraction(of: column.name, as: table.type(of: column))
+            return column.isDescending ? value + " DESC" : value
+        }
+        let name = SQLText.identifier(nameOnDisk(in: table))
+        return
+            "CREATE INDEX \(name) ON \(SQLText.identifier(table.internalName))(\(expressions.joined(separator: ", ")))"
+    }
+}

@@ -1,0 +1,61 @@
+import GRDB
+
+/// What exists in a database of the things that a client schema describes (`database.md` 10.1).
+struct SchemaObjects {
+    /// A view of ours with its triggers.
+    struct View {
+        var sql: String
+        var triggers: [ViewDefinition.Trigger] = []
+    }
+
+    /// The data tables.
+    private(set) var tables: Set<DataTable> = []
+    /// The text of every index named `ps_data_*`, by name.
+    private(set) var indexes: [ExactText: String] = [:]
+    /// Our views, by name.
+    private(set) var views: [ExactText: View] = [:]
+
+    /// Reads everything with one statement, which is closed before any object is created or dropped.
+    static func fetch(_ db: Database) throws -> SchemaObjects {
+        var objects = SchemaObjects()
+        // `view` sorts after `table`, `index` and `trigger`: descending order has views before their triggers.
+        let rows = try Row.fetchCursor(
+            db,
+            sql: """
+                SELECT type, name, tbl_name, sql FROM sqlite_master
+                WHERE (type IN ('table', 'index') AND name GLOB 'ps_data_*')
+                   OR (type = 'view' AND sql GLOB '*\(ViewDefinition.marker)')
+                   OR (type = 'trigger' AND (name GLOB 'ps_view_insert*' OR name GLOB 'ps_view_update*'
+                       OR name GLOB 'ps_view_delete*'))
+                ORDER BY type DESC
+                """
+        )
+        while let row = try rows.next() {
+            let type: String = row[0]
+            let name: String = row[1]
+            let sql: String = row[3] ?? ""
+            switch type {
+            case "table":
+                if let table = DataTable(internalName: name) {
+                    objects.tables.insert(table)
+                }
+            case "index":
+                objects.indexes[ExactText(name)] = sql
+            case "view":
+                objects.views[ExactText(name)] = View(sql: sql)
+            default:
+                let trigger = ViewDefinition.Trigger(name: name, sql: sql)
+                objects.views[ExactText(row[2])]?.triggers.append(trigger)
+            }
+        }
+        return objects
+    }
+}
+
+extension SchemaObjects.View {
+    /// Whether the view is exactly what the schema wants.
+    func matches(_ wanted: ViewDefinition) -> Bool {
+        guard sql.utf8.elementsEqual(wanted.sql.utf8), triggers.count == wanted.triggers.count else { return false }
+        return wanted.triggers.allSatisfy(triggers.contains)
+    }
+}

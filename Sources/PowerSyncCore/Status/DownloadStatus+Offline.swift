@@ -1,0 +1,43 @@
+package import GRDB
+import PowerSyncProtocol
+
+extension DownloadStatus {
+    /// What the database says about earlier syncs, while no iteration is running (`sync-client.md` 14.3).
+    package static func offline(_ db: Database) throws -> DownloadStatus {
+        DownloadStatus(
+            priorities: try SyncState.fetchAll(db),
+            streams: try StreamSubscriptions.fetchAll(db).map(\.status)
+        )
+    }
+}
+
+/// The table `ps_sync_state`: when each priority was last published (`database.md` 3.9).
+enum SyncState {
+    /// The entries, ascending by number of the priority.
+    static func fetchAll(_ db: Database) throws -> [PriorityStatus] {
+        let rows = try Row.fetchCursor(
+            db.cachedStatement(sql: "SELECT priority, last_synced_at FROM ps_sync_state ORDER BY priority")
+        )
+        var entries: [PriorityStatus] = []
+        while let row = try rows.next() {
+            entries.append(PriorityStatus(priority: Priority(row[0]), lastSyncedAt: SyncInstant(microseconds: row[1])))
+        }
+        return entries
+    }
+
+    /// Notes that a priority was published; it covers all more urgent ones.
+    static func record(_ priority: Priority, at now: SyncInstant, _ db: Database) throws {
+        try db.cachedStatement(sql: "DELETE FROM ps_sync_state WHERE priority < ?")
+            .execute(arguments: [priority.rawValue])
+        try db.cachedStatement(sql: "INSERT OR REPLACE INTO ps_sync_state (priority, last_synced_at) VALUES (?, ?)")
+            .execute(arguments: [priority.rawValue, now.rawValue])
+    }
+}
+
+extension [PriorityStatus] {
+    /// Does in memory what ``SyncState/record(_:at:_:)`` does on disk.
+    mutating func record(_ priority: Priority, at now: SyncInstant) {
+        removeAll { priority.includes($0.priority) }
+        insert(PriorityStatus(priority: priority, lastSyncedAt: now), at: 0)
+    }
+}

@@ -1,0 +1,162 @@
+package import GRDB
+package import PowerSyncProtocol
+
+/// The table `ps_stream_subscriptions`: which streams the application wants, and which ones the service offers
+/// (`sync-client.md` 12).
+package enum StreamSubscriptions {
+    /// The lifetime of a subscription that does not state one: a day, in seconds.
+    package static let defaultTimeToLive: Int64 = 86_400
+
+    /// The longest lifetime: 100 years, in seconds. Also stands for "for ever"; keeps microseconds within 64 bits.
+    package static let maximumTimeToLive: Int64 = 3_153_600_000
+
+    /// Subscribes to a stream, or renews the subscription.
+    ///
+    /// An existing subscription gets the new lifetime. Of an old and a new priority the more urgent one stays.
+    ///
+    /// - Parameters:
+    ///   - key: The stream and its parameters.
+    ///   - timeToLive: The lifetime in seconds after the last renewal; at most ``maximumTimeToLive`` is used.
+    ///   - priority: Replaces the priority of the stream.
+    ///   - now: The current time.
+    ///   - db: The writer, inside a transaction.
+    /// - Throws: ``SyncEngineError`` when `timeToLive` is negative.
+    package static func subscribe(
+        _ key: StreamKey,
+        timeToLive: Int64? = nil,
+        priority: Priority? = nil,
+        now: SyncInstant,
+        _ db: Database
+    ) throws {
+        let timeToLive = timeToLive ?? defaultTimeToLive
+        guard timeToLive >= 0 else {
+            throw SyncEngineError(.argument, "The lifetime of subscription \(key) is negative: \(timeToLive) s")
+        }
+        let seconds = min(timeToLive, maximumTimeToLive)
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO ps_stream_subscriptions (stream_name, local_params, local_priority, ttl, expires_at)
+                VALUES (?, ?, ?, ?, ?)
+                ON CONFLICT (stream_name, local_params) DO UPDATE SET
+                    local_priority = min(
+                        ifnull(local_priority, excluded.local_priority), ifnull(excluded.local_priority, local_priority)
+                    ),
+                    ttl = excluded.ttl,
+                    expires_at = excluded.expires_at
+                """
+        ).execute(
+            arguments: [
+                key.name, key.parametersText, priority?.rawValue, seconds, now.adding(seconds: seconds).rawValue,
+            ]
+        )
+    }
+
+    /// Takes back all explicit subscriptions of a stream with these parameters.
+    ///
+    /// The row stays while the service lists the stream, because it may be a default one.
+    package static func unsubscribeAll(_ key: StreamKey, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: "UPDATE ps_stream_subscriptions SET ttl = NULL WHERE stream_name = ? AND local_params = ?"
+        ).execute(arguments: [key.name, key.parametersText])
+    }
+}
+
+// MARK: - Used by the engine
+
+extension StreamSubscriptions {
+    /// All rows by id.
+    static func fetchAll(_ db: Database) throws -> [StreamSubscription] {
+        try StreamSubscription.fetchAll(
+            db.cachedStatement(
+                sql: "SELECT \(StreamSubscription.columns) FROM ps_stream_subscriptions ORDER BY id"
+            )
+        )
+    }
+
+    /// Renews the subscriptions for which the application holds a handle (`sync-client.md` 12.4).
+    static func renew(_ live: some Sequence<StreamKey>, now: SyncInstant, _ db: Database) throws {
+        // Other writers may have stored a lifetime that does not fit in microseconds.
+        let statement = try db.cachedStatement(
+            sql: """
+                UPDATE ps_stream_subscriptions SET expires_at = ? + min(ttl, \(maximumTimeToLive)) * 1000000
+                WHERE stream_name = ? AND local_params = ? AND ttl IS NOT NULL
+                """
+        )
+        for key in live {
+            try statement.execute(arguments: [now.rawValue, key.name, key.parametersText])
+        }
+    }
+
+    /// Deletes what expired and what nobody wants any more, and returns the explicit subscriptions by id
+    /// (`sync-client.md` 12.3).
+    static func collect(now: SyncInstant, _ db: Database) throws -> [StreamSubscription] {
+        try db.cachedStatement(
+            sql: "DELETE FROM ps_stream_subscriptions WHERE expires_at < ? OR (ttl IS NULL AND NOT active)"
+        ).execute(arguments: [now.rawValue])
+        return try StreamSubscription.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT \(StreamSubscription.columns) FROM ps_stream_subscriptions
+                    WHERE ttl IS NOT NULL ORDER BY id
+                    """
+            )
+        )
+    }
+
+    /// Makes the rows agree with the streams that the service resolved (`sync-client.md` 12.5, steps 1, 2, 4 and 5).
+    ///
+    /// Streams match rows by name, so that a stream marks the rows of all its parameters. Only changed rows are
+    /// written.
+    ///
+    /// - Returns: The rows that remain, by id.
+    static func reconcile(with streams: [StreamDescription], _ db: Database) throws -> [StreamSubscription] {
+        var remaining: [StreamSubscription] = []
+        var isMatched = Array(repeating: false, count: streams.count)
+        for row in try fetchAll(db) {
+            var updated = row
+            updated.isActive = false
+            updated.isDefault = false
+            for (index, stream) in streams.enumerated() where stream.name.utf8.elementsEqual(row.key.name.utf8) {
+                isMatched[index] = true
+                updated.isActive = true
+                updated.isDefault = stream.isDefault
+            }
+            guard updated.isActive || updated.isExplicit else {
+                try db.cachedStatement(sql: "DELETE FROM ps_stream_subscriptions WHERE id = ?")
+                    .execute(arguments: [row.id])
+                continue
+            }
+            if updated != row {
+                try db.cachedStatement(
+                    sql: "UPDATE ps_stream_subscriptions SET active = ?, is_default = ? WHERE id = ?"
+                ).execute(arguments: [updated.isActive, updated.isDefault, row.id])
+            }
+            remaining.append(updated)
+        }
+        for (stream, isMatched) in zip(streams, isMatched) where stream.isDefault && !isMatched {
+            remaining.append(try insertDefault(named: stream.name, db))
+        }
+        return remaining
+    }
+
+    /// Notes when subscriptions were published.
+    static func markSynced(_ ids: [Int64], at now: SyncInstant, _ db: Database) throws {
+        let statement = try db.cachedStatement(
+            sql: "UPDATE ps_stream_subscriptions SET last_synced_at = ? WHERE id = ?"
+        )
+        for id in ids {
+            try statement.execute(arguments: [now.rawValue, id])
+        }
+    }
+
+    private static func insertDefault(named name: String, _ db: Database) throws -> StreamSubscription {
+        let key = StreamKey(name: name)
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO ps_stream_subscriptions (stream_name, local_params, active, is_default)
+                VALUES (?, ?, 1, 1)
+                """
+        ).execute(arguments: [key.name, key.parametersText])
+        return StreamSubscription(id: db.lastInsertedRowID, key: key, isActive: true, isDefault: true)
+    }
+}

@@ -1,0 +1,183 @@
+import GRDB
+import PowerSyncProtocol
+
+extension SyncEngine {
+    /// Handles a line that is not a data line.
+    mutating func handle(
+        _ received: ReceivedLine,
+        _ db: Database,
+        _ now: SyncInstant,
+        _ actions: inout [SyncAction]
+    ) throws {
+        let action = try machine.action(for: received.line)
+        status.showConnected()
+        switch action {
+        case .track(let checkpoint, let known):
+            try track(TrackedCheckpoint(checkpoint, in: &buckets), deleting: known, db, &actions)
+        case .patch(var checkpoint, let diff):
+            try delete(diff.removedBuckets.map { buckets.slot(of: $0) }, db)
+            checkpoint.apply(diff, in: &buckets)
+            try track(checkpoint, db, &actions)
+        case .store(let line):
+            try store(line, byteCount: received.byteCount, db)
+        case .complete(let checkpoint, let completion):
+            try complete(CheckpointCompletion(checkpoint, completion, at: now), db, &actions)
+        case .keepAlive(let iteration, let keepalive):
+            try keepAlive(iteration, keepalive, db, now, &actions)
+        case .ignore(let kind):
+            actions.log(.debug, "Ignored a sync line of unknown kind \(kind).")
+        }
+    }
+
+    /// Stores a data line, whether its bucket is tracked or not (`sync-client.md` 7).
+    mutating func store(_ line: DataLine, byteCount: Int, _ db: Database) throws {
+        _ = try machine.requireIteration()
+        status.showConnected()
+        let counts = status.progress?.overall ?? OperationCounts()
+        let isLarge = counts.total.addingSaturating(-counts.downloaded) >= bulkLoadThreshold
+        try access.prepareToStore(asBulkLoad: isLarge && status.priorities.isEmpty, db)
+        var store = try OplogStore(db, directory: access.directory)
+        let slot = buckets.slot(of: line.bucket)
+        try store.store(line, byteCount: byteCount, at: slot, in: &buckets)
+        if let checkpoint = machine.trackedCheckpoint, let bucket = checkpoint.bucket(at: slot) {
+            status.addDownloaded(line.operations.count, of: bucket, checkpoint.association)
+        }
+    }
+
+    // MARK: - Checkpoints (`sync-client.md` 8)
+
+    private mutating func track(
+        _ checkpoint: TrackedCheckpoint,
+        deleting known: StateMachine.KnownBuckets,
+        _ db: Database,
+        _ actions: inout [SyncAction]
+    ) throws {
+        let slots =
+            switch known {
+            case .requested(let names): names.map { buckets.slot(of: $0) }
+            case .tracked(let old): old.buckets.map(\.slot)
+            }
+        try delete(slots.filter { checkpoint.bucket(at: $0) == nil }, db)
+        try track(checkpoint, db, &actions)
+    }
+
+    private mutating func delete(_ slots: [BucketTable.Slot], _ db: Database) throws {
+        for slot in slots where buckets[slot].id != nil {
+            try access.useIndexes(db)
+            try buckets.delete(slot, db)
+        }
+    }
+
+    private mutating func track(
+        _ checkpoint: TrackedCheckpoint,
+        _ db: Database,
+        _ actions: inout [SyncAction]
+    ) throws {
+        var checkpoint = checkpoint
+        if checkpoint.hasShrunkBucket(buckets) { try buckets.resetCounters(db) }
+        let iteration = try machine.requireIteration()
+        checkpoint.association = StreamAssociation(
+            subscriptions: try StreamSubscriptions.reconcile(with: checkpoint.streams, db),
+            requestedIDs: iteration.request.ids,
+            streams: checkpoint.streams
+        )
+        for message in checkpoint.streamErrors { actions.log(.warning, message) }
+        machine.checkpointTracked(checkpoint)
+        showDownload(of: checkpoint)
+    }
+
+    private mutating func showDownload(of checkpoint: TrackedCheckpoint) {
+        let (download, streams) = checkpoint.progress(buckets)
+        status.progress = download
+        status.streams = streams
+    }
+
+    // MARK: - Completions (`sync-client.md` 9)
+
+    private mutating func complete(
+        _ completion: CheckpointCompletion,
+        _ db: Database,
+        _ actions: inout [SyncAction]
+    ) throws {
+        var completion = completion
+        switch try completion.run(&buckets, &access, db) {
+        case .invalid(let mismatches):
+            let list = mismatches.map(\.description).joined(separator: ", ")
+            actions.log(.warning, "Checksums of buckets do not match, they will be downloaded again: \(list)")
+            try endIteration(hideDisconnect: false, db, &actions)
+        case .heldBack:
+            machine.completionFinished(.heldBack, of: completion.completion, completion.checkpoint)
+            guard completion.completion == .complete else { return }
+            actions.log(
+                .info,
+                "Could not apply checkpoint due to local data. Will retry at completed upload or next checkpoint."
+            )
+        case .applied:
+            machine.completionFinished(.applied, of: completion.completion, completion.checkpoint)
+            if completion.completion == .complete {
+                actions.log(.debug, "Validated and applied checkpoint.")
+            }
+            show(completion, &actions)
+        }
+    }
+
+    /// Tries once more to publish what local writes held back (`sync-client.md` 9.5).
+    mutating func retryHeldBackCheckpoint(
+        _ db: Database,
+        _ now: SyncInstant,
+        _ actions: inout [SyncAction]
+    ) throws {
+        _ = try machine.requireIteration()
+        guard let checkpoint = machine.takeHeldBackCheckpoint() else { return }
+        // "None" is less than any number; a checkpoint from before the upload cannot be the awaited one.
+        if let target = try LocalWriteGate.target(db) {
+            guard let seen = checkpoint.writeCheckpoint, seen >= target else { return }
+        }
+        var completion = CheckpointCompletion(checkpoint, .complete, at: now)
+        switch try completion.run(&buckets, &access, db) {
+        case .applied:
+            machine.completionFinished(.applied, of: .complete, completion.checkpoint)
+            actions.log(.debug, "Applied pending checkpoint after completed upload.")
+            show(completion, &actions)
+        case .invalid, .heldBack:
+            actions.log(
+                .warning,
+                "Could not apply pending checkpoint even after completed upload. Waiting for the next checkpoint."
+            )
+        }
+    }
+
+    /// Updates the status after an apply.
+    private mutating func show(_ completion: CheckpointCompletion, _ actions: inout [SyncAction]) {
+        status.priorities.record(completion.completion.priority, at: completion.now)
+        for (index, subscription) in completion.checkpoint.association.subscriptions.enumerated() {
+            status.streams?[index].lastSyncedAt = subscription.lastSyncedAt
+        }
+        guard completion.completion == .complete else { return }
+        status.showNoDownload()
+        status.lastApplied = completion.checkpoint.writeCheckpoint
+        actions.append(.didCompleteSync(applied: status.lastApplied))
+    }
+
+    // MARK: - Keepalives (`sync-client.md` 16)
+
+    private mutating func keepAlive(
+        _ iteration: Iteration,
+        _ keepalive: StateMachine.Keepalive,
+        _ db: Database,
+        _ now: SyncInstant,
+        _ actions: inout [SyncAction]
+    ) throws {
+        switch keepalive {
+        case .expired:
+            try StreamSubscriptions.renew(iteration.liveStreams, now: now, db)
+            actions.append(.fetchCredentials(didExpire: true))
+            try endIteration(hideDisconnect: false, db, &actions)
+        case .expiresSoon:
+            try StreamSubscriptions.renew(iteration.liveStreams, now: now, db)
+            actions.append(.fetchCredentials(didExpire: false))
+        case .routine:
+            try checkSubscriptions(iteration, db, now, &actions)
+        }
+    }
+}

@@ -1,0 +1,139 @@
+package import GRDB
+import PowerSyncProtocol
+
+/// The client's side of the sync protocol: turns the lines of a service into rows (`sync-client.md` 15).
+///
+/// The engine is a value without tasks, clocks and sockets. Its driver hands it batches of events inside a write
+/// transaction, works on a copy, and installs the copy after the commit, so that a transaction that fails leaves
+/// the engine where it was:
+///
+/// ```swift
+/// var next = engine
+/// let step = try writer.write { db in
+///     try next.handle(events, in: db, now: now)
+/// }
+/// engine = next
+/// perform(step.actions)
+/// ```
+///
+/// After an error that is not retriable the iteration is over: call ``fail()``. One engine belongs to one writer
+/// connection, since it keeps the rows of `ps_buckets` in memory.
+package struct SyncEngine: Sendable {
+    /// Which iteration is running and what it works towards.
+    var machine = StateMachine()
+    /// The download part of the sync status.
+    package internal(set) var status = DownloadStatus()
+    /// The status of the last ``SyncAction/updateStatus(_:)``.
+    private var publishedStatus = DownloadStatus()
+    /// The rows of `ps_buckets`.
+    var buckets = BucketTable()
+    /// How operations are found by key.
+    var access = OplogAccess.undecided
+
+    /// From how many announced operations on a first sync is a bulk load.
+    let bulkLoadThreshold: Int64
+
+    /// Creates an engine without an iteration.
+    package init() {
+        self.init(bulkLoadThreshold: OplogAccess.bulkLoadThreshold)
+    }
+
+    /// Creates an engine with its own idea of what is much.
+    init(bulkLoadThreshold: Int64) {
+        self.bulkLoadThreshold = bulkLoadThreshold
+    }
+
+    /// Whether an iteration is running.
+    package var isActive: Bool { machine.isActive }
+
+    /// Whether a validated checkpoint waits for ``SyncEvent/uploadCompleted``; otherwise that event does nothing, and a
+    /// driver can save the transaction.
+    package var hasPendingCheckpoint: Bool { machine.heldBackCheckpoint != nil }
+
+    /// Handles events in one transaction.
+    ///
+    /// Events are handled in order until all are done, the iteration ends, or `isOutOfTime` says so.
+    ///
+    /// - Parameters:
+    ///   - events: Events that are waiting.
+    ///   - db: The writer connection, inside an immediate transaction.
+    ///   - now: The time that everything in this transaction is stamped with.
+    ///   - isOutOfTime: Asked between events; the rest is left to another transaction when it returns `true`.
+    /// - Returns: How many events were handled, and what to do after the commit.
+    /// - Throws: ``SyncEngineError``. Roll back, and discard this copy of the engine.
+    package mutating func handle(
+        _ events: some Sequence<SyncEvent>,
+        in db: Database,
+        now: SyncInstant,
+        isOutOfTime: () -> Bool = { false }
+    ) throws(SyncEngineError) -> SyncStep {
+        do {
+            var step = SyncStep(handledEvents: 0, actions: [])
+            if isActive, try !buckets.revalidate(db) { access = .undecided }
+            for event in events {
+                if step.handledEvents > 0, isOutOfTime() { break }
+                let wasActive = isActive
+                try handle(event, db, now, &step.actions)
+                step.handledEvents += 1
+                if wasActive, !isActive { break }
+            }
+            publishStatus(&step.actions)
+            try buckets.flush(db)
+            return step
+        } catch {
+            throw SyncEngineError(wrapping: error)
+        }
+    }
+
+    /// Ends the iteration after an error, without a database.
+    package mutating func fail() {
+        machine.iterationEnded()
+        status.showDisconnected()
+        publishedStatus = status
+    }
+
+    private mutating func handle(
+        _ event: SyncEvent,
+        _ db: Database,
+        _ now: SyncInstant,
+        _ actions: inout [SyncAction]
+    ) throws {
+        if case .line(let received) = event, case .data(let line) = received.line {
+            // Progress is published once for a run of data lines.
+            return try store(line, byteCount: received.byteCount, db)
+        }
+        publishStatus(&actions)
+        switch event {
+        case .start(let start):
+            try self.start(start, db, now, &actions)
+        case .stop:
+            try stop(db, &actions)
+        case .streamOpened:
+            _ = try machine.requireIteration()
+            status.showConnected()
+        case .streamEnded:
+            _ = try machine.requireIteration()
+            try endIteration(hideDisconnect: false, db, &actions)
+        case .line(let received):
+            try handle(received, db, now, &actions)
+        case .tokenRefreshed:
+            _ = try machine.requireIteration()
+            actions.log(.debug, "Closing the stream because new credentials are available.")
+            try endIteration(hideDisconnect: true, db, &actions)
+        case .uploadCompleted:
+            try retryHeldBackCheckpoint(db, now, &actions)
+        case .subscriptionsChanged(let live):
+            var iteration = try machine.requireIteration()
+            iteration.liveStreams = live
+            try checkSubscriptions(iteration, db, now, &actions)
+        }
+        publishStatus(&actions)
+    }
+
+    /// Adds an action for the status unless it is what was published last.
+    mutating func publishStatus(_ actions: inout [SyncAction]) {
+        guard status != publishedStatus else { return }
+        publishedStatus = status
+        actions.append(.updateStatus(status))
+    }
+}

@@ -1,0 +1,71 @@
+package import GRDB
+
+/// Why an event could not be handled (`sync-client.md` 19.2).
+///
+/// The transaction is to be rolled back. Unless the error is retriable, the iteration is over.
+package struct SyncEngineError: Error, Sendable {
+    /// The classes of errors.
+    package enum Code: Sendable {
+        /// The service sent something that it must not send at this point.
+        case `protocol`
+        /// The event is not possible in the current state.
+        case state
+        /// The application passed something invalid.
+        case argument
+        /// The database holds something that cannot be used.
+        case localData
+        /// SQLite reported an error; see ``SyncEngineError/databaseError``.
+        case database
+    }
+
+    /// The class of the error.
+    package let code: Code
+    /// What happened, for people.
+    package let message: String
+    /// The SQLite error behind it.
+    package let databaseError: DatabaseError?
+
+    /// Creates an error.
+    package init(_ code: Code, _ message: String, databaseError: DatabaseError? = nil) {
+        self.code = code
+        self.message = message
+        self.databaseError = databaseError
+    }
+
+    /// Adds the context of the engine to an error, unless it has it.
+    init(wrapping error: any Error) {
+        switch error {
+        case let error as SyncEngineError:
+            self = error
+        case let error as DatabaseError:
+            self.init(.database, "The local database failed while sync events were handled", databaseError: error)
+        default:
+            self.init(.localData, "Sync events could not be handled: \(error)")
+        }
+    }
+
+    /// Whether the same events may be submitted again with the same engine value.
+    package var isRetriable: Bool {
+        databaseError.map(Self.isRetriable) ?? false
+    }
+
+    /// Whether an error says that another connection holds a lock, whoever threw it: the engine, or GRDB when it began
+    /// or committed the transaction.
+    package static func isRetriable(_ error: any Error) -> Bool {
+        switch error {
+        case let error as SyncEngineError: error.isRetriable
+        case let error as DatabaseError: isRetriable(error)
+        default: false
+        }
+    }
+
+    private static func isRetriable(_ error: DatabaseError) -> Bool {
+        error.resultCode == .SQLITE_BUSY || error.resultCode == .SQLITE_LOCKED
+    }
+}
+
+extension SyncEngineError: CustomStringConvertible {
+    package var description: String {
+        databaseError.map { "\(message): \($0)" } ?? message
+    }
+}

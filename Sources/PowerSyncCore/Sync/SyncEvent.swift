@@ -1,0 +1,46 @@
+package import PowerSyncProtocol
+
+/// What the driver of a sync iteration tells the ``SyncEngine`` (`sync-client.md` 15.1).
+package enum SyncEvent: Sendable {
+    /// Begins an iteration; tears down the one that is running.
+    case start(SyncStart)
+    /// Ends the iteration, if there is one.
+    case stop
+    /// The service accepted the request: status 200 and a known media type.
+    case streamOpened
+    /// The response ended without an error.
+    case streamEnded
+    /// A line of the response.
+    case line(ReceivedLine)
+    /// New credentials are available; the iteration restarts with them.
+    case tokenRefreshed
+    /// The upload queue was drained, and a write checkpoint was stored if one was needed.
+    case uploadCompleted
+    /// The application's stream handles or the subscription table changed.
+    case subscriptionsChanged(live: [StreamKey])
+}
+
+/// What an iteration is started with.
+package struct SyncStart: Sendable {
+    /// Connection parameters, sent to the service.
+    package var parameters: JSONObject
+    /// Whether streams with `auto_subscribe: true` are wanted.
+    package var includeDefaultStreams: Bool
+    /// The streams for which the application holds a handle.
+    package var liveStreams: [StreamKey]
+    /// Sent to the service, which logs it.
+    package var appMetadata: [String: String]
+
+    /// Creates the payload of a start event.
+    package init(
+        parameters: JSONObject = JSONObject(),
+        includeDefaultStreams: Bool = true,
+        liveStreams: [StreamKey] = [],
+        appMetadata: [String: String] = [:]
+    ) {
+        self.parameters = parameters
+        self.includeDefaultStreams = includeDefaultStreams
+        self.liveStreams = liveStreams
+        self.appMetadata = appMetadata
+    }
+}

@@ -1,0 +1,39 @@
+package import GRDB
+
+/// How every connection to a PowerSync database is prepared (`database.md` 6.1).
+package enum ConnectionSetUp {
+    /// The page cache of the writer, in KiB.
+    static let writerCacheSize = 51_200
+    /// The size to which the write-ahead log shrinks after a checkpoint, in bytes.
+    static let journalSizeLimit = 6_291_456
+    /// How long a connection waits for another process, in seconds.
+    static let busyTimeout: Double = 30
+
+    /// Adds our functions and pragmas to a configuration, after what it already prepares.
+    ///
+    /// An encryption key must be set by a closure that was added earlier, since everything here reads the file.
+    package static func apply(to configuration: inout Configuration) {
+        configuration.busyMode = .timeout(busyTimeout)
+        configuration.prepareDatabase { db in
+            try prepare(db)
+        }
+    }
+
+    /// Prepares one connection.
+    ///
+    /// Call it in GRDB's `Configuration.prepareDatabase`.
+    ///
+    /// Functions come first, so that no statement can ever meet a trigger whose functions are missing. The journal
+    /// mode is GRDB's business: a `DatabasePool` switches its writer to WAL after this call.
+    package static func prepare(_ db: Database) throws {
+        try SQLFunctions.install(on: db)
+        guard !db.configuration.readonly else { return }
+        try db.execute(
+            sql: """
+                PRAGMA journal_size_limit = \(journalSizeLimit);
+                PRAGMA cache_size = -\(writerCacheSize);
+                PRAGMA synchronous = NORMAL;
+                """
+        )
+    }
+}

@@ -1,0 +1,68 @@
+package import GRDB
+
+/// The counters and values of `ps_kv` (`database.md` 3.8 and 4).
+///
+/// Keys of other implementations are left alone. Keys of our own start with `swift_`.
+package enum KeyValueStore {
+    /// A key of `ps_kv`.
+    package struct Key: RawRepresentable, Hashable, Sendable {
+        /// The text in the table.
+        package let rawValue: String
+
+        /// Creates a key from its text.
+        package init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// UUID text: names this database towards the service.
+        ///
+        /// The only key that survives clearing.
+        package static let clientID = Key(rawValue: "client_id")
+        /// Write gate: checkpoints are published once a write checkpoint of at least this number was seen.
+        package static let targetWriteCheckpoint = Key(rawValue: "target_checkpoint_request_id")
+        /// The `write_checkpoint` of the last validated complete checkpoint since the last local write.
+        package static let lastSeenWriteCheckpoint = Key(rawValue: "last_seen_checkpoint_request_id")
+        /// The `write_checkpoint` of the last published complete checkpoint since the last local write.
+        package static let lastAppliedWriteCheckpoint = Key(rawValue: "last_applied_checkpoint_request_id")
+        /// The newest number that this client asked the service to acknowledge.
+        package static let lastRequestedCheckpoint = Key(rawValue: "last_requested_checkpoint_request_id")
+        /// Set to `1` once oplog keys of old JavaScript clients were repaired.
+        package static let didRepairOplogKeys = Key(rawValue: "powersync_js_migrated_subkeys")
+    }
+
+    /// The id that names this database towards the service.
+    ///
+    /// - Throws: ``LocalDatabaseError`` with code `missingClientID` when the row is missing, as in a database that was
+    ///   prepared for copying.
+    package static func clientID(_ db: Database) throws -> String {
+        let statement = try db.cachedStatement(sql: "SELECT CAST(value AS TEXT) FROM ps_kv WHERE key = ?")
+        guard let id = try String.fetchOne(statement, arguments: [Key.clientID.rawValue]) else {
+            throw LocalDatabaseError(.missingClientID, "No client_id found in ps_kv")
+        }
+        return id
+    }
+
+    /// The value of a counter, `nil` when it is missing.
+    ///
+    /// Text is read as a number: other writers may have stored text.
+    package static func integer(_ key: Key, _ db: Database) throws -> Int64? {
+        let statement = try db.cachedStatement(sql: "SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = ?")
+        return try Int64.fetchOne(statement, arguments: [key.rawValue])
+    }
+
+    /// Stores a value, replacing an older one.
+    package static func set(_ key: Key, to value: some DatabaseValueConvertible, _ db: Database) throws {
+        let statement = try db.cachedStatement(
+            sql: """
+                INSERT INTO ps_kv(key, value) VALUES (?, ?)
+                ON CONFLICT(key) DO UPDATE SET value = excluded.value
+                """
+        )
+        try statement.execute(arguments: [key.rawValue, value])
+    }
+
+    /// Removes a key, if present.
+    package static func remove(_ key: Key, _ db: Database) throws {
+        try db.cachedStatement(sql: "DELETE FROM ps_kv WHERE key = ?").execute(arguments: [key.rawValue])
+    }
+}

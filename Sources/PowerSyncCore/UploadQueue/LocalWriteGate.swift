@@ -1,0 +1,110 @@
+package import GRDB
+package import PowerSyncProtocol
+
+/// Keeps downloaded checkpoints from being published while local writes are under way (`database.md` 17).
+///
+/// A local write sets the *target* to ``pendingTarget``. Once the queue was uploaded, the target becomes the write
+/// checkpoint that the service returned, and the gate opens when a checkpoint reports at least that number. Priority 0
+/// passes always; that is the engine's decision.
+package enum LocalWriteGate {
+    /// The target while no write checkpoint covers the local writes: 2^63 − 1.
+    package static let pendingTarget = WriteCheckpoint(.max)
+
+    /// What must be seen before checkpoints are published; `nil` when there is nothing to wait for.
+    package static func target(_ db: Database) throws -> WriteCheckpoint? {
+        try KeyValueStore.integer(.targetWriteCheckpoint, db).map { WriteCheckpoint($0) }
+    }
+
+    /// Sets the target.
+    ///
+    /// Zero removes it.
+    ///
+    /// - Throws: ``LocalDatabaseError`` when `target` is negative.
+    package static func setTarget(_ target: WriteCheckpoint, _ db: Database) throws {
+        guard target.rawValue >= 0 else {
+            throw LocalDatabaseError.invalidArgument("write checkpoint \(target) is negative")
+        }
+        if target.rawValue == 0 {
+            try KeyValueStore.remove(.targetWriteCheckpoint, db)
+        } else {
+            try KeyValueStore.set(.targetWriteCheckpoint, to: target.rawValue, db)
+        }
+    }
+
+    /// The write checkpoint of the last validated complete checkpoint since the last local write.
+    package static func lastSeen(_ db: Database) throws -> WriteCheckpoint? {
+        try KeyValueStore.integer(.lastSeenWriteCheckpoint, db).map { WriteCheckpoint($0) }
+    }
+
+    /// Stores the write checkpoint of a complete checkpoint that was just validated.
+    ///
+    /// Older values are overwritten.
+    package static func setLastSeen(_ checkpoint: WriteCheckpoint, _ db: Database) throws {
+        try KeyValueStore.set(.lastSeenWriteCheckpoint, to: checkpoint.rawValue, db)
+    }
+
+    /// The write checkpoint of the last published complete checkpoint since the last local write.
+    package static func lastApplied(_ db: Database) throws -> WriteCheckpoint? {
+        try KeyValueStore.integer(.lastAppliedWriteCheckpoint, db).map { WriteCheckpoint($0) }
+    }
+
+    /// Stores the write checkpoint of a complete checkpoint that was just published.
+    ///
+    /// Older values are overwritten.
+    package static func setLastApplied(_ checkpoint: WriteCheckpoint, _ db: Database) throws {
+        try KeyValueStore.set(.lastAppliedWriteCheckpoint, to: checkpoint.rawValue, db)
+    }
+
+    /// Whether checkpoints other than those of priority 0 may be published.
+    ///
+    /// The target must have been seen, and the upload queue must be empty (insert-only writes set no target).
+    package static func isOpen(_ db: Database) throws -> Bool {
+        if let target = try target(db), target > (try lastSeen(db) ?? WriteCheckpoint(0)) {
+            return false
+        }
+        return try UploadQueue.firstID(db) == nil
+    }
+
+    /// What to hand to ``acknowledge(_:ifSequenceIs:_:)`` after asking the service for a write checkpoint.
+    ///
+    /// Steps 1 and 2 of `sync-client.md` 10.4.
+    ///
+    /// - Returns: `nil` when no write checkpoint is needed: nothing was written, or the target is known already.
+    package static func sequenceAwaitingCheckpoint(_ db: Database) throws -> Int64? {
+        guard try target(db) == pendingTarget else { return nil }
+        return try UploadQueue.sequence(db)
+    }
+
+    /// Makes the service's write checkpoint the target, unless something was written since.
+    ///
+    /// Step 4 of `sync-client.md` 10.4.
+    ///
+    /// - Parameters:
+    ///   - checkpoint: What the service returned.
+    ///   - sequence: The queue's sequence from before the service was asked.
+    ///   - db: The writer, inside a transaction.
+    /// - Returns: Whether the target was set. If not, ask again after the next round of uploads.
+    /// - Throws: `DatabaseError` of SQLite.
+    package static func acknowledge(
+        _ checkpoint: WriteCheckpoint,
+        ifSequenceIs sequence: Int64,
+        _ db: Database
+    ) throws -> Bool {
+        guard
+            try target(db) == pendingTarget,
+            try UploadQueue.firstID(db) == nil,
+            try UploadQueue.sequence(db) == sequence
+        else { return false }
+        try setTarget(checkpoint, db)
+        return true
+    }
+
+    /// Closes the gate until the service acknowledges writes that were just made or uploaded.
+    ///
+    /// Forgets which write checkpoints were seen: one from before the write cannot acknowledge it.
+    package static func close(_ db: Database) throws {
+        try setTarget(pendingTarget, db)
+        try KeyValueStore.remove(.lastSeenWriteCheckpoint, db)
+        try KeyValueStore.remove(.lastAppliedWriteCheckpoint, db)
+    }
+}

@@ -1,0 +1,220 @@
+import GRDBSQLite
+import PowerSyncProtocol
+
+/// Adds local writes of one connection to the upload queue (`database.md` 15).
+///
+/// It is what stands behind the virtual tables of ``QueueModule``: their callbacks tell it about transactions and hand
+/// it the rows that triggers insert. All writes of a SQL transaction share one id from `ps_tx`, taken when SQLite
+/// announces that a statement *may* write.
+///
+/// Savepoints: whatever is rolled back to, the row in `ps_tx` and the gate may have been undone with it. The next write
+/// therefore stores them again. Counting savepoints would not help, since SQLite does not announce those that were
+/// opened before the first write.
+final class LocalWriteRecorder {
+    /// What is known about the open transaction.
+    private struct Transaction {
+        /// The id that all its queue entries get.
+        let id: Int64
+        /// Whether a savepoint was rolled back, so that `ps_tx` may have lost the id.
+        var needsIDStored = false
+        /// Whether this transaction closed the write gate.
+        var didCloseGate = false
+        /// Whether anything was added to the queue, for the announcement before the commit.
+        var didAddEntries = false
+    }
+
+    private var transaction: Transaction?
+    /// The entry that is being built; kept for its capacity.
+    private var entry = JSONBytes()
+
+    private let takeID: KeptStatement
+    private let storeID: KeptStatement
+    private let addEntry: KeptStatement
+    private let markRow: KeptStatement
+    private let setTarget: KeptStatement
+    private let forgetSeen: KeptStatement
+
+    init(handle: OpaquePointer) {
+        takeID = KeptStatement(handle, "UPDATE ps_tx SET next_tx = next_tx + 1 WHERE id = 1 RETURNING next_tx")
+        storeID = KeptStatement(handle, "UPDATE ps_tx SET next_tx = max(next_tx, ?1 + 1) WHERE id = 1")
+        addEntry = KeptStatement(handle, "INSERT INTO ps_crud(tx_id, data) VALUES (?1, ?2)")
+        markRow = KeptStatement(handle, "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) VALUES (?1, ?2)")
+        // The condition spares the page when the gate is closed already, which is the usual case.
+        setTarget = KeptStatement(
+            handle,
+            """
+            INSERT INTO ps_kv(key, value) VALUES ('target_checkpoint_request_id', \(Int64.max))
+            ON CONFLICT(key) DO UPDATE SET value = excluded.value WHERE value IS NOT excluded.value
+            """
+        )
+        forgetSeen = KeptStatement(
+            handle,
+            """
+            DELETE FROM ps_kv
+            WHERE key IN ('last_seen_checkpoint_request_id', 'last_applied_checkpoint_request_id')
+            """
+        )
+    }
+
+    /// Finalises the statements, so that the connection can be closed.
+    func close() {
+        for statement in [takeID, storeID, addEntry, markRow, setTarget, forgetSeen] {
+            statement.close()
+        }
+    }
+
+    // MARK: - Transactions
+
+    /// A statement begins that may write to the queue.
+    func begin() throws {
+        guard transaction == nil else { return }
+        let next = try takeID.run()
+        guard next > 0 else {
+            throw LocalDatabaseError(.internalError, "The table ps_tx has no row with id 1")
+        }
+        transaction = Transaction(id: next - 1)
+    }
+
+    /// A savepoint was rolled back, explicitly or because a statement failed.
+    func rollBackToSavepoint() {
+        transaction?.needsIDStored = true
+        transaction?.didCloseGate = false
+    }
+
+    /// The transaction ended.
+    func end() {
+        transaction = nil
+    }
+
+    /// Whether the open transaction added entries.
+    var didAddEntries: Bool { transaction?.didAddEntries ?? false }
+
+    /// The entries so far were announced.
+    func didAnnounceEntries() {
+        transaction?.didAddEntries = false
+    }
+
+    // MARK: - Writes
+
+    /// Queues a write of a normal table: an insert into `powersync_crud`.
+    ///
+    /// Builds `{"op":…,"id":…,"type":…,"data":…,"old":…,"metadata":…}`, where the last three are there only if given.
+    func add(_ write: QueueModule.Write) throws {
+        let ignoresEmptyUpdates = write.options & TableFlags.ignoreEmptyUpdate.rawValue != 0
+        if ignoresEmptyUpdates, write.operation.isText("PATCH"), write.data.isText("{}") { return }
+        guard write.id.isText else { throw LocalDatabaseError.invalidArgument("id is required", cause: "not a text") }
+        guard write.type.isText else {
+            throw LocalDatabaseError.invalidArgument("type is required", cause: "not a text")
+        }
+        entry.removeAll()
+        entry.append("{\"op\":")
+        entry.appendString(write.operation.bytes)
+        entry.append(",\"id\":")
+        entry.appendString(write.id.bytes)
+        entry.append(",\"type\":")
+        entry.appendString(write.type.bytes)
+        try appendObject(write.data, named: ",\"data\":")
+        try appendObject(write.oldValues, named: ",\"old\":")
+        if write.metadata.isTextOrNumber {
+            entry.append(",\"metadata\":")
+            entry.appendString(write.metadata.bytes)
+        }
+        entry.append("}")
+
+        let id = try currentID()
+        try entry.withUnsafeBytes { (bytes) throws(StatementFailure) in
+            _ = try addEntry.run { statement in
+                sqlite3_bind_int64(statement, 1, id)
+                sqlite3_bind_text64(
+                    statement,
+                    2,
+                    bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+                    UInt64(bytes.count),
+                    nil,
+                    UInt8(SQLITE_UTF8)
+                )
+            }
+        }
+        _ = try markRow.run { statement in
+            write.type.bindText(to: statement, at: 1)
+            write.id.bindText(to: statement, at: 2)
+        }
+        transaction?.didAddEntries = true
+        try closeGate()
+    }
+
+    /// Queues a write of an insert-only table: an insert into `powersync_crud_`.
+    ///
+    /// Neither closes the gate nor marks a row: nothing was stored that the service could replace.
+    func addInsertOnly(_ data: SQLArgument, options: Int64) throws {
+        if options & TableFlags.ignoreEmptyUpdate.rawValue != 0, try isEmptyUpdate(data.bytes) { return }
+        let id = try currentID()
+        _ = try addEntry.run { statement in
+            sqlite3_bind_int64(statement, 1, id)
+            if data.isTextOrNumber {
+                data.bindText(to: statement, at: 2)
+            }
+        }
+        transaction?.didAddEntries = true
+    }
+
+    /// The transaction's id, stored again if a savepoint took it away.
+    private func currentID() throws -> Int64 {
+        guard let transaction else {
+            throw LocalDatabaseError(.internalError, "A local write was recorded outside of a transaction")
+        }
+        if transaction.needsIDStored {
+            _ = try storeID.run { sqlite3_bind_int64($0, 1, transaction.id) }
+            self.transaction?.needsIDStored = false
+        }
+        return transaction.id
+    }
+
+    /// `LocalWriteGate.close`, once per transaction.
+    private func closeGate() throws {
+        guard transaction?.didCloseGate == false else { return }
+        _ = try setTarget.run()
+        _ = try forgetSeen.run()
+        transaction?.didCloseGate = true
+    }
+
+    /// Embeds a member whose text is JSON already.
+    ///
+    /// Values of other types are left out.
+    private func appendObject(_ value: SQLArgument, named name: StaticString) throws {
+        guard value.isText else { return }
+        let bytes = value.bytes
+        if !value.isKnownJSON {
+            // Written by a trigger of the application. Malformed text would poison the queue.
+            do {
+                var scanner = JSONScanner(bytes)
+                _ = try scanner.skipValue()
+                try scanner.finish()
+            } catch {
+                throw LocalDatabaseError.invalidArgument("data and old_values must be JSON", cause: "\(error)")
+            }
+        }
+        entry.append(name)
+        entry.append(bytes)
+    }
+
+    private func isEmptyUpdate(_ text: UnsafeRawBufferPointer) throws -> Bool {
+        do {
+            var isPatch = false
+            var isEmpty = false
+            var scanner = JSONScanner(text)
+            try scanner.beginObject()
+            while let name = try scanner.nextMember() {
+                let value = try scanner.skipValue()
+                if name.equals("op") {
+                    isPatch = text[value].elementsEqual("\"PATCH\"".utf8)
+                } else if name.equals("data") {
+                    isEmpty = text[value].elementsEqual("{}".utf8)
+                }
+            }
+            return isPatch && isEmpty
+        } catch {
+            throw LocalDatabaseError.invalidArgument("data must be a JSON object", cause: "\(error)")
+        }
+    }
+}

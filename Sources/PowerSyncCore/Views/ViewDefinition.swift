@@ -1,0 +1,63 @@
+/// The view of a client table and its triggers, as SQL text (`database.md` 11, 12 and appendix A).
+///
+/// The text is canonical: it is compared with `sqlite_master` byte by byte, here and by other implementations, and the
+/// objects are created anew when anything differs. Do not "improve" a space.
+///
+/// ```sql
+/// CREATE VIEW "lists"("id", "name") AS
+///   SELECT id, CAST(json_extract(data, '$.name') as text) FROM "ps_data__lists" -- powersync-auto-generated
+/// ```
+/// (in one line).
+struct ViewDefinition {
+    /// A trigger of the view.
+    struct Trigger: Equatable {
+        let name: String
+        let sql: String
+
+        static func == (lhs: Trigger, rhs: Trigger) -> Bool {
+            lhs.name.utf8.elementsEqual(rhs.name.utf8) && lhs.sql.utf8.elementsEqual(rhs.sql.utf8)
+        }
+    }
+
+    /// The comment by which views of ours are known.
+    static let marker = "-- powersync-auto-generated"
+
+    /// The view's name.
+    let name: String
+    /// The text of the view.
+    let sql: String
+    /// The triggers in the order of their creation: delete, second delete, insert, update.
+    let triggers: [Trigger]
+
+    /// Builds the texts for a table.
+    init(_ table: ClientTable) {
+        name = table.viewName
+        sql = Self.viewSQL(table)
+        triggers = TriggerText(table).triggers
+    }
+
+    private static func viewSQL(_ table: ClientTable) -> String {
+        var names = SQLText.identifier("id")
+        var values = "id"
+        for column in table.columns {
+            names += ", "
+            names += SQLText.identifier(column.name)
+            values += ", "
+            values += extraction(of: column.name, as: column.type)
+        }
+        if table.tracksMetadata {
+            names += ", \"_metadata\", \"_deleted\""
+            values += ", NULL, NULL"
+        }
+        let view = SQLText.identifier(table.viewName)
+        return
+            "CREATE VIEW \(view)(\(names)) AS SELECT \(values) FROM \(SQLText.identifier(table.internalName)) \(marker)"
+    }
+
+    /// The expression for a column's value.
+    ///
+    /// Indexes use the same text, or the planner would not recognise them.
+    static func extraction(of column: String, as type: ColumnType) -> String {
+        "CAST(json_extract(data, \(SQLText.literal("$." + column))) as \(type.rawValue))"
+    }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// A migrated database with a client schema, in memory.
+struct LocalTestDatabase {
+    let queue: DatabaseQueue
+
+    /// Opens a database.
+    ///
+    /// The schema is `items(col text)` unless said otherwise.
+    init(_ tables: ClientTable..., configuration: Configuration = Configuration()) throws {
+        try self.init(schema: ClientSchema(tables: tables.isEmpty ? [.items()] : tables), configuration: configuration)
+    }
+
+    init(schema: ClientSchema, configuration: Configuration = Configuration()) throws {
+        queue = try DatabaseQueue(configuration: configuration.forPowerSync())
+        try apply(schema)
+    }
+
+    /// Migrates, then applies a schema, in one transaction.
+    func apply(_ schema: ClientSchema) throws {
+        try queue.write { db in
+            try SystemTables.migrate(db)
+            try schema.apply(to: db)
+        }
+    }
+
+    func apply(_ tables: ClientTable...) throws {
+        try apply(ClientSchema(tables: tables))
+    }
+
+    /// Runs statements in one transaction.
+    func write(_ sql: String, _ arguments: StatementArguments = []) throws {
+        try queue.write { try $0.execute(sql: sql, arguments: arguments) }
+    }
+
+    /// Runs statements as they are, each in its own transaction unless they say otherwise.
+    func run(_ sql: String, _ arguments: StatementArguments = []) throws {
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql, arguments: arguments) }
+    }
+
+    /// The first column of the rows that a query returns.
+    func texts(_ sql: String, _ arguments: StatementArguments = []) throws -> [String?] {
+        try queue.read { try String?.fetchAll($0, sql: sql, arguments: arguments) }
+    }
+
+    func integer(_ sql: String) throws -> Int64? {
+        try queue.read { try Int64.fetchOne($0, sql: sql) }
+    }
+
+    /// Rows as text, columns separated by `|`, NULL as empty text.
+    func rows(_ sql: String) throws -> [String] {
+        try queue.read { db in
+            try Row.fetchAll(db, sql: sql).map { row in
+                row.databaseValues.map { $0.isNull ? "" : String.fromDatabaseValue($0) ?? "\($0)" }
+                    .joined(separator: "|")
+            }
+        }
+    }
+
+    /// The texts in the upload queue.
+    func entries() throws -> [String?] {
+        try texts("SELECT data FROM ps_crud ORDER BY id")
+    }
+
+    /// The transaction ids in the upload queue.
+    func transactionIDs() throws -> [Int64] {
+        try queue.read { try Int64.fetchAll($0, sql: "SELECT tx_id FROM ps_crud ORDER BY id") }
+    }
+
+    /// The number that changes with every change of the database's schema.
+    func schemaVersion() throws -> Int64? {
+        try integer("PRAGMA schema_version")
+    }
+
+    /// `type|name` of every object.
+    func objects() throws -> [String] {
+        try rows("SELECT type, name FROM sqlite_master ORDER BY type, name")
+    }
+}
+
+extension Configuration {
+    /// The configuration with our functions and pragmas.
+    func forPowerSync() -> Configuration {
+        var configuration = self
+        ConnectionSetUp.apply(to: &configuration)
+        return configuration
+    }
+}
+
+extension ClientTable {
+    /// `items(col text)` with some options.
+    static func items(
+        _ columns: [ClientColumn] = [ClientColumn(name: "col", type: .text)],
+        isLocalOnly: Bool = false,
+        isInsertOnly: Bool = false,
+        tracksMetadata: Bool = false,
+        trackPreviousValues: PreviousValues? = nil,
+        ignoresEmptyUpdates: Bool = false
+    ) -> ClientTable {
+        ClientTable(
+            name: "items",
+            columns: columns,
+            isLocalOnly: isLocalOnly,
+            isInsertOnly: isInsertOnly,
+            tracksMetadata: tracksMetadata,
+            trackPreviousValues: trackPreviousValues,
+            ignoresEmptyUpdates: ignoresEmptyUpdates
+        )
+    }
+}
+
+/// A folder for the files of one test, removed when the test is done.
+final class TemporaryFolder {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    func path(_ name: String) -> String {
+        url.appending(path: name).path
+    }
+}
+
+/// Expects that a closure throws a SQLite error with a code, and with some words in its message.
+func expectDatabaseError(
+    _ code: Int32,
+    _ words: String...,
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () throws -> Void
+) {
+    let error = #expect(throws: DatabaseError.self, sourceLocation: sourceLocation) { try body() }
+    guard let error else { return }
+    #expect(error.extendedResultCode.rawValue == code, "\(error)", sourceLocation: sourceLocation)
+    for words in words {
+        #expect(error.message?.contains(words) == true, "\(error)", sourceLocation: sourceLocation)
+    }
+}

@@ -1,0 +1,194 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// A large first download works without indexes, and ends in the same tables.
+@Suite struct BulkLoadTests {
+    private static let indexes = ["ps_oplog_key", "ps_oplog_opid", "ps_oplog_row"]
+
+    private func oplogIndexes(_ scenario: SyncScenario) throws -> [String] {
+        try scenario.database.rows("SELECT name FROM sqlite_master WHERE tbl_name = 'ps_oplog' AND type = 'index' ORDER BY 1")
+    }
+
+    /// Lines with all kinds of operations on few keys, so that keys meet often, and their checkpoint.
+    private func randomHistory(seed: UInt64, lines: Int, operations: Int) -> (checkpoint: SyncLine, data: [SyncLine]) {
+        var random = SeededGenerator(seed: seed)
+        var opID: Int64 = 0
+        var sums: [String: Checksum] = [:]
+        var counts: [String: Int64] = [:]
+        let data = (0..<lines).map { _ -> SyncLine in
+            let bucket = ["a", "b", "c"].randomElement(using: &random) ?? "a"
+            let line = (0..<operations).map { _ -> Operation in
+                opID += 1
+                let checksum = UInt32.random(in: 0...UInt32.max, using: &random)
+                let id = "\(Int.random(in: 0..<40, using: &random))"
+                let type = ["items", "other", "è"].randomElement(using: &random)
+                let subkey = [nil, "x", "y/z"].randomElement(using: &random) ?? nil
+                switch Int.random(in: 0..<20, using: &random) {
+                case 0: return .clear(opID, checksum)
+                case 1, 2: return .move(opID, checksum)
+                case 3..<7: return .remove(opID, id, checksum, type: type ?? "items")
+                case 7: return .put(opID, id, checksum, type: type, subkey: subkey, data: nil)
+                case 8: return .put(opID, nil, checksum)
+                default: return .put(opID, id, checksum, type: type, subkey: subkey, data: "{\"op\":\(opID)}")
+                }
+            }
+            for operation in line {
+                let checksum = Checksum(operation.checksum)
+                if operation.kind == .clear { sums[bucket] = checksum } else { sums[bucket, default: .zero] += checksum }
+            }
+            counts[bucket, default: 0] += Int64(operations)
+            return .data(.line(bucket, line))
+        }
+        let buckets = counts.keys.sorted().map {
+            BucketDescription.bucket($0, checksum: sums[$0]?.rawValue ?? 0, count: counts[$0], priority: $0 == "a" ? 1 : 3)
+        }
+        return (.cp(opID, buckets), data)
+    }
+
+    @Test("the tables are the same as without a bulk load", arguments: 1...20 as ClosedRange<UInt64>, Delivery.allCases)
+    func sameTables(_ seed: UInt64, _ delivery: Delivery) throws {
+        let (checkpoint, data) = randomHistory(seed: seed, lines: 12, operations: 15)
+        let half = data.count / 2
+        for completions in [[SyncLine.done], [.part(1), .done]] {
+            let snapshots = try [1, .max].map { threshold -> [String: [String]] in
+                let scenario = try SyncScenario(delivery: delivery, bulkLoadThreshold: threshold)
+                try scenario.start()
+                try scenario.send([.line(checkpoint)] + data[..<half].map { .line($0) })
+                #expect(try oplogIndexes(scenario) == (threshold == 1 ? [] : Self.indexes))
+                try scenario.send(data[half...].map { .line($0) })
+                try scenario.send(completions.map { .line($0) })
+                #expect(scenario.status.hasSynced == true, "seed \(seed)")
+                #expect(try oplogIndexes(scenario) == Self.indexes)
+                return try scenario.snapshot
+            }
+            #expect(snapshots[0] == snapshots[1], "seed \(seed)")
+        }
+    }
+
+    @Test("C25: both ways to find the rows of a first apply agree", arguments: 1...20 as ClosedRange<UInt64>)
+    func sameRows(_ seed: UInt64) throws {
+        let (checkpoint, data) = randomHistory(seed: seed, lines: 10, operations: 20)
+        let scenario = try SyncScenario(delivery: .batched)
+        try scenario.start()
+        try scenario.send(([checkpoint] + data).map { .line($0) })
+        try scenario.write { db in
+            try db.execute(sql: "INSERT OR IGNORE INTO ps_updated_rows VALUES ('items', '0'), ('other', 'nowhere')")
+            let ids = try Int64.fetchAll(db, sql: "SELECT id FROM ps_buckets")
+            let all = try rows(.everything, db)
+            #expect(!all.isEmpty)
+            #expect(try rows(.complete(unapplied: nil), db) == all, "seed \(seed)")
+            #expect(try rows(.complete(unapplied: ids), db) == all, "seed \(seed)")
+        }
+    }
+
+    private func rows(_ changed: ChangedRows, _ db: Database) throws -> [String: String?] {
+        var rows: [String: String?] = [:]
+        try changed.forEach(db) { type, id, data in
+            let key = String(decoding: type, as: UTF8.self) + "/" + String(decoding: id, as: UTF8.self)
+            #expect(rows[key] == nil)
+            rows[key] = .some(data.map { String(decoding: $0, as: UTF8.self) })
+        }
+        return rows
+    }
+
+    @Test("a first download is continued as a bulk load after a restart")
+    func restart() throws {
+        let (checkpoint, data) = randomHistory(seed: 1, lines: 12, operations: 15)
+        let scenario = try SyncScenario(bulkLoadThreshold: 1)
+        try scenario.start()
+        try scenario.send([.line(checkpoint)] + data[..<6].map { .line($0) })
+        scenario.restart()
+        try scenario.start()
+        #expect(try oplogIndexes(scenario).isEmpty)
+        try scenario.send([.line(checkpoint)] + data[6...].map { .line($0) } + [.line(.done)])
+        #expect(scenario.status.hasSynced == true)
+        #expect(try oplogIndexes(scenario) == Self.indexes)
+        let reference = try SyncScenario()
+        try reference.start()
+        try reference.send(([checkpoint] + data + [.done]).map { .line($0) })
+        #expect(try scenario.snapshot == reference.snapshot)
+    }
+
+    @Test("opening the file creates the indexes")
+    func opening() throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 1)
+        try scenario.start()
+        try scenario.receive(.cp(1, [.bucket("a", count: 1)]), .ops("a", .put(1, "x")))
+        #expect(try oplogIndexes(scenario).isEmpty)
+        try scenario.database.apply(.items())
+        #expect(try oplogIndexes(scenario) == Self.indexes)
+    }
+
+    @Test("what a rolled-back transaction left in the directory of keys does no harm")
+    func rollback() throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 1)
+        try scenario.start()
+        try scenario.receive(.cp(9, [.bucket("a", checksum: 7, count: 9)]), .ops("a", .put(1, "kept", 1)))
+        struct Crash: Error {}
+        #expect(throws: Crash.self) {
+            try scenario.write { db in
+                var next = scenario.engine
+                _ = try next.handle([.line(.ops("a", .put(2, "lost", 2), .put(3, "x", 4)))], in: db, now: scenario.now)
+                throw Crash()
+            }
+        }
+        // The row ids of the lost rows are used again, by other keys.
+        try scenario.receive(.ops("a", .put(2, "x", 2), .put(3, "lost", 1), .put(4, "x", 1), .remove(5, "kept", 2)))
+        #expect(try scenario.oplog == ["a|3|items/lost/null|1", "a|4|items/x/null|1"])
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["lost", "x"])
+    }
+
+    @Test("a bulk load begins only before the first sync, and only for much data")
+    func conditions() throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 10)
+        try scenario.start()
+        try scenario.receive(.cp(1, [.bucket("a", count: 9)]), .ops("a", .put(1, "x")))
+        #expect(try oplogIndexes(scenario) == Self.indexes)
+        try scenario.receive(.done, .diff(2, [.bucket("a", count: 100)]), .ops("a", .put(2, "y")))
+        #expect(try oplogIndexes(scenario) == Self.indexes)
+    }
+
+    @Test("the planner uses the intended indexes and sorts once")
+    func queryPlans() throws {
+        let scenario = try SyncScenario()
+        try scenario.write { db in
+            func plan(_ rows: ChangedRows) throws -> [String] {
+                try rows.statements.flatMap { sql, arguments in
+                    try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN " + sql, arguments: StatementArguments(arguments))
+                        .map { $0["detail"] as String }
+                }
+            }
+            let everything = try plan(.everything)
+            #expect(!everything.contains { $0.contains("TEMP B-TREE") }, "\(everything)")
+            for rows in [
+                ChangedRows.complete(unapplied: nil), .complete(unapplied: [1]), .partial(covered: [1], unapplied: [1]),
+            ] {
+                let plan = try plan(rows)
+                #expect(plan.filter { $0.contains("TEMP B-TREE") }.count == 1, "\(plan)")
+                #expect(plan.contains { $0.contains("ps_oplog_opid (bucket=? AND op_id>?)") }, "\(plan)")
+                #expect(plan.contains { $0.contains("ps_oplog_row (row_type=? AND row_id=?)") }, "\(plan)")
+            }
+        }
+    }
+}
+
+/// SplitMix64: the same numbers for the same seed, everywhere.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}

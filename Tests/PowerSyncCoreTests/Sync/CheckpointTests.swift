@@ -1,0 +1,350 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// The table `sync-client.md` 22.3, except for raw tables.
+@Suite struct CheckpointTests {
+    private func started(_ delivery: Delivery = .oneByOne, _ tables: ClientTable...) throws -> SyncScenario {
+        let scenario =
+            switch tables.first {
+            case let table?: try SyncScenario(table, delivery: delivery)
+            case nil: try SyncScenario(delivery: delivery)
+            }
+        try scenario.start()
+        return scenario
+    }
+
+    @Test("C1: buckets of the request that the checkpoint lacks are deleted at once", arguments: Delivery.allCases)
+    func missingBucketsAreDeleted(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        let buckets = ["one", "two", "three"].map { BucketDescription.bucket($0) }
+        try scenario.receive(
+            .cp(3, buckets), .ops("one", .put(1, "a")), .ops("two", .put(2, "b")), .ops("three", .put(3, "c")), .done
+        )
+        scenario.restart()
+        let request = try scenario.start()
+        #expect(request.buckets.map(\.name) == ["one", "two", "three"].map { BucketName($0) })
+        try scenario.receive(.cp(3, [.bucket("one")]))
+        #expect(try scenario.bucketNames == ["one"])
+        #expect(try scenario.updatedRows == ["items|b", "items|c"])
+        #expect(try scenario.itemIDs == ["a", "b", "c"])
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["a"])
+    }
+
+    @Test("C2: rows of a removed bucket go unless another bucket has them", arguments: Delivery.allCases)
+    func removedBucket(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(
+            .cp(4, [.bucket("a"), .bucket("b")]),
+            .ops("a", .put(1, "shared")),
+            .ops("b", .put(2, "shared", data: #"{"of":"b"}"#), .put(3, "only b")),
+            .done
+        )
+        #expect(try scenario.items == ["only b|{}", #"shared|{"of":"b"}"#])
+        try scenario.receive(.diff(5, removed: ["b", "unknown"]))
+        #expect(try scenario.bucketNames == ["a"])
+        #expect(try scenario.itemIDs == ["only b", "shared"])
+        try scenario.receive(.done)
+        #expect(try scenario.items == ["shared|{}"])
+    }
+
+    @Test("a bucket can be removed and added in one diff")
+    func removedAndUpdatedBucket() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(1, [.bucket("a"), .bucket("b")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.diff(2, [.bucket("a")], removed: ["a"]))
+        #expect(try scenario.bucketNames.isEmpty)
+        try scenario.receive(.ops("a", .put(1, "x", data: #"{"v":2}"#)), .done)
+        #expect(try scenario.items == [#"x|{"v":2}"#])
+    }
+
+    @Test("C3, C4: nothing may be completed or changed before a checkpoint", arguments: [
+        (SyncLine.diff(1), SyncEngineError.Code.protocol), (.done, .state), (.part(1), .state),
+    ])
+    func lineBeforeCheckpoint(_ line: SyncLine, _ code: SyncEngineError.Code) throws {
+        let scenario = try started()
+        let error = #expect(throws: SyncEngineError.self) { try scenario.receive(line) }
+        #expect(error?.code == code)
+        #expect(error?.isRetriable == false)
+        scenario.failIteration()
+        #expect(!scenario.engine.isActive)
+        #expect(scenario.status.isConnected == false)
+        #expect(try scenario.send(.stop).isEmpty)
+    }
+
+    @Test("C5: a wrong checksum deletes the bucket and ends the iteration", arguments: Delivery.allCases)
+    func checksumMismatch(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(.cp(1, [.bucket("a", checksum: 1234)]), .ops("a", .put(1, "x", 4321)))
+        let actions = try scenario.receive(.done)
+        #expect(actions.kinds == ["log warning", "status", "close(false)"])
+        let expected = "a (expected 0x000004d2, got 0x000010e1 = 0x000010e1 (op) + 0x00000000 (add))"
+        #expect(actions.messages(.warning).first?.contains(expected) == true)
+        #expect(scenario.status.isConnected == false)
+        #expect(scenario.status.progress == nil)
+        #expect(try scenario.bucketNames.isEmpty)
+        #expect(try scenario.oplog.isEmpty)
+        #expect(try scenario.items.isEmpty)
+        #expect(try scenario.start().buckets.isEmpty)
+    }
+
+    @Test("C6: only buckets with wrong checksums are deleted")
+    func oneOfTwoMismatches() throws {
+        let scenario = try started()
+        try scenario.receive(
+            .cp(2, [.bucket("a", checksum: 1), .bucket("b", checksum: 9)]),
+            .ops("a", .put(1, "x", 1)), .ops("b", .put(2, "y", 2))
+        )
+        let actions = try scenario.receive(.done)
+        #expect(actions.last == .closeStream(hideDisconnect: false))
+        #expect(try scenario.bucketNames == ["a"])
+        #expect(try scenario.bucket("last_op") == 1)
+        #expect(try scenario.items.isEmpty)
+        let request = try scenario.start()
+        #expect(request.buckets == [.init(name: BucketName("a"), after: OpID(1))])
+    }
+
+    @Test("C7: a partial completion looks at the buckets it covers only")
+    func partialCompletionIgnoresOthers() throws {
+        let scenario = try started()
+        try scenario.receive(
+            .cp(2, [.bucket("a", priority: 1), .bucket("b", checksum: 9)]),
+            .ops("a", .put(1, "x")), .ops("b", .put(2, "y")), .part(1)
+        )
+        #expect(try scenario.itemIDs == ["x"])
+        #expect(scenario.engine.isActive)
+        #expect(try scenario.receive(.done).last == .closeStream(hideDisconnect: false))
+    }
+
+    @Test("C8: a bucket with checksum 0 that was never sent is valid")
+    func emptyBucketIsValid() throws {
+        let scenario = try started()
+        let actions = try scenario.receive(.cp(1, [.bucket("a", count: 0)]), .done)
+        #expect(actions.contains(.didCompleteSync(applied: nil)))
+        #expect(try scenario.bucketNames.isEmpty)
+    }
+
+    @Test("C9: priorities become visible one after the other", arguments: Delivery.allCases)
+    func priorities(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        let buckets = (0...3).map { BucketDescription.bucket("\($0)", priority: Int32($0)) }
+        try scenario.receive(.cp(4, buckets))
+        for priority in 0...3 {
+            try scenario.receive(.ops("\(priority)", .put(Int64(priority) + 1, "\(priority)")))
+        }
+        for priority in 0...2 {
+            try scenario.receive(.part(Int32(priority)))
+            #expect(try scenario.itemIDs == (0...priority).map(String.init))
+            #expect(try scenario.syncState == ["\(priority)|\(scenario.now.rawValue)"])
+        }
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["0", "1", "2", "3"])
+        #expect(try scenario.syncState == ["2147483647|\(scenario.now.rawValue)"])
+    }
+
+    @Test("C10: a partial completion after a complete one")
+    func partialAfterComplete() throws {
+        let scenario = try started()
+        let first = scenario.now
+        try scenario.receive(.cp(1, [.bucket("a", priority: 2)]), .done)
+        scenario.now = first.adding(seconds: 600)
+        try scenario.receive(.diff(2), .part(2))
+        let expected = [
+            PriorityStatus(priority: Priority(2), lastSyncedAt: scenario.now),
+            PriorityStatus(priority: .complete, lastSyncedAt: first),
+        ]
+        #expect(scenario.status.priorities == expected)
+        let offline = try scenario.write { try DownloadStatus.offline($0) }
+        #expect(offline.priorities == expected)
+        #expect(offline.hasSynced == true)
+        scenario.restart()
+        try scenario.start()
+        #expect(scenario.status.priorities == expected)
+    }
+
+    @Test("C11: a newer version in a bucket of lower priority is not used by a partial apply")
+    func newerVersionInLowerPriority() throws {
+        let scenario = try started()
+        try scenario.receive(
+            .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
+            .ops("a", .put(10, "x", data: "10")), .ops("b", .put(12, "x", data: "12")), .part(1)
+        )
+        #expect(try scenario.items == ["x|10"])
+        try scenario.receive(.done)
+        #expect(try scenario.items == ["x|12"])
+    }
+
+    @Test("C12: an older version in a bucket of lower priority is never used")
+    func olderVersionInLowerPriority() throws {
+        let scenario = try started()
+        try scenario.receive(
+            .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
+            .ops("a", .put(12, "x", data: "12")), .ops("b", .put(10, "x", data: "10")), .part(1)
+        )
+        #expect(try scenario.items == ["x|12"])
+        try scenario.receive(.done)
+        #expect(try scenario.items == ["x|12"])
+    }
+
+    @Test("C13: a row that is removed from one bucket remains because of the other", arguments: Delivery.allCases)
+    func removedFromOneOfTwoBuckets(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(
+            .cp(3, [.bucket("a"), .bucket("b")]),
+            .ops("b", .put(1, "x", data: "b")), .ops("a", .put(2, "x", data: "a")), .done
+        )
+        #expect(try scenario.items == ["x|a"])
+        try scenario.receive(.diff(3), .ops("a", .remove(3, "x")), .done)
+        #expect(try scenario.items == ["x|b"])
+    }
+
+    @Test("a new operation does not hide an applied one with a higher op id in another bucket")
+    func appliedOperationWins() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(10, [.bucket("a")]), .ops("a", .put(10, "x", data: "10")), .done)
+        // As after subscribing to another stream: its bucket comes with older operations.
+        try scenario.receive(.diff(10, [.bucket("b")]), .ops("b", .put(5, "x", data: "5")), .done)
+        #expect(try scenario.items == ["x|10"])
+    }
+
+    @Test("C14: deletions wait for the complete checkpoint", arguments: Delivery.allCases)
+    func deletionsWait(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        let bucket = BucketDescription.bucket("a", priority: 1)
+        try scenario.receive(.cp(1, [bucket]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.diff(2, [bucket]), .ops("a", .remove(2, "x")), .part(1))
+        #expect(try scenario.itemIDs == ["x"])
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs.isEmpty)
+    }
+
+    @Test("C15: rows of unknown types wait in ps_untyped", arguments: Delivery.allCases)
+    func unknownType(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(
+            .cp(2, [.bucket("a")]), .ops("a", .put(1, "x", type: "other"), .put(2, "y", type: "it\"em's")), .done
+        )
+        let untyped = "SELECT type, id, data FROM ps_untyped ORDER BY type"
+        #expect(try scenario.database.rows(untyped) == ["it\"em's|y|{}", "other|x|{}"])
+        try scenario.receive(.diff(3), .ops("a", .remove(3, "x", type: "other")), .done)
+        #expect(try scenario.database.rows(untyped) == ["it\"em's|y|{}"])
+    }
+
+    @Test("C16: a local-only table never gets synced rows")
+    func localOnlyTable() throws {
+        let scenario = try started(.oneByOne, .items(isLocalOnly: true))
+        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        #expect(try scenario.database.rows("SELECT type, id FROM ps_untyped") == ["items|x"])
+        #expect(try scenario.database.rows("SELECT * FROM ps_data_local__items").isEmpty)
+    }
+
+    @Test("C17: a second completion of the same checkpoint")
+    func secondCompletion() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.database.write("DELETE FROM ps_data__items")
+        scenario.now = scenario.now.adding(seconds: 1)
+        let actions = try scenario.receive(.done)
+        #expect(actions.kinds == ["log debug", "did complete", "status"])
+        #expect(try scenario.items.isEmpty)
+        #expect(try scenario.syncState == ["2147483647|\(scenario.now.rawValue)"])
+    }
+
+    @Test("C18: where the next request continues", arguments: Delivery.allCases)
+    func positionsOfTheNextRequest(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(
+            .cp(10, [.bucket("a", priority: 0), .bucket("b", priority: 3)]),
+            .ops("a", .put(3, "x"), .put(5, "y")), .part(0), .ops("b", .put(6, "z"))
+        )
+        scenario.restart()
+        let request = try scenario.start()
+        #expect(
+            request.buckets == [
+                .init(name: BucketName("a"), after: OpID(10)), .init(name: BucketName("b"), after: OpID(6)),
+            ]
+        )
+    }
+
+    @Test("C19: a new checkpoint supersedes one that was not completed")
+    func newCheckpoint() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", .put(1, "x", 1)))
+        try scenario.receive(.cp(2, [.bucket("a", checksum: 3)]), .ops("a", .put(2, "y", 2)))
+        #expect(try scenario.items.isEmpty)
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["x", "y"])
+        #expect(try scenario.bucket("last_applied_op") == 2)
+    }
+
+    @Test("C20: triggers of the user see the operation flag")
+    func userTriggerSeesFlag() throws {
+        let scenario = try started()
+        try scenario.database.write(
+            """
+            CREATE TABLE seen (flag INTEGER);
+            CREATE TRIGGER see AFTER INSERT ON ps_data__items
+            BEGIN INSERT INTO seen VALUES (powersync_in_sync_operation()); END;
+            """
+        )
+        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        #expect(try scenario.database.rows("SELECT flag FROM seen") == ["1"])
+        #expect(try scenario.database.integer("SELECT powersync_in_sync_operation()") == 0)
+
+        try scenario.database.write(
+            "CREATE TRIGGER fail AFTER INSERT ON ps_data__items BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+        #expect(throws: SyncEngineError.self) {
+            try scenario.receive(.diff(2), .ops("a", .put(2, "y")), .done)
+        }
+        #expect(try scenario.database.integer("SELECT powersync_in_sync_operation()") == 0)
+        #expect(try scenario.itemIDs == ["x"])
+    }
+
+    @Test("C26: a completion with nothing new")
+    func nothingNew() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        scenario.now = scenario.now.adding(seconds: 5)
+        let actions = try scenario.receive(.diff(1), .done)
+        #expect(actions.contains(.didCompleteSync(applied: nil)))
+        #expect(scenario.status.lastSyncedAt == scenario.now)
+    }
+
+    @Test("a soft clear publishes everything again")
+    func softClear() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "x"), .put(2, "y", data: nil)), .done)
+        try scenario.send(.stop)
+        try scenario.write { try LocalData.clear($0, .soft) }
+        #expect(try scenario.items.isEmpty)
+        let request = try scenario.start()
+        #expect(request.buckets == [.init(name: BucketName("a"), after: OpID(2))])
+        try scenario.receive(.cp(2, [.bucket("a")]), .done)
+        #expect(try scenario.itemIDs == ["x"])
+    }
+
+    @Test("the position of many buckets moves with one statement", arguments: [5, 40])
+    func manyBuckets(_ count: Int) throws {
+        let scenario = try started(.batched)
+        let buckets = (0..<count).map { BucketDescription.bucket("\($0)", count: 1) }
+        try scenario.send(
+            [.line(.cp(50, buckets))] + (0..<count).map { .line(.ops("\($0)", .put(Int64($0) + 1, "\($0)"))) }
+                + [.line(.done)]
+        )
+        #expect(try scenario.database.integer("SELECT count(*) FROM ps_buckets WHERE last_op = 50") == Int64(count))
+        // One bucket changes; the others only move.
+        try scenario.receive(.diff(60, [.bucket("3", count: 2)]), .ops("3", .put(51, "new")), .done)
+        let moved = "SELECT count(*) FROM ps_buckets WHERE last_op = 60 AND last_applied_op = 60"
+        #expect(try scenario.database.integer(moved) == Int64(count))
+        #expect(try scenario.bucket("count_at_last", of: "3") == 2)
+        // With a bucket that is not tracked, positions cannot be set for the whole table.
+        try scenario.receive(.ops("untracked", .put(61, "u")))
+        try scenario.receive(.diff(70, []), .done)
+        #expect(try scenario.bucket("last_op", of: "untracked") == 61)
+        #expect(try scenario.database.integer("SELECT count(*) FROM ps_buckets WHERE last_op = 70") == Int64(count))
+    }
+}

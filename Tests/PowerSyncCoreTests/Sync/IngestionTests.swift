@@ -1,0 +1,291 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// The table `sync-client.md` 22.2.
+@Suite struct IngestionTests {
+    /// A scenario whose stream is open.
+    private func started(_ delivery: Delivery) throws -> SyncScenario {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        return scenario
+    }
+
+    @Test("I1: the worked example of 7.4", arguments: Delivery.allCases)
+    func workedExample(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(.ops("a", .put(1, "a", 10, type: "t"), .put(2, "b", 20, type: "t")))
+        #expect(try scenario.checksums() == "0|30")
+        #expect(try scenario.bucket("last_op") == 2)
+        #expect(try scenario.oplog == ["a|1|t/a/null|10", "a|2|t/b/null|20"])
+
+        try scenario.receive(.ops("a", .put(3, "a", 5, type: "t"), .remove(4, "b", 7, type: "t")))
+        #expect(try scenario.checksums() == "37|5")
+        #expect(try scenario.bucket("last_op") == 4)
+        #expect(try scenario.oplog == ["a|3|t/a/null|5"])
+        #expect(try scenario.updatedRows == ["t|b"])
+
+        try scenario.receive(.ops("a", .move(5, 0xffff_ffff)))
+        #expect(try scenario.checksums() == "36|5")
+
+        try scenario.receive(.ops("a", .clear(6, 41), .put(7, "c", 1, type: "t")))
+        #expect(try scenario.checksums() == "41|1")
+        #expect(try scenario.bucket("last_op") == 7)
+        #expect(try scenario.bucket("last_applied_op") == 0)
+        #expect(try scenario.updatedRows == ["t|a", "t|b"])
+        #expect(try scenario.oplog == ["a|7|t/c/null|1"])
+    }
+
+    @Test("I2: a PUT supersedes an earlier one of the same line")
+    func putSupersedesInOneLine() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(.ops("a", .put(1, "a", 10), .put(2, "a", 20)))
+        #expect(try scenario.oplog == ["a|2|items/a/null|20"])
+        #expect(try scenario.checksums() == "10|20")
+    }
+
+    @Test("I3: subkeys tell operations of one row apart", arguments: Delivery.allCases)
+    func subkeysCoexist(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(
+            .cp(2, [.bucket("a", checksum: 30)]),
+            .ops(
+                "a",
+                .put(1, "a", 10, subkey: "x", data: #"{"v":1}"#),
+                .put(2, "a", 20, subkey: "y", data: #"{"v":2}"#)
+            ),
+            .done
+        )
+        #expect(try scenario.oplog == ["a|1|items/a/x|10", "a|2|items/a/y|20"])
+        #expect(try scenario.checksums() == "0|30")
+        #expect(try scenario.items == [#"a|{"v":2}"#])
+    }
+
+    @Test("I4: an absent subkey and the text null make the same key")
+    func absentSubkeyIsNull() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(.ops("a", .put(1, "a"), .put(2, "a", subkey: "null")))
+        #expect(try scenario.oplog == ["a|2|items/a/null|0"])
+    }
+
+    @Test("keys are compared as a whole, so components may contain slashes")
+    func ambiguousComponents() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(
+            .cp(2, [.bucket("a", checksum: 3)]),
+            .ops("a", .put(1, "b/c", 1, type: "a", subkey: "d"), .put(2, "c", 2, type: "a/b", subkey: "d")),
+            .done
+        )
+        #expect(try scenario.database.rows("SELECT key, row_type, row_id FROM ps_oplog") == ["a/b/c/d|a/b|c"])
+        #expect(try scenario.checksums() == "1|2")
+    }
+
+    @Test("I5: REMOVE of an unknown key")
+    func removeOfUnknownKey() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(.ops("a", .remove(1, "a", 9)))
+        #expect(try scenario.checksums() == "9|0")
+        #expect(try scenario.updatedRows.isEmpty)
+    }
+
+    @Test("I6: a removed row stays visible until the next complete checkpoint", arguments: Delivery.allCases)
+    func removedRowStaysVisible(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
+        try scenario.receive(.diff(2, [.bucket("a")]), .ops("a", .remove(2, "a")))
+        #expect(try scenario.oplog.isEmpty)
+        #expect(try scenario.updatedRows == ["items|a"])
+        #expect(try scenario.itemIDs == ["a"])
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs.isEmpty)
+        #expect(try scenario.updatedRows.isEmpty)
+    }
+
+    @Test("I7: PUT and REMOVE in the first line of a new bucket")
+    func putAndRemoveAtOnce() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(.cp(2, [.bucket("a", checksum: 7)]), .ops("a", .put(1, "a", 3), .remove(2, "a", 4)))
+        #expect(try scenario.oplog.isEmpty)
+        #expect(try scenario.checksums() == "7|0")
+        try scenario.receive(.done)
+        #expect(try scenario.items.isEmpty)
+    }
+
+    @Test("I8: CLEAR of an applied bucket", arguments: Delivery.allCases)
+    func clearOfAppliedBucket(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
+        #expect(try scenario.bucket("last_applied_op") == 2)
+        try scenario.receive(
+            .diff(4, [.bucket("a", checksum: 5)]),
+            .ops("a", .clear(3, 5), .put(4, "b", data: #"{"v":2}"#))
+        )
+        #expect(try scenario.updatedRows == ["items|a", "items|b"])
+        #expect(try scenario.bucket("last_applied_op") == 0)
+        #expect(try scenario.itemIDs == ["a", "b"])
+        try scenario.receive(.done)
+        #expect(try scenario.items == [#"b|{"v":2}"#])
+    }
+
+    @Test("I8: CLEAR and completion in one transaction")
+    func clearAndCompletionTogether() throws {
+        let scenario = try started(.batched)
+        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
+        // `b` comes back with an op id that was applied before: only last_applied_op = 0 makes it due.
+        try scenario.receive(
+            .diff(3, [.bucket("a", checksum: 5)]),
+            .ops("a", .clear(2, 5), .put(2, "b", data: #"{"v":2}"#)),
+            .done
+        )
+        #expect(try scenario.items == [#"b|{"v":2}"#])
+    }
+
+    @Test("I9: CLEAR takes a checksum whose signed form is negative")
+    func clearWithNegativeChecksum() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(.ops("a", .clear(1, 0xffff_fff0), .move(2, 0x20)))
+        #expect(try scenario.checksums() == "16|0")
+    }
+
+    @Test("I10: checksums wrap around")
+    func checksumsWrapAround() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(.ops("a", .put(1, "a", 0xffff_ffff), .put(2, "b", 2)))
+        try scenario.receive(.ops("a", .move(3, 0xffff_ffff)), .ops("a", .move(4, 3)))
+        #expect(try scenario.checksums() == "2|1")
+        #expect(try scenario.oplog == ["a|1|items/a/null|-1", "a|2|items/b/null|2"])
+    }
+
+    @Test("I11: a line that arrives twice makes the checksum wrong", arguments: Delivery.allCases)
+    func repeatedLine(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        let line = SyncLine.ops("a", .put(1, "a", 10))
+        try scenario.receive(.cp(1, [.bucket("a", checksum: 10)]), line, line)
+        #expect(try scenario.checksums() == "10|10")
+        let actions = try scenario.receive(.done)
+        #expect(actions.last == .closeStream(hideDisconnect: false))
+        #expect(try scenario.bucketNames.isEmpty)
+        #expect(try scenario.items.isEmpty)
+    }
+
+    @Test("I12: op ids are not compared with last_op")
+    func oldOpIDsAreProcessed() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(.ops("a", .put(5, "a", 1)), .ops("a", .put(3, "b", 2), .put(5, "c", 4)))
+        #expect(try scenario.oplog.count == 3)
+        #expect(try scenario.bucket("last_op") == 5)
+        #expect(try scenario.checksums() == "0|7")
+    }
+
+    @Test("I13: an empty line creates the bucket and nothing else")
+    func emptyLine() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(.ops("a"))
+        #expect(try scenario.bucketNames == ["a"])
+        #expect(try scenario.bucket("last_op") == 0)
+        #expect(try scenario.bucket("downloaded_size") == 0)
+    }
+
+    @Test("I14: data of a bucket that is not tracked is stored")
+    func untrackedBucket() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(.cp(1, [.bucket("a", count: 3)]))
+        let before = scenario.status
+        #expect(try scenario.receive(.ops("other", .put(1, "a"))).isEmpty)
+        #expect(scenario.status == before)
+        #expect(try scenario.oplog == ["other|1|items/a/null|0"])
+    }
+
+    @Test("I15: data before any checkpoint is stored")
+    func dataBeforeCheckpoint() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.receive(.ops("a", .put(1, "a")))
+        #expect(try scenario.oplog.count == 1)
+        #expect(scenario.engine.isActive)
+    }
+
+    @Test("I16: the length of lines adds up")
+    func lineLengths() throws {
+        let scenario = try started(.oneByOne)
+        for (length, sum) in [(186, 186), (192, 378)] {
+            let line = ReceivedLine(line: .ops("a", .move(1)), byteCount: length)
+            try scenario.send(.line(line))
+            #expect(try scenario.bucket("downloaded_size") == Int64(sum))
+        }
+        #expect(try scenario.bucket("count_since_last") == 2)
+    }
+
+    @Test("I17: a PUT without data deletes the row", arguments: Delivery.allCases)
+    func putWithoutData(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
+        #expect(try scenario.itemIDs == ["a"])
+        try scenario.receive(.diff(2, [.bucket("a")]), .ops("a", .put(2, "a", data: nil)), .done)
+        #expect(try scenario.itemIDs.isEmpty)
+        #expect(try scenario.oplog == ["a|2|items/a/null|0"])
+    }
+
+    @Test("I18: a PUT without row id counts, and is never shown", arguments: Delivery.allCases)
+    func putWithoutRowID(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(
+            .cp(3, [.bucket("a", checksum: 7)]),
+            .ops("a", .put(1, nil, 3), .put(2, "a", 4, type: nil), .put(3, "b")),
+            .done
+        )
+        #expect(try scenario.database.rows("SELECT op_id FROM ps_oplog WHERE key IS NULL AND row_id IS NULL").count == 2)
+        #expect(try scenario.itemIDs == ["b"])
+        #expect(try scenario.database.rows("SELECT * FROM ps_untyped").isEmpty)
+        #expect(scenario.status.hasSynced == true)
+    }
+
+    @Test("I19: nothing of a line is committed when SQLite fails in the middle")
+    func failureInTheMiddle() throws {
+        let scenario = try started(.oneByOne)
+        try scenario.database.write(
+            """
+            CREATE TRIGGER fail BEFORE INSERT ON ps_oplog WHEN NEW.op_id = 2
+            BEGIN SELECT RAISE(ABORT, 'no'); END
+            """
+        )
+        let error = #expect(throws: SyncEngineError.self) {
+            try scenario.receive(.ops("a", .put(1, "a"), .put(2, "b"), .put(3, "c")))
+        }
+        #expect(error?.code == .database)
+        #expect(error?.isRetriable == false)
+        #expect(try scenario.oplog.isEmpty)
+        #expect(try scenario.bucketNames.isEmpty)
+
+        // The engine's memory was not touched either: the same line works once the cause is gone.
+        try scenario.database.write("DROP TRIGGER fail")
+        try scenario.receive(.ops("a", .put(1, "a"), .put(2, "b"), .put(3, "c")))
+        #expect(try scenario.oplog.count == 3)
+        #expect(try scenario.bucket("count_since_last") == 3)
+    }
+
+    @Test("texts are stored byte by byte")
+    func textsAreExact() throws {
+        let scenario = try started(.oneByOne)
+        let data = #"{"title":"Brød – 麵包 🥖","nul":"a"# + "\u{0}" + #"b"}"#
+        try scenario.receive(.ops("a", .put(1, "é", data: data), .put(2, "e\u{301}", data: ""), .put(3, "", data: "{}")))
+        // Compared as bytes: for `String`, two of the ids are equal.
+        let rows = try scenario.database.rows("SELECT hex(row_id), hex(data) FROM ps_oplog ORDER BY op_id")
+        #expect(rows == [("é", data), ("e\u{301}", ""), ("", "{}")].map { hex($0) + "|" + hex($1) })
+    }
+
+    private func hex(_ text: String) -> String {
+        text.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
+    }
+
+    @Test("a range outside of the line is an error, not a crash")
+    func hostileTextRange() throws {
+        let scenario = try started(.oneByOne)
+        var line = DataLine.line("a", [.put(1, "a")])
+        line.operations[0].data?.count = 1000
+        let error = #expect(throws: SyncEngineError.self) { try scenario.receive(.data(line)) }
+        #expect(error?.code == .protocol)
+        #expect(try scenario.oplog.isEmpty)
+    }
+}

@@ -1,0 +1,235 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// The engine's part of the table `sync-client.md` 22.4: local writes hold checkpoints back.
+@Suite struct LocalWriteGateScenarioTests {
+    private func started() throws -> SyncScenario {
+        let scenario = try SyncScenario()
+        try scenario.start()
+        return scenario
+    }
+
+    private func writeLocally(_ scenario: SyncScenario, _ id: String = "local") throws {
+        try scenario.database.write("INSERT INTO items (id, col) VALUES (?, 'mine')", [id])
+    }
+
+    /// What `complete()` does after an upload.
+    private func emptyQueue(_ scenario: SyncScenario, writeCheckpoint: Int64? = nil) throws {
+        try scenario.write { db in
+            let last = try #require(try UploadQueue.sequence(db))
+            try UploadQueue.complete(through: last, writeCheckpoint: writeCheckpoint.map { WriteCheckpoint($0) }, db)
+        }
+    }
+
+    private func setTarget(_ target: Int64, _ scenario: SyncScenario) throws {
+        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(target), $0) }
+    }
+
+    private func keyValue(_ key: KeyValueStore.Key, _ scenario: SyncScenario) throws -> Int64? {
+        try scenario.write { try KeyValueStore.integer(key, $0) }
+    }
+
+    private let row = SyncLine.ops("a", .put(1, "remote"))
+
+    @Test("G1: a local write holds a complete checkpoint back")
+    func localWriteHoldsBack() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try scenario.receive(.cp(1, [.bucket("a", count: 1)]), row)
+        let actions = try scenario.receive(.done)
+        #expect(actions.kinds == ["log info"])
+        #expect(actions.messages(.info)[0].hasPrefix("Could not apply checkpoint due to local data"))
+        #expect(try scenario.itemIDs == ["local"])
+        #expect(scenario.status.progress != nil)
+        #expect(scenario.engine.hasPendingCheckpoint)
+        // Validated data is a place to continue from.
+        #expect(try scenario.bucket("last_op") == 1)
+        #expect(try scenario.bucket("last_applied_op") == 0)
+    }
+
+    @Test("G2: priority 0 is published next to a local write")
+    func priorityZeroIsPublished() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try scenario.receive(.cp(1, [.bucket("a", priority: 0), .bucket("b")]), row, .part(0))
+        #expect(try scenario.itemIDs == ["local", "remote"])
+    }
+
+    @Test("G3: other partial checkpoints wait without a word")
+    func priorityOneWaits() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try scenario.receive(.cp(1, [.bucket("a", priority: 1), .bucket("b")]), row)
+        #expect(try scenario.receive(.part(1)).isEmpty)
+        #expect(try scenario.itemIDs == ["local"])
+        #expect(!scenario.engine.hasPendingCheckpoint)
+    }
+
+    @Test("G4: a checkpoint that was held back is applied after the upload")
+    func appliedAfterUpload() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try emptyQueue(scenario)
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        #expect(try scenario.itemIDs == ["local"])
+        try setTarget(1, scenario)
+        let actions = try scenario.send(.uploadCompleted)
+        #expect(actions.kinds == ["log debug", "did complete", "status"])
+        #expect(actions.contains(.didCompleteSync(applied: WriteCheckpoint(1))))
+        #expect(scenario.status.lastApplied == WriteCheckpoint(1))
+        #expect(try scenario.itemIDs == ["remote"])
+        #expect(!scenario.engine.hasPendingCheckpoint)
+    }
+
+    @Test("G5: a checkpoint after the upload is applied at once")
+    func checkpointAfterUpload() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try emptyQueue(scenario)
+        try setTarget(1, scenario)
+        #expect(try scenario.send(.uploadCompleted).isEmpty)
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        #expect(try scenario.itemIDs == ["remote"])
+    }
+
+    @Test("G6: a checkpoint without write checkpoint is not the awaited one")
+    func checkpointWithoutWriteCheckpoint() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try emptyQueue(scenario)
+        try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
+        try setTarget(1, scenario)
+        #expect(try scenario.send(.uploadCompleted).isEmpty)
+        #expect(try scenario.itemIDs == ["local"])
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), .done)
+        #expect(try scenario.itemIDs == ["remote"])
+    }
+
+    @Test("G7: a second local write keeps the checkpoint back, with a warning")
+    func secondLocalWrite() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try emptyQueue(scenario)
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try setTarget(1, scenario)
+        try scenario.database.write("INSERT INTO ps_crud (data) VALUES ('{}')")
+        let actions = try scenario.send(.uploadCompleted)
+        #expect(actions.kinds == ["log warning"])
+        #expect(try scenario.itemIDs == ["local"])
+        #expect(!scenario.engine.hasPendingCheckpoint)
+        #expect(scenario.engine.isActive)
+    }
+
+    @Test("G7: a local write raises the target, so the checkpoint is not even tried")
+    func secondLocalWriteRaisesTarget() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try emptyQueue(scenario)
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try setTarget(1, scenario)
+        try writeLocally(scenario, "local 2")
+        #expect(try scenario.send(.uploadCompleted).isEmpty)
+        #expect(try scenario.itemIDs == ["local", "local 2"])
+    }
+
+    @Test("G8: a newer checkpoint supersedes the one that was held back")
+    func newerCheckpointSupersedes() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try emptyQueue(scenario)
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.diff(2, [], writeCheckpoint: 1))
+        try setTarget(1, scenario)
+        #expect(!scenario.engine.hasPendingCheckpoint)
+        #expect(try scenario.send(.uploadCompleted).isEmpty)
+        #expect(try scenario.itemIDs == ["local"])
+    }
+
+    @Test("G9: ids seen before a local write do not acknowledge it")
+    func localWriteForgetsSeenCheckpoints() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
+        #expect(try keyValue(.lastSeenWriteCheckpoint, scenario) == 5)
+        #expect(try keyValue(.lastAppliedWriteCheckpoint, scenario) == 5)
+        try writeLocally(scenario)
+        #expect(try keyValue(.targetWriteCheckpoint, scenario) == .max)
+        #expect(try keyValue(.lastSeenWriteCheckpoint, scenario) == nil)
+        #expect(try keyValue(.lastAppliedWriteCheckpoint, scenario) == nil)
+        try emptyQueue(scenario)
+        try setTarget(6, scenario)
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), .done)
+        #expect(try scenario.itemIDs == ["local", "remote"])
+        try scenario.receive(.diff(1, [], writeCheckpoint: 6), .done)
+        #expect(try scenario.itemIDs == ["remote"])
+    }
+
+    @Test("G10: the write checkpoint is remembered when a later checkpoint has none")
+    func absentWriteCheckpointChangesNothing() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), .done)
+        #expect(scenario.status.lastApplied == WriteCheckpoint(5))
+        let actions = try scenario.receive(.diff(2), .done)
+        #expect(actions.contains(.didCompleteSync(applied: nil)))
+        #expect(try keyValue(.lastSeenWriteCheckpoint, scenario) == 5)
+        #expect(try keyValue(.lastAppliedWriteCheckpoint, scenario) == 5)
+        #expect(scenario.status.lastApplied == nil)
+    }
+
+    @Test("G11: a partial completion says nothing about write checkpoints")
+    func partialCompletionKeepsWriteCheckpoints() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(1, [.bucket("a", priority: 1)], writeCheckpoint: 5), row, .part(1))
+        #expect(try scenario.itemIDs == ["remote"])
+        #expect(try keyValue(.lastSeenWriteCheckpoint, scenario) == nil)
+        #expect(try keyValue(.lastAppliedWriteCheckpoint, scenario) == nil)
+        #expect(scenario.status.lastApplied == nil)
+    }
+
+    @Test("G14, G15: a custom write checkpoint counts only when the queue is empty")
+    func customWriteCheckpoint() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try emptyQueue(scenario, writeCheckpoint: 7)
+        #expect(try keyValue(.targetWriteCheckpoint, scenario) == 7)
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 7), row, .done)
+        #expect(try scenario.itemIDs == ["remote"])
+
+        try writeLocally(scenario, "1")
+        try writeLocally(scenario, "2")
+        try scenario.write { db in
+            let first = try #require(try UploadQueue.firstID(db))
+            try UploadQueue.complete(through: first, writeCheckpoint: WriteCheckpoint(8), db)
+        }
+        #expect(try keyValue(.targetWriteCheckpoint, scenario) == .max)
+    }
+
+    @Test("G16: insert-only writes hold back until they are uploaded, and need no write checkpoint")
+    func insertOnlyWrites() throws {
+        let scenario = try SyncScenario(
+            .items(), ClientTable(name: "logs", columns: [ClientColumn(name: "text", type: .text)], isInsertOnly: true)
+        )
+        try scenario.start()
+        try scenario.database.write("INSERT INTO logs (id, text) VALUES ('1', 'hello')")
+        #expect(try keyValue(.targetWriteCheckpoint, scenario) == nil)
+        try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
+        #expect(try scenario.items.isEmpty)
+        try emptyQueue(scenario)
+        #expect(try keyValue(.targetWriteCheckpoint, scenario) == nil)
+        try scenario.send(.uploadCompleted)
+        #expect(try scenario.itemIDs == ["remote"])
+    }
+
+    @Test("a checkpoint that is held back is tried again in the same iteration only")
+    func heldBackCheckpointEndsWithTheIteration() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
+        #expect(scenario.engine.hasPendingCheckpoint)
+        try scenario.send(.stop)
+        #expect(!scenario.engine.hasPendingCheckpoint)
+        #expect(throws: SyncEngineError.self) { try scenario.send(.uploadCompleted) }
+    }
+}

@@ -1,0 +1,311 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// The engine's part of the table `sync-client.md` 22.5.
+@Suite struct SubscriptionScenarioTests {
+    private let defaultStream = StreamDescription(name: "s", isDefault: true)
+    private let optionalStream = StreamDescription(name: "s", isDefault: false)
+    private let key = StreamKey(name: "s")
+
+    private func subscribe(
+        _ key: StreamKey,
+        timeToLive: Int64? = nil,
+        priority: Int32? = nil,
+        _ scenario: SyncScenario
+    ) throws {
+        try scenario.write { db in
+            try StreamSubscriptions.subscribe(
+                key, timeToLive: timeToLive, priority: priority.map { Priority($0) }, now: scenario.now, db
+            )
+        }
+    }
+
+    /// `name|params|active|default|ttl`.
+    private func rows(_ scenario: SyncScenario) throws -> [String] {
+        try scenario.database.rows(
+            "SELECT stream_name, local_params, active, is_default, ttl FROM ps_stream_subscriptions ORDER BY id"
+        )
+    }
+
+    private func expiry(_ scenario: SyncScenario) throws -> Int64? {
+        try scenario.database.integer("SELECT expires_at FROM ps_stream_subscriptions")
+    }
+
+    @Test("S1, S2: a default stream appears with the checkpoint and is synced with its buckets")
+    func defaultStreamAppears() throws {
+        let scenario = try SyncScenario()
+        try scenario.start()
+        try scenario.receive(
+            .cp(1, [.bucket("a", count: 1, priority: 1, .defaultStream(0))], streams: [defaultStream])
+        )
+        var expected = StreamStatus(
+            key: key, isActive: true, isDefault: true, priority: Priority(1), progress: OperationCounts(total: 1)
+        )
+        #expect(scenario.status.streams == [expected])
+        #expect(try rows(scenario) == ["s|null|1|1|"])
+        try scenario.receive(.part(1))
+        expected.lastSyncedAt = scenario.now
+        #expect(scenario.status.streams == [expected])
+        let stored = try scenario.database.integer("SELECT last_synced_at FROM ps_stream_subscriptions")
+        #expect(stored == scenario.now.rawValue)
+    }
+
+    @Test("S3: a default stream that is no longer listed disappears")
+    func unlistedDefaultStream() throws {
+        let scenario = try SyncScenario()
+        try scenario.start()
+        try scenario.receive(.cp(1, [], streams: [defaultStream]))
+        try scenario.receive(.cp(1, [], streams: [StreamDescription(name: "s2", isDefault: true)]))
+        #expect(try rows(scenario) == ["s2|null|1|1|"])
+        // A diff does not change the list.
+        try scenario.receive(.diff(2))
+        #expect(try rows(scenario) == ["s2|null|1|1|"])
+    }
+
+    @Test("S4: subscribing to a default stream")
+    func subscribeToDefaultStream() throws {
+        let scenario = try SyncScenario()
+        try scenario.start()
+        try scenario.receive(.cp(1, [], streams: [defaultStream]))
+        try subscribe(key, timeToLive: 60, scenario)
+        #expect(try rows(scenario) == ["s|null|1|1|60"])
+        try scenario.receive(.cp(1, []))
+        #expect(try rows(scenario) == ["s|null|0|0|60"])
+        #expect(scenario.status.streams?[0].isActive == false)
+        #expect(scenario.status.streams?[0].hasExplicitSubscription == true)
+    }
+
+    @Test("S5: unsubscribing")
+    func unsubscribeAll() throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, scenario)
+        #expect(try scenario.start().streams.subscriptions.map(\.stream) == ["s"])
+        try scenario.receive(.cp(1, [], streams: [optionalStream]))
+        try scenario.write { try StreamSubscriptions.unsubscribeAll(key, $0) }
+        #expect(try scenario.send(.subscriptionsChanged(live: [])).last == .closeStream(hideDisconnect: true))
+        #expect(try rows(scenario) == ["s|null|1|0|"])
+        #expect(try scenario.start().streams.subscriptions.isEmpty)
+        try scenario.receive(.cp(1, []))
+        #expect(try rows(scenario).isEmpty)
+    }
+
+    @Test("S6, S7: an expired subscription lives on only with a handle", arguments: [false, true])
+    func expiry(hasHandle: Bool) throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, timeToLive: 3600, scenario)
+        scenario.now = scenario.now.adding(seconds: 7200)
+        let request = try scenario.start(live: hasHandle ? [key] : [])
+        #expect(request.streams.subscriptions.count == (hasHandle ? 1 : 0))
+        #expect(try expiry(scenario) == (hasHandle ? scenario.now.adding(seconds: 3600).rawValue : nil))
+    }
+
+    @Test("S8: keepalives renew, stopping does not")
+    func keepaliveRenews() throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, timeToLive: 3600, scenario)
+        try scenario.start(live: [key])
+        for seconds in [10, 20, 4000] as [Int32] {
+            scenario.now = scenario.now.adding(seconds: 60)
+            try scenario.receive(.tokenExpires(in: seconds))
+            #expect(try expiry(scenario) == scenario.now.adding(seconds: 3600).rawValue)
+        }
+        let last = try expiry(scenario)
+        scenario.now = scenario.now.adding(seconds: 60)
+        try scenario.send(.stop)
+        #expect(try expiry(scenario) == last)
+    }
+
+    @Test("S9, S12: a new subscription or priority restarts the iteration")
+    func newSubscriptionRestarts() throws {
+        let scenario = try SyncScenario()
+        try scenario.start()
+        try subscribe(key, scenario)
+        let actions = try scenario.send(.subscriptionsChanged(live: [key]))
+        #expect(actions == [.closeStream(hideDisconnect: true)])
+        #expect(scenario.status.isConnected)
+        #expect(!scenario.engine.isActive)
+
+        #expect(
+            try scenario.start(live: [key]).streams.subscriptions == [.init(stream: "s", overridePriority: nil)]
+        )
+        try subscribe(key, priority: 1, scenario)
+        #expect(try scenario.send(.subscriptionsChanged(live: [key])).count == 1)
+        let request = try scenario.start(live: [key])
+        #expect(request.streams.subscriptions == [.init(stream: "s", overridePriority: Priority(1))])
+        // The more urgent of two priorities stays.
+        try subscribe(key, priority: 2, scenario)
+        #expect(try scenario.send(.subscriptionsChanged(live: [key])).isEmpty)
+    }
+
+    @Test("S10: after the last handle, a subscription ends with its lifetime")
+    func lastHandleReleased() throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, timeToLive: 60, scenario)
+        try scenario.start(live: [key])
+        #expect(try scenario.send(.subscriptionsChanged(live: [])).isEmpty)
+        scenario.now = scenario.now.adding(seconds: 59)
+        #expect(try scenario.receive(.tokenExpires(in: 4000)).isEmpty)
+        scenario.now = scenario.now.adding(seconds: 2)
+        #expect(try scenario.receive(.tokenExpires(in: 4000)).last == .closeStream(hideDisconnect: true))
+    }
+
+    @Test("S13: the order of parameters does not matter")
+    func parameterOrder() throws {
+        let scenario = try SyncScenario()
+        try subscribe(StreamKey(name: "s", parameters: ["b": 1, "a": ["y": "/", "x": 2]]), scenario)
+        try subscribe(StreamKey(name: "s", parameters: ["a": ["x": 2, "y": "/"], "b": 1]), scenario)
+        #expect(
+            try scenario.database.rows("SELECT local_params FROM ps_stream_subscriptions")
+                == [#"{"a":{"x":2,"y":"/"},"b":1}"#]
+        )
+        let request = try scenario.start()
+        #expect(request.streams.subscriptions[0].parameters?["b"] == 1)
+    }
+
+    @Test("S14: a stream is synced when all its buckets are")
+    func streamWithTwoPriorities() throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, scenario)
+        try scenario.start()
+        try scenario.receive(
+            .cp(
+                2,
+                [.bucket("a", priority: 1, .subscription(0)), .bucket("b", priority: 3, .subscription(0))],
+                streams: [optionalStream]
+            ),
+            .part(1)
+        )
+        #expect(scenario.status.streams?[0].priority == Priority(3))
+        #expect(scenario.status.streams?[0].lastSyncedAt == nil)
+        try scenario.receive(.done)
+        #expect(scenario.status.streams?[0].lastSyncedAt == scenario.now)
+    }
+
+    @Test("S15: a subscription without buckets is synced by a complete checkpoint")
+    func subscriptionWithoutBuckets() throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, scenario)
+        try scenario.start()
+        try scenario.receive(.cp(1, [.bucket("a", priority: 1)], streams: [optionalStream]), .part(1))
+        #expect(scenario.status.streams?[0].lastSyncedAt == nil)
+        try scenario.receive(.done)
+        #expect(scenario.status.streams?[0].lastSyncedAt == scenario.now)
+        #expect(scenario.status.streams?[0].priority == nil)
+    }
+
+    @Test("S16: errors of streams are logged")
+    func streamErrors() throws {
+        let scenario = try SyncScenario()
+        try subscribe(StreamKey(name: "s", parameters: ["list": 5]), scenario)
+        try scenario.start()
+        let streams = [
+            StreamDescription(
+                name: "s", isDefault: false,
+                errors: [
+                    StreamError(subject: .subscription(0), message: "not an array"),
+                    StreamError(subject: .subscription(9), message: "unknown index"),
+                ]
+            ),
+            StreamDescription(
+                name: "d", isDefault: true, errors: [StreamError(subject: .defaultSubscription, message: "broken")]
+            ),
+        ]
+        let warnings = try scenario.receive(.cp(1, [], streams: streams)).messages(.warning)
+        #expect(warnings.count == 2)
+        #expect(warnings[0].contains(#"s {"list":5}"#) && warnings[0].contains("not an array"))
+        #expect(warnings[1].contains("stream d") && warnings[1].contains("broken"))
+    }
+
+    @Test("S17: an offline subscription is listed and not active")
+    func offlineSubscription() throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, timeToLive: 60, scenario)
+        let status = try scenario.write { try DownloadStatus.offline($0) }
+        #expect(
+            status.streams == [
+                StreamStatus(
+                    key: key, hasExplicitSubscription: true, expiresAt: scenario.now.adding(seconds: 60)
+                )
+            ]
+        )
+    }
+
+    @Test("S18: default streams can be declined")
+    func withoutDefaultStreams() throws {
+        let scenario = try SyncScenario()
+        #expect(try scenario.start(includeDefaultStreams: false).streams.includeDefaults == false)
+    }
+
+    @Test("S19: clearing removes all subscriptions")
+    func clearing() throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, scenario)
+        try scenario.write { try LocalData.clear($0, []) }
+        #expect(try scenario.write { try DownloadStatus.offline($0) }.streams == [])
+    }
+
+    @Test("S20: a lifetime of 0 lasts as long as there are handles")
+    func lifetimeOfZero() throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, timeToLive: 0, scenario)
+        scenario.now = scenario.now.adding(seconds: 1)
+        #expect(try scenario.start(live: [key]).streams.subscriptions.count == 1)
+        for _ in 0..<3 {
+            scenario.now = scenario.now.adding(seconds: 20)
+            #expect(try scenario.receive(.tokenExpires(in: 4000)).isEmpty)
+        }
+        try scenario.send(.subscriptionsChanged(live: []))
+        scenario.now = scenario.now.adding(seconds: 20)
+        #expect(try scenario.receive(.tokenExpires(in: 4000)).last == .closeStream(hideDisconnect: true))
+        #expect(try rows(scenario).isEmpty)
+    }
+
+    @Test("S21: lifetimes are limited to 100 years")
+    func infiniteLifetime() throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, timeToLive: .max, scenario)
+        #expect(try rows(scenario) == ["s|null|0|0|\(StreamSubscriptions.maximumTimeToLive)"])
+        let error = #expect(throws: SyncEngineError.self) { try subscribe(key, timeToLive: -1, scenario) }
+        #expect(error?.code == .argument)
+        // Another writer may store anything; renewing it must not overflow.
+        try scenario.database.write("UPDATE ps_stream_subscriptions SET ttl = 9223372036854775807")
+        try scenario.start(live: [key])
+        #expect(try expiry(scenario) == scenario.now.adding(seconds: StreamSubscriptions.maximumTimeToLive).rawValue)
+    }
+
+    @Test("S22: what is known of a stream after a restart")
+    func streamAfterRestart() throws {
+        let scenario = try SyncScenario()
+        try scenario.start()
+        try scenario.receive(
+            .cp(1, [.bucket("a", priority: 1, .defaultStream(0))], streams: [defaultStream]), .done
+        )
+        #expect(scenario.status.streams?[0].priority == Priority(1))
+        scenario.restart()
+        let stream = try #require(try scenario.write { try DownloadStatus.offline($0) }.streams?.first)
+        #expect(stream.lastSyncedAt == scenario.now)
+        #expect(stream.priority == nil)
+        #expect(stream.progress == nil)
+    }
+
+    @Test("one bucket can belong to several subscriptions, and counts once in each")
+    func sharedBucket() throws {
+        let scenario = try SyncScenario()
+        let keys = [StreamKey(name: "s", parameters: ["n": 1]), StreamKey(name: "s", parameters: ["n": 2])]
+        for key in keys { try subscribe(key, scenario) }
+        try scenario.start()
+        try scenario.receive(
+            .cp(
+                2,
+                [.bucket("a", count: 2, .subscription(0), .subscription(1), .subscription(0), .subscription(99))],
+                streams: [optionalStream]
+            ),
+            .ops("a", .put(1, "x"))
+        )
+        #expect(scenario.status.streams?.map(\.key) == keys)
+        #expect(scenario.status.streams?.map(\.progress) == Array(repeating: .init(total: 2, downloaded: 1), count: 2))
+    }
+}

@@ -1,0 +1,105 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// Rows that the engine writes past GRDB are seen by its observers in the same commit.
+@Suite(.timeLimit(.minutes(1))) struct SyncObservationTests {
+    private func pool(in folder: TemporaryFolder) throws -> DatabasePool {
+        let pool = try DatabasePool(path: folder.path("observed.db"), configuration: Configuration().forPowerSync())
+        try pool.write { db in
+            try SystemTables.migrate(db)
+            try ClientSchema(tables: [.items()]).apply(to: db)
+        }
+        return pool
+    }
+
+    private func receive(_ lines: [SyncLine], _ engine: inout SyncEngine, _ pool: DatabasePool) throws {
+        var next = engine
+        try pool.write { db in
+            _ = try next.handle(lines.map { .line($0) }, in: db, now: SyncInstant(microseconds: 1))
+        }
+        engine = next
+    }
+
+    @Test func viewObservationSeesSyncedRowsAndLocalWrites() async throws {
+        let folder = try TemporaryFolder()
+        let pool = try pool(in: folder)
+        var engine = SyncEngine()
+        try await pool.write { [engine] db in
+            var next = engine
+            _ = try next.handle([.start(SyncStart())], in: db, now: SyncInstant(microseconds: 1))
+            return next
+        }.assign(to: &engine)
+
+        let observation = ValueObservation.tracking { db in
+            try String.fetchAll(db, sql: "SELECT id FROM items ORDER BY id")
+        }.removeDuplicates()
+        var values = observation.values(in: pool).makeAsyncIterator()
+        #expect(try await values.next() == [])
+
+        try receive([.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done], &engine, pool)
+        #expect(try await values.next() == ["x"])
+        try receive([.diff(2), .ops("a", .put(2, "y"), .remove(2, "x")), .done], &engine, pool)
+        #expect(try await values.next() == ["y"])
+        try await pool.write { try $0.execute(sql: "INSERT INTO items (id) VALUES ('z')") }
+        #expect(try await values.next() == ["y", "z"])
+    }
+
+    @Test func observersOfOtherTablesAreNotDisturbed() throws {
+        let folder = try TemporaryFolder()
+        let pool = try pool(in: folder)
+        let observer = ChangeCounter(tables: ["ps_data__other", "ps_oplog", "ps_buckets_unrelated"])
+        pool.add(transactionObserver: observer)
+        var engine = SyncEngine()
+        try pool.write { db in
+            _ = try engine.handle([.start(SyncStart())], in: db, now: SyncInstant(microseconds: 1))
+        }
+        try receive([.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done], &engine, pool)
+        #expect(observer.changes == 0)
+    }
+
+    @Test func rowsWrittenByTriggersOfUsersAreAnnounced() async throws {
+        let folder = try TemporaryFolder()
+        let pool = try pool(in: folder)
+        try await pool.write { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE mirror (id TEXT);
+                    CREATE TRIGGER copy AFTER INSERT ON ps_data__items BEGIN INSERT INTO mirror VALUES (NEW.id); END;
+                    """
+            )
+        }
+        let observer = ChangeCounter(tables: ["mirror"])
+        pool.add(transactionObserver: observer)
+        var engine = SyncEngine()
+        try await pool.write { [engine] db in
+            var next = engine
+            _ = try next.handle([.start(SyncStart())], in: db, now: SyncInstant(microseconds: 1))
+            return next
+        }.assign(to: &engine)
+        try receive([.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done], &engine, pool)
+        #expect(observer.changes > 0)
+    }
+}
+
+extension SyncEngine {
+    fileprivate func assign(to engine: inout SyncEngine) { engine = self }
+}
+
+/// Counts announcements for some tables. Called on the writer's queue only.
+private final class ChangeCounter: TransactionObserver, @unchecked Sendable {
+    private let tables: Set<String>
+    private(set) var changes = 0
+
+    init(tables: Set<String>) {
+        self.tables = tables
+    }
+
+    func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { tables.contains(eventKind.tableName) }
+    func databaseDidChange() { changes += 1 }
+    func databaseDidChange(with event: DatabaseEvent) { changes += 1 }
+    func databaseDidCommit(_ db: Database) {}
+    func databaseDidRollback(_ db: Database) {}
+}

@@ -1,0 +1,223 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// How lines reach the engine in a test. The tables must be the same in the end.
+enum Delivery: CaseIterable {
+    /// Each line in a transaction of its own.
+    case oneByOne
+    /// Lines that are sent together share a transaction.
+    case batched
+}
+
+/// A client in a test: a database and an engine, driven by hand.
+final class SyncScenario {
+    let database: LocalTestDatabase
+    let delivery: Delivery
+    private(set) var engine: SyncEngine
+    /// The time that the next events are handled at.
+    var now = SyncInstant(microseconds: 1_700_000_000_000_000)
+
+    init(_ tables: ClientTable..., delivery: Delivery = .oneByOne, bulkLoadThreshold: Int64? = nil) throws {
+        engine = bulkLoadThreshold.map { SyncEngine(bulkLoadThreshold: $0) } ?? SyncEngine()
+        database = try LocalTestDatabase(
+            schema: ClientSchema(tables: tables.isEmpty ? [.items()] : tables)
+        )
+        self.delivery = delivery
+    }
+
+    /// Handles events as the driver would: a copy of the engine in a transaction, installed after the commit.
+    ///
+    /// - Returns: All actions.
+    @discardableResult
+    func send(_ events: [SyncEvent]) throws -> [SyncAction] {
+        var waiting = events[...]
+        var actions: [SyncAction] = []
+        while let first = waiting.first {
+            let batch = delivery == .batched ? waiting : [first]
+            var next = engine
+            let step = try database.queue.write { db in
+                try next.handle(batch, in: db, now: now)
+            }
+            engine = next
+            actions += step.actions
+            waiting = waiting.dropFirst(step.handledEvents)
+            if case .closeStream = step.actions.last { break }
+        }
+        return actions
+    }
+
+    @discardableResult
+    func send(_ events: SyncEvent...) throws -> [SyncAction] {
+        try send(events)
+    }
+
+    /// Starts an iteration and opens its stream.
+    ///
+    /// - Returns: The request.
+    @discardableResult
+    func start(live: [StreamKey] = [], includeDefaultStreams: Bool = true) throws -> StreamingSyncRequest {
+        let start = SyncStart(includeDefaultStreams: includeDefaultStreams, liveStreams: live)
+        let actions = try send(.start(start))
+        try send(.streamOpened)
+        return try #require(actions.compactMap(\.establishedRequest).first)
+    }
+
+    /// Handles lines.
+    @discardableResult
+    func receive(_ lines: SyncLine...) throws -> [SyncAction] {
+        try send(lines.map { .line($0) })
+    }
+
+    /// What the driver does after an error.
+    func failIteration() {
+        engine.fail()
+    }
+
+    /// Continues with a new engine, as after a restart of the process.
+    func restart() {
+        engine = SyncEngine(bulkLoadThreshold: engine.bulkLoadThreshold)
+    }
+
+    func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        try database.queue.write(body)
+    }
+
+    var status: DownloadStatus { engine.status }
+}
+
+// MARK: - What the tables hold
+
+extension SyncScenario {
+    /// `id|data` of the published rows.
+    var items: [String] {
+        get throws { try database.rows("SELECT id, data FROM ps_data__items ORDER BY id") }
+    }
+
+    /// The ids of the published rows.
+    var itemIDs: [String] {
+        get throws { try database.rows("SELECT id FROM ps_data__items ORDER BY id") }
+    }
+
+    /// `bucket|op_id|key|hash`.
+    var oplog: [String] {
+        get throws {
+            try database.rows(
+                """
+                SELECT b.name, o.op_id, o.key, o.hash FROM ps_oplog AS o JOIN ps_buckets AS b ON b.id = o.bucket
+                ORDER BY b.name, o.op_id
+                """
+            )
+        }
+    }
+
+    /// The names of the stored buckets.
+    var bucketNames: [String] {
+        get throws { try database.rows("SELECT name FROM ps_buckets ORDER BY name") }
+    }
+
+    /// `row_type|row_id`.
+    var updatedRows: [String] {
+        get throws { try database.rows("SELECT row_type, row_id FROM ps_updated_rows ORDER BY 1, 2") }
+    }
+
+    /// `priority|last_synced_at`.
+    var syncState: [String] {
+        get throws { try database.rows("SELECT priority, last_synced_at FROM ps_sync_state ORDER BY 1") }
+    }
+
+    /// A column of the row of a bucket.
+    func bucket(_ column: String, of name: String = "a") throws -> Int64? {
+        try database.queue.read { db in
+            try Int64.fetchOne(db, sql: "SELECT \(column) FROM ps_buckets WHERE name = ?", arguments: [name])
+        }
+    }
+
+    /// `add|op` of a bucket.
+    func checksums(of name: String = "a") throws -> String? {
+        try database.queue.read { db in
+            try String.fetchOne(
+                db,
+                sql: "SELECT add_checksum || '|' || op_checksum FROM ps_buckets WHERE name = ?",
+                arguments: [name]
+            )
+        }
+    }
+
+    /// Everything that syncing writes, for comparing two ways to the same state.
+    var snapshot: [String: [String]] {
+        get throws {
+            try [
+                "ps_buckets": database.rows(
+                    """
+                    SELECT name, last_applied_op, last_op, add_checksum, op_checksum, count_at_last, count_since_last,
+                        downloaded_size
+                    FROM ps_buckets ORDER BY name
+                    """
+                ),
+                "ps_oplog": database.rows(
+                    """
+                    SELECT b.name, o.op_id, o.row_type, o.row_id, o.key, o.data, o.hash
+                    FROM ps_oplog AS o JOIN ps_buckets AS b ON b.id = o.bucket ORDER BY 1, 2, 5
+                    """
+                ),
+                "ps_updated_rows": updatedRows,
+                "ps_untyped": database.rows("SELECT type, id, data FROM ps_untyped ORDER BY 1, 2"),
+                "ps_sync_state": syncState,
+                "ps_data__items": items,
+                "ps_kv": database.rows("SELECT key, value FROM ps_kv WHERE key <> 'client_id' ORDER BY 1"),
+                "ps_stream_subscriptions": database.rows("SELECT * FROM ps_stream_subscriptions ORDER BY id"),
+                "indexes": database.rows("SELECT name FROM sqlite_master WHERE type = 'index' ORDER BY 1"),
+            ]
+        }
+    }
+}
+
+// MARK: - What the engine asks for
+
+extension SyncEvent {
+    /// A line whose length does not matter.
+    static func line(_ line: SyncLine) -> SyncEvent {
+        .line(ReceivedLine(line: line, byteCount: 1))
+    }
+}
+
+extension SyncAction {
+    var establishedRequest: StreamingSyncRequest? {
+        if case .establishStream(let request) = self { request } else { nil }
+    }
+
+    var message: SyncLogMessage? {
+        if case .log(let message) = self { message } else { nil }
+    }
+
+    var status: DownloadStatus? {
+        if case .updateStatus(let status) = self { status } else { nil }
+    }
+}
+
+extension [SyncAction] {
+    /// The log messages of a severity.
+    func messages(_ severity: SyncLogMessage.Severity) -> [String] {
+        compactMap(\.message).filter { $0.severity == severity }.map(\.text)
+    }
+
+    /// The published states.
+    var statuses: [DownloadStatus] { compactMap(\.status) }
+
+    /// The actions by name, for comparing sequences.
+    var kinds: [String] {
+        map { action in
+            switch action {
+            case .log(let message): "log \(message.severity)"
+            case .establishStream: "establish"
+            case .fetchCredentials(let didExpire): didExpire ? "fetch expired" : "prefetch"
+            case .closeStream(let hideDisconnect): "close(\(hideDisconnect))"
+            case .didCompleteSync: "did complete"
+            case .updateStatus: "status"
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// The table `sync-client.md` 15.4, row by row.
+@Suite struct TransitionTests {
+    /// The states of the table, and how to get there.
+    enum StartingPoint: CaseIterable {
+        case idle, before, tracking, heldBack
+
+        func scenario() throws -> SyncScenario {
+            let scenario = try SyncScenario(delivery: .batched)
+            guard self != .idle else { return scenario }
+            try scenario.start()
+            guard self != .before else { return scenario }
+            if self == .heldBack { try scenario.database.write("INSERT INTO items (id) VALUES ('local')") }
+            try scenario.receive(.cp(1, [.bucket("a", count: 1)]), .ops("a", .put(1, "x")))
+            if self == .heldBack { try scenario.receive(.done) }
+            return scenario
+        }
+
+        static let active: [StartingPoint] = [.before, .tracking, .heldBack]
+    }
+
+    /// An event other than start and stop.
+    struct Event: CustomTestStringConvertible {
+        var testDescription: String
+        var event: SyncEvent
+    }
+
+    private static let events = [
+        Event(testDescription: "opened", event: .streamOpened),
+        Event(testDescription: "ended", event: .streamEnded),
+        Event(testDescription: "token", event: .tokenRefreshed),
+        Event(testDescription: "uploaded", event: .uploadCompleted),
+        Event(testDescription: "subscriptions", event: .subscriptionsChanged(live: [])),
+        Event(testDescription: "checkpoint", event: .line(.cp(1, []))),
+        Event(testDescription: "data", event: .line(.ops("a"))),
+        Event(testDescription: "keepalive", event: .line(.tokenExpires(in: 4000))),
+        Event(testDescription: "unknown", event: .line(.unknown(kind: "future"))),
+    ]
+
+    @Test("any, start", arguments: StartingPoint.allCases)
+    func start(_ point: StartingPoint) throws {
+        let scenario = try point.scenario()
+        let actions = try scenario.send(.start(SyncStart()))
+        #expect(actions.kinds == ["status", "establish"])
+        #expect(actions.statuses[0].isConnecting && !actions.statuses[0].isConnected)
+        #expect(actions.statuses[0].progress == nil)
+        #expect(scenario.engine.machine.trackedCheckpoint == nil)
+        #expect(scenario.engine.isActive)
+    }
+
+    @Test("idle, stop: nothing")
+    func stopWhenIdle() throws {
+        #expect(try StartingPoint.idle.scenario().send(.stop).isEmpty)
+    }
+
+    @Test("active, stop", arguments: StartingPoint.active)
+    func stop(_ point: StartingPoint) throws {
+        try expectEnd(.stop, point, ["status", "close(false)"], connected: false)
+    }
+
+    @Test("idle, any other: an error", arguments: events)
+    func otherEventsWhenIdle(_ event: Event) throws {
+        let error = #expect(throws: SyncEngineError.self) { try StartingPoint.idle.scenario().send(event.event) }
+        #expect(error?.code == .state)
+        #expect(error?.message == "No iteration is active")
+    }
+
+    @Test("active, stream ended", arguments: StartingPoint.active)
+    func streamEnded(_ point: StartingPoint) throws {
+        try expectEnd(.streamEnded, point, ["status", "close(false)"], connected: false)
+    }
+
+    @Test("active, token refreshed", arguments: StartingPoint.active)
+    func tokenRefreshed(_ point: StartingPoint) throws {
+        try expectEnd(.tokenRefreshed, point, ["log debug", "close(true)"], connected: true)
+    }
+
+    @Test("active, subscriptions changed", arguments: StartingPoint.active, [false, true])
+    func subscriptionsChanged(_ point: StartingPoint, differs: Bool) throws {
+        let scenario = try point.scenario()
+        let key = StreamKey(name: "s")
+        if differs {
+            try scenario.write { try StreamSubscriptions.subscribe(key, now: scenario.now, $0) }
+        }
+        let actions = try scenario.send(.subscriptionsChanged(live: [key]))
+        #expect(actions.kinds == (differs ? ["close(true)"] : []))
+        #expect(scenario.engine.isActive != differs)
+    }
+
+    @Test("before and tracking, completed upload: nothing", arguments: [StartingPoint.before, .tracking])
+    func uploadCompletedWithoutPending(_ point: StartingPoint) throws {
+        let scenario = try point.scenario()
+        #expect(!scenario.engine.hasPendingCheckpoint)
+        #expect(try scenario.send(.uploadCompleted).isEmpty)
+    }
+
+    @Test("held back, completed upload, older than the target")
+    func uploadCompletedBeforeTarget() throws {
+        let scenario = try StartingPoint.heldBack.scenario()
+        #expect(try scenario.send(.uploadCompleted).isEmpty)
+        #expect(!scenario.engine.hasPendingCheckpoint)
+        #expect(scenario.engine.machine.trackedCheckpoint != nil)
+    }
+
+    @Test("held back, completed upload, applied or not", arguments: [true, false])
+    func uploadCompletedAfterTarget(applies: Bool) throws {
+        let scenario = try StartingPoint.heldBack.scenario()
+        try scenario.write { db in
+            try LocalWriteGate.setTarget(WriteCheckpoint(0), db)
+            if applies { try db.execute(sql: "DELETE FROM ps_crud") }
+        }
+        let actions = try scenario.send(.uploadCompleted)
+        #expect(actions.kinds == (applies ? ["log debug", "did complete", "status"] : ["log warning"]))
+        #expect(!scenario.engine.hasPendingCheckpoint)
+        #expect(scenario.engine.isActive)
+    }
+
+    @Test("active, checkpoint", arguments: StartingPoint.active)
+    func checkpoint(_ point: StartingPoint) throws {
+        let scenario = try point.scenario()
+        #expect(try scenario.receive(.cp(2, [.bucket("b", count: 7)])).kinds == ["status"])
+        #expect(scenario.status.progress?.overall.total == 7)
+        #expect(!scenario.engine.hasPendingCheckpoint)
+    }
+
+    @Test("tracking, checkpoint_diff", arguments: [StartingPoint.tracking, .heldBack])
+    func diff(_ point: StartingPoint) throws {
+        let scenario = try point.scenario()
+        #expect(try scenario.receive(.diff(2, [.bucket("b", count: 7)])).kinds == ["status"])
+        #expect(scenario.status.progress?.overall.total == 8)
+        #expect(!scenario.engine.hasPendingCheckpoint)
+    }
+
+    @Test("tracking, completions with wrong checksums", arguments: [SyncLine.done, .part(3)])
+    func mismatch(_ line: SyncLine) throws {
+        let scenario = try StartingPoint.tracking.scenario()
+        try scenario.receive(.diff(2, [.bucket("a", checksum: 1)]))
+        let actions = try scenario.receive(line)
+        #expect(actions.kinds == ["log warning", "status", "close(false)"])
+        #expect(!scenario.engine.isActive)
+    }
+
+    @Test("tracking, completions while the gate is closed", arguments: [(SyncLine.done, ["log info"]), (.part(3), [])])
+    func gateClosed(_ line: SyncLine, _ expected: [String]) throws {
+        let scenario = try StartingPoint.tracking.scenario()
+        try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
+        #expect(try scenario.receive(line).kinds == expected)
+        #expect(scenario.engine.hasPendingCheckpoint == !expected.isEmpty)
+    }
+
+    @Test("tracking, completions that are applied", arguments: [
+        (SyncLine.done, ["log debug", "did complete", "status"]), (.part(3), ["status"]),
+    ])
+    func applied(_ line: SyncLine, _ expected: [String]) throws {
+        let scenario = try StartingPoint.tracking.scenario()
+        #expect(try scenario.receive(line).kinds == expected)
+        #expect(scenario.engine.isActive)
+        #expect(try scenario.itemIDs == ["x"])
+    }
+
+    @Test("active, data: progress if the bucket is tracked", arguments: StartingPoint.active)
+    func data(_ point: StartingPoint) throws {
+        let scenario = try point.scenario()
+        let actions = try scenario.receive(.ops("a", .move(2)))
+        #expect(actions.kinds == (point == .before ? [] : ["status"]))
+        #expect(scenario.engine.hasPendingCheckpoint == (point == .heldBack))
+    }
+
+    @Test("active, keepalive, expired", arguments: StartingPoint.active, [0, -1] as [Int32])
+    func tokenExpired(_ point: StartingPoint, _ seconds: Int32) throws {
+        try expectEnd(
+            .line(.tokenExpires(in: seconds)), point, ["fetch expired", "status", "close(false)"], connected: false
+        )
+    }
+
+    @Test("active, keepalive, expires soon or not", arguments: StartingPoint.active, [
+        (1, ["prefetch"]), (30, ["prefetch"]), (31, []),
+    ] as [(Int32, [String])])
+    func keepalive(_ point: StartingPoint, _ keepalive: (seconds: Int32, kinds: [String])) throws {
+        let scenario = try point.scenario()
+        #expect(try scenario.receive(.tokenExpires(in: keepalive.seconds)).kinds == keepalive.kinds)
+        #expect(scenario.engine.isActive)
+    }
+
+    @Test("active, unknown line", arguments: StartingPoint.active)
+    func unknownLine(_ point: StartingPoint) throws {
+        let actions = try point.scenario().receive(.unknown(kind: "future"))
+        #expect(actions.kinds == ["log debug"])
+        #expect(actions.messages(.debug)[0].contains("future"))
+    }
+
+    @Test("the first line shows that the stream is open, even if nobody said so")
+    func lineConnects() throws {
+        let scenario = try SyncScenario()
+        try scenario.send(.start(SyncStart()))
+        try scenario.receive(.tokenExpires(in: 4000))
+        #expect(scenario.status.isConnected)
+    }
+
+    @Test("the iteration is known to the connection, which then refuses to clear")
+    func activityFlag() throws {
+        let scenario = try StartingPoint.tracking.scenario()
+        #expect(try scenario.write { try SyncActivity.isActive($0) })
+        scenario.failIteration()
+        try scenario.send(.stop)
+        #expect(try scenario.write { try SyncActivity.isActive($0) } == false)
+    }
+
+    private func expectEnd(
+        _ event: SyncEvent,
+        _ point: StartingPoint,
+        _ kinds: [String],
+        connected: Bool,
+        _ location: SourceLocation = #_sourceLocation
+    ) throws {
+        let scenario = try point.scenario()
+        // Events after the end of the iteration are not handled.
+        let actions = try scenario.send(event, .streamOpened)
+        #expect(actions.kinds == kinds, sourceLocation: location)
+        #expect(!scenario.engine.isActive, sourceLocation: location)
+        #expect(scenario.status.isConnected == connected, sourceLocation: location)
+        if !connected { #expect(scenario.status.progress == nil, sourceLocation: location) }
+    }
+}

@@ -1,0 +1,160 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+@Suite struct SystemTablesTests {
+    private func makeQueue() throws -> DatabaseQueue {
+        try DatabaseQueue(configuration: Configuration().forPowerSync())
+    }
+
+    /// Case 1.
+    @Test func freshFileHasAllVersionsAndTables() throws {
+        let database = try LocalTestDatabase(schema: ClientSchema())
+        #expect(try database.rows("SELECT id FROM ps_migration ORDER BY id") == (1...14).map(String.init))
+        #expect(try database.rows("SELECT id FROM ps_migration WHERE down_migrations IS NULL") == ["1"])
+        #expect(try database.rows("SELECT * FROM ps_tx") == ["1||1"])
+        #expect(try database.integer("PRAGMA user_version") == 1)
+        let columns = try database.texts("SELECT name FROM pragma_table_info('ps_buckets') ORDER BY cid")
+        #expect(
+            columns == [
+                "id", "name", "last_applied_op", "last_op", "add_checksum", "op_checksum", "pending_delete",
+                "count_at_last", "count_since_last", "downloaded_size",
+            ]
+        )
+        let id = try #require(try database.texts("SELECT value FROM ps_kv WHERE key = 'client_id'").first ?? nil)
+        #expect(id.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
+    }
+
+    @Test func payloadsAreListsOfSQLTexts() throws {
+        let database = try LocalTestDatabase(schema: ClientSchema())
+        let steps = try database.integer(
+            """
+            SELECT count(*) FROM ps_migration, json_each(down_migrations) AS step
+            WHERE json_type(step.value, '$.sql') = 'text'
+            """
+        )
+        #expect(steps == Int64((1...14).map { DownMigrations.statements(from: $0).count }.reduce(0, +)))
+    }
+
+    /// Case 2.
+    @Test func secondMigrationChangesNothing() throws {
+        let database = try LocalTestDatabase()
+        let objects = try database.objects()
+        let version = try database.schemaVersion()
+        let rows = try database.rows("SELECT * FROM ps_kv")
+        try database.queue.write { try SystemTables.migrate($0) }
+        #expect(try database.objects() == objects)
+        #expect(try database.schemaVersion() == version)
+        #expect(try database.rows("SELECT * FROM ps_kv") == rows)
+    }
+
+    /// Case 3.
+    @Test func migrationNeedsTransaction() throws {
+        let queue = try makeQueue()
+        queue.inDatabase { db in
+            #expect {
+                try SystemTables.migrate(db)
+            } throws: {
+                ($0 as? LocalDatabaseError)?.code == .notInTransaction
+            }
+            expectDatabaseError(21, "This function may only be called in transactions.") {
+                try db.execute(sql: "SELECT powersync_init()")
+            }
+        }
+    }
+
+    /// Case 4.
+    @Test func foreignTableOfVersionsIsReportedAndNothingIsCreated() throws {
+        let queue = try makeQueue()
+        try queue.write { try $0.execute(sql: "CREATE TABLE ps_migration(x)") }
+        expectDatabaseError(1, "no such column: id") {
+            try queue.write { try SystemTables.migrate($0) }
+        }
+        #expect(try queue.read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") } == ["ps_migration"])
+    }
+
+    @Test(arguments: 1...13)
+    func olderVersionsAreRefusedAndLeftAlone(version: Int) throws {
+        let queue = try makeQueue()
+        try queue.write { db in
+            try db.execute(sql: "CREATE TABLE ps_migration(id INTEGER PRIMARY KEY, down_migrations TEXT)")
+            try db.execute(sql: "INSERT INTO ps_migration(id) VALUES (?)", arguments: [version])
+        }
+        #expect {
+            try queue.write { try SystemTables.migrate($0) }
+        } throws: {
+            ($0 as? LocalDatabaseError)?.code == .unsupportedVersion
+        }
+        #expect(try queue.read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") } == ["ps_migration"])
+    }
+
+    /// Case 14.
+    @Test func newerVersionWithoutWayBackIsAnError() throws {
+        let database = try LocalTestDatabase()
+        try database.write("INSERT INTO ps_migration(id, down_migrations) VALUES (15, NULL)")
+        #expect {
+            try database.queue.write { try SystemTables.migrate($0) }
+        } throws: { error in
+            let error = error as? LocalDatabaseError
+            return error?.resultCode == 4 && error?.message.contains("version not updated from 15") == true
+        }
+        expectDatabaseError(4, "version not updated") {
+            try database.write("SELECT powersync_init()")
+        }
+    }
+
+    /// Case 15.
+    @Test func newerVersionGoesBackByItsOwnStatements() throws {
+        let database = try LocalTestDatabase()
+        try database.write(
+            """
+            CREATE TABLE ps_future(id);
+            INSERT INTO ps_migration(id, down_migrations) VALUES
+              (15, '[{"sql":"DELETE FROM ps_migration WHERE id >= 15"}]'),
+              (16, '[{"sql":"DROP TABLE ps_future","params":[]},{"sql":"DELETE FROM ps_migration WHERE id >= 16"}]');
+            SELECT powersync_init();
+            """
+        )
+        #expect(try database.integer("SELECT max(id) FROM ps_migration") == 14)
+        #expect(try database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'ps_future'") == 0)
+    }
+
+    @Test(arguments: ["not json", #"[{"sql":"DROP TABLE missing"}]"#])
+    func failingWayBackIsReportedWithItsVersion(payload: String) throws {
+        let database = try LocalTestDatabase()
+        try database.write("INSERT INTO ps_migration(id, down_migrations) VALUES (15, ?)", [payload])
+        #expect {
+            try database.queue.write { try SystemTables.migrate($0) }
+        } throws: { error in
+            let error = error as? LocalDatabaseError
+            return error?.code == .downMigrationFailed && error?.message == "Down migration failed from 15"
+                && error?.underlyingError != nil
+        }
+    }
+
+    @Test func missingOplogIndexesAreCreatedAgain() throws {
+        let database = try LocalTestDatabase()
+        let objects = try database.objects()
+        try database.write("DROP INDEX ps_oplog_row; DROP INDEX ps_oplog_key")
+        try database.queue.write { try SystemTables.migrate($0) }
+        #expect(try database.objects() == objects)
+    }
+
+    /// Case 17: functions must be registered before anything is migrated.
+    @Test func alteringTablesNeedsTheModules() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("a.db")
+        let queue = try DatabaseQueue(path: path, configuration: Configuration().forPowerSync())
+        try queue.write { db in
+            try SystemTables.migrate(db)
+            try ClientSchema(tables: [.items()]).apply(to: db)
+        }
+        try queue.close()
+        let plain = try DatabaseQueue(path: path)
+        expectDatabaseError(1, "no such table: main.powersync_crud") {
+            try plain.write { try $0.execute(sql: "ALTER TABLE ps_untyped RENAME TO other") }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+@Suite struct LocalWriteGateTests {
+    private let database: LocalTestDatabase
+
+    init() throws {
+        database = try LocalTestDatabase()
+    }
+
+    private func isOpen() throws -> Bool {
+        try database.queue.read { try LocalWriteGate.isOpen($0) }
+    }
+
+    private func acknowledge(_ checkpoint: Int64, ifSequenceIs sequence: Int64) throws -> Bool {
+        try database.queue.write {
+            try LocalWriteGate.acknowledge(WriteCheckpoint(checkpoint), ifSequenceIs: sequence, $0)
+        }
+    }
+
+    /// Case 76: the states of the gate.
+    @Test(arguments: [
+        (nil, nil, true), (nil, 3, true), ("5", nil, false), ("5", 4, false), ("5", 5, true), ("5", 6, true),
+        ("9223372036854775807", 6, false),
+    ])
+    func targetMustHaveBeenSeen(target: String?, seen: Int64?, expected: Bool) throws {
+        // Text, as a foreign writer may have stored it.
+        if let target {
+            try database.write("INSERT INTO ps_kv VALUES ('target_checkpoint_request_id', ?)", [target])
+        }
+        if let seen {
+            try database.queue.write { try LocalWriteGate.setLastSeen(WriteCheckpoint(seen), $0) }
+        }
+        #expect(try isOpen() == expected)
+        try database.write("INSERT INTO ps_crud(data) VALUES ('{}')")
+        #expect(try !isOpen())
+    }
+
+    @Test func oneRoundOfUploading() throws {
+        #expect(try isOpen())
+        #expect(try database.queue.read { try LocalWriteGate.sequenceAwaitingCheckpoint($0) } == nil)
+        try database.write("INSERT INTO items(id) VALUES ('a')")
+        #expect(try !isOpen())
+        #expect(try !acknowledge(3, ifSequenceIs: 1), "the queue is not empty")
+        try database.queue.write { try UploadQueue.complete(through: 1, writeCheckpoint: nil, $0) }
+
+        let sequence = try #require(try database.queue.read { try LocalWriteGate.sequenceAwaitingCheckpoint($0) })
+        try database.write("INSERT INTO items(id) VALUES ('b')")
+        try database.queue.write { try UploadQueue.complete(through: 2, writeCheckpoint: nil, $0) }
+        #expect(try !acknowledge(3, ifSequenceIs: sequence), "something was written and uploaded in between")
+        #expect(try acknowledge(4, ifSequenceIs: 2))
+        #expect(try database.queue.read { try LocalWriteGate.sequenceAwaitingCheckpoint($0) } == nil)
+        #expect(try !acknowledge(5, ifSequenceIs: 2), "the target is known")
+
+        #expect(try !isOpen())
+        try database.queue.write { try LocalWriteGate.setLastSeen(WriteCheckpoint(4), $0) }
+        #expect(try isOpen())
+    }
+
+    @Test func writesForgetWhatWasSeen() throws {
+        try database.queue.write { db in
+            try LocalWriteGate.setLastSeen(WriteCheckpoint(9), db)
+            try LocalWriteGate.setLastApplied(WriteCheckpoint(8), db)
+        }
+        try database.write("INSERT INTO items(id) VALUES ('a')")
+        let state = try database.queue.read { db in
+            try [LocalWriteGate.lastSeen(db), LocalWriteGate.lastApplied(db), LocalWriteGate.target(db)]
+        }
+        #expect(state == [nil, nil, LocalWriteGate.pendingTarget])
+    }
+
+    @Test func zeroRemovesTheTargetAndNegativeOnesAreRefused() throws {
+        try database.queue.write { db in
+            try LocalWriteGate.close(db)
+            try LocalWriteGate.setTarget(WriteCheckpoint(0), db)
+            #expect(try LocalWriteGate.target(db) == nil)
+            #expect {
+                try LocalWriteGate.setTarget(WriteCheckpoint(-1), db)
+            } throws: {
+                ($0 as? LocalDatabaseError)?.resultCode == 3091
+            }
+        }
+    }
+}

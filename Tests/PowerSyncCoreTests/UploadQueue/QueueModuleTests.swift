@@ -1,0 +1,201 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// The virtual tables that triggers insert into, and transaction ids (`database.md` 15 and 16).
+@Suite struct QueueModuleTests {
+    private let database: LocalTestDatabase
+
+    init() throws {
+        var insertOnly = ClientTable.items(isInsertOnly: true)
+        insertOnly.name = "log"
+        database = try LocalTestDatabase(.items(), insertOnly)
+    }
+
+    private var isGateClosed: Bool {
+        get throws { try database.queue.read { try LocalWriteGate.target($0) } == LocalWriteGate.pendingTarget }
+    }
+
+    /// Case 52.
+    @Test func entriesHaveTheirMembersInOrder() throws {
+        try database.write(
+            """
+            INSERT INTO powersync_crud(op, id, type, data) VALUES ('PUT', 'foo', 'users', '{"my":"value"}');
+            INSERT INTO powersync_crud(op, id, type, data, old_values, metadata)
+              VALUES ('PATCH', 'foo', 'users', '{"my":"value"}', '{"previous":"value"}', 'my "metadata"');
+            INSERT INTO powersync_crud(op, id, type) VALUES ('DELETE', 'foo', 'users');
+            """
+        )
+        #expect(
+            try database.entries() == [
+                #"{"op":"PUT","id":"foo","type":"users","data":{"my":"value"}}"#,
+                #"{"op":"PATCH","id":"foo","type":"users","data":{"my":"value"},"old":{"previous":"value"},"metadata":"my \"metadata\""}"#,
+                #"{"op":"DELETE","id":"foo","type":"users"}"#,
+            ]
+        )
+        #expect(try database.transactionIDs() == [1, 1, 1])
+    }
+
+    /// Case 53.
+    @Test func writesMarkTheRowAndCloseTheGate() throws {
+        try database.write(
+            """
+            INSERT INTO ps_kv VALUES ('last_seen_checkpoint_request_id', 6), ('last_applied_checkpoint_request_id', 5),
+              ('last_requested_checkpoint_request_id', 7), ('target_checkpoint_request_id', 6);
+            INSERT INTO powersync_crud(op, id, type, data) VALUES ('PUT', 'foo', 'users', '{}');
+            """
+        )
+        #expect(try database.rows("SELECT * FROM ps_updated_rows") == ["users|foo"])
+        #expect(
+            try database.rows("SELECT key, value, typeof(value) FROM ps_kv WHERE key != 'client_id' ORDER BY key") == [
+                "last_requested_checkpoint_request_id|7|integer",
+                "target_checkpoint_request_id|9223372036854775807|integer",
+            ]
+        )
+    }
+
+    /// Case 54.
+    @Test func transactionIDsFollowTransactions() throws {
+        try database.write("INSERT INTO items(id) VALUES ('a'); INSERT INTO items(id) VALUES ('b')")
+        try database.run("INSERT INTO items(id) VALUES ('c'); INSERT INTO items(id) VALUES ('d')")
+        try database.run("BEGIN; INSERT INTO items(id) VALUES ('lost'); ROLLBACK")
+        try database.run("INSERT INTO items(id) VALUES ('e')")
+        try database.run("UPDATE items SET col = 'x' WHERE id = 'missing'")
+        try database.run("INSERT INTO items(id) VALUES ('f')")
+        #expect(try database.transactionIDs() == [1, 1, 2, 3, 4, 6])
+    }
+
+    /// Case 55.
+    @Test func bothTablesShareTheTransaction() throws {
+        for index in 0..<9 {
+            let inserts = ["INSERT INTO items(id) VALUES ('\(index)')", "INSERT INTO log(id) VALUES ('\(index)')"]
+            try database.write((index.isMultiple(of: 2) ? inserts : inserts.reversed()).joined(separator: ";"))
+        }
+        #expect(try database.transactionIDs() == (1...9).flatMap { [$0, $0] })
+    }
+
+    /// Case 56, explicit savepoint.
+    @Test func rolledBackSavepointKeepsTheTransactionID() throws {
+        try database.run(
+            """
+            BEGIN; SAVEPOINT a; INSERT INTO items(id) VALUES ('1'); ROLLBACK TO a; INSERT INTO items(id) VALUES ('2'); COMMIT;
+            """
+        )
+        #expect(try isGateClosed)
+        try database.run("INSERT INTO items(id) VALUES ('3')")
+        #expect(try database.transactionIDs() == [1, 2])
+    }
+
+    /// Case 56, in a savepoint inside the transaction's first statements.
+    @Test func savepointAfterTheFirstWriteMayBeRolledBack() throws {
+        try database.run(
+            """
+            BEGIN; INSERT INTO log(id) VALUES ('1'); SAVEPOINT a; INSERT INTO items(id) VALUES ('2'); SAVEPOINT b;
+            INSERT INTO items(id) VALUES ('3'); RELEASE b; ROLLBACK TO a; RELEASE a; INSERT INTO log(id) VALUES ('4');
+            COMMIT;
+            """
+        )
+        #expect(try !isGateClosed)
+        try database.run("INSERT INTO items(id) VALUES ('5')")
+        #expect(try database.transactionIDs() == [1, 1, 2])
+    }
+
+    /// Case 56, failing statement.
+    @Test func failedStatementKeepsTheTransactionID() throws {
+        try database.run("INSERT INTO ps_data__items(id, data) VALUES ('x', '{}')")
+        try database.queue.writeWithoutTransaction { db in
+            try db.execute(sql: "BEGIN")
+            expectDatabaseError(1555) { try db.execute(sql: "INSERT INTO items(id) VALUES ('x')") }
+            try db.execute(sql: "INSERT INTO items(id) VALUES ('y')")
+            try db.execute(sql: "COMMIT")
+            try db.execute(sql: "INSERT INTO items(id) VALUES ('z')")
+        }
+        #expect(try database.transactionIDs() == [1, 2])
+    }
+
+    /// Case 56, gate after a statement that failed in its second row.
+    @Test func gateIsClosedAfterAPartlyFailedStatement() throws {
+        try database.queue.write { db in
+            expectDatabaseError(1555) { try db.execute(sql: "INSERT INTO items(id) VALUES ('a'), ('a')") }
+            try db.execute(sql: "INSERT INTO items(id) VALUES ('b')")
+        }
+        #expect(try database.queue.read { try UploadQueue.batch($0) }?.writes.map(\.rowID) == ["b"])
+        #expect(try isGateClosed)
+    }
+
+    /// Case 57.
+    @Test(arguments: ["powersync_crud", "powersync_crud_"])
+    func tablesOnlyTakeInserts(table: String) {
+        for sql in ["SELECT * FROM \(table)", "UPDATE \(table) SET data = ''", "DELETE FROM \(table)"] {
+            expectDatabaseError(21) { try database.write(sql) }
+        }
+        expectDatabaseError(1) { try database.write("CREATE VIRTUAL TABLE v USING \(table)") }
+    }
+
+    @Test(arguments: [
+        ("NULL, 'users', '{}', NULL", "id is required"), ("1, 'users', '{}', NULL", "id is required"),
+        ("'a', NULL, '{}', NULL", "type is required"), ("'a', 'users', '{', NULL", "must be JSON"),
+        ("'a', 'users', '{}', 'x'", "must be JSON"),
+    ])
+    func poisonousEntriesAreRefused(values: String, words: String) throws {
+        expectDatabaseError(3091, words) {
+            try database.write("INSERT INTO powersync_crud(op, id, type, data, old_values) VALUES ('PUT', \(values))")
+        }
+        #expect(try database.entries().isEmpty)
+    }
+
+    @Test func valuesThatAreNotTextAreLeftOut() throws {
+        try database.write(
+            "INSERT INTO powersync_crud(op, id, type, data, old_values, metadata) VALUES ('PUT', 'a', 't', 1, x'00', x'01')"
+        )
+        try database.write("INSERT INTO powersync_crud(op, id, type, metadata) VALUES ('PUT', 'a', 't', 1.5)")
+        #expect(
+            try database.entries() == [
+                #"{"op":"PUT","id":"a","type":"t"}"#, #"{"op":"PUT","id":"a","type":"t","metadata":"1.5"}"#,
+            ]
+        )
+    }
+
+    @Test func emptyUpdatesAreLeftOutOnDemand() throws {
+        try database.write(
+            """
+            INSERT INTO powersync_crud(op, id, type, data, options) VALUES ('PATCH', 'a', 't', '{}', 16),
+              ('PUT', 'b', 't', '{}', 16), ('PATCH', 'c', 't', '{}', 12), ('PATCH', 'd', 't', '{"x":1}', 31);
+            INSERT INTO powersync_crud_(data, options) VALUES ('{"op":"PATCH","id":"e","type":"t","data":{}}', 16),
+              ('{"op":"PATCH","id":"f","type":"t","data":{"x":1}}', 16), ('{"op":"PUT","id":"g","type":"t","data":{}}', 16),
+              ('{"op":"PATCH","id":"h","type":"t","data":{}}', NULL);
+            """
+        )
+        let writes = try database.queue.read { try UploadQueue.batch($0) }?.writes
+        #expect(writes?.map(\.rowID) == ["b", "c", "d", "f", "g", "h"])
+    }
+
+    @Test func missingCounterIsReported() throws {
+        try database.write("DELETE FROM ps_tx")
+        expectDatabaseError(2, "ps_tx") { try database.write("INSERT INTO items(id) VALUES ('a')") }
+    }
+
+    @Test func userTriggersMayWriteToOtherViews() throws {
+        try database.write(
+            """
+            CREATE TRIGGER copy AFTER INSERT ON ps_data__items BEGIN
+              INSERT INTO log(id, col) VALUES (NEW.id, 'copied');
+            END;
+            INSERT INTO items(id, col) VALUES ('a', '1');
+            """
+        )
+        #expect(try database.queue.read { try UploadQueue.batch($0) }?.writes.map(\.table) == ["log", "items"])
+        #expect(try database.transactionIDs() == [1, 1])
+    }
+
+    @Test func schemaMayChangeBetweenWrites() throws {
+        try database.write("INSERT INTO items(id, col) VALUES ('a', '1')")
+        try database.apply(.items([ClientColumn(name: "other", type: .integer)]))
+        try database.write("INSERT INTO items(id, other) VALUES ('b', 2)")
+        try database.write("ALTER TABLE ps_crud ADD COLUMN extra TEXT")
+        try database.write("INSERT INTO items(id, other) VALUES ('c', 3)")
+        #expect(try database.entries().count == 3)
+    }
+}
