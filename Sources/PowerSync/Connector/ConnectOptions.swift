@@ -1,0 +1,113 @@
+public import Foundation
+
+/// Settings of the network client.
+public struct SyncClientConfiguration: Sendable {
+    /// How requests to the sync service are logged; `nil` means not at all.
+    public let requestLogger: SyncRequestLoggerConfiguration?
+
+    /// Creates a configuration.
+    ///
+    /// - Parameter requestLogger: How requests to the sync service are logged; `nil` means not at all.
+    public init(requestLogger: SyncRequestLoggerConfiguration? = nil) {
+        self.requestLogger = requestLogger
+    }
+}
+
+/// How a database connects.
+///
+/// Times are in seconds.
+public struct ConnectOptions: Sendable {
+    /// The default of ``crudThrottle``: 1 s.
+    public static let DefaultCrudThrottle: TimeInterval = 1
+    /// The default of ``retryDelay``: 5 s.
+    public static let DefaultRetryDelay: TimeInterval = 5
+
+    /// The least time between the starts of two upload passes, in seconds.
+    public var crudThrottle: TimeInterval
+    /// The time before a failed connection or upload is tried again, in seconds.
+    ///
+    /// Varied by ±10 %.
+    public var retryDelay: TimeInterval
+    /// Parameters that the sync config can read.
+    public var params: JsonParam
+    /// Key-value pairs for the log of the service.
+    public var appMetadata: [String: String]
+    /// Has no effect.
+    @available(*, deprecated, message: "There is one client implementation. Remove the argument.")
+    public var newClientImplementation: Bool {
+        get { true }
+        set { _ = newValue }
+    }
+    /// Settings of the network client.
+    public var clientConfiguration: SyncClientConfiguration?
+    /// Whether streams with `auto_subscribe: true` are synced without a subscription.
+    public var includeDefaultStreams: Bool
+
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - crudThrottle: The least time between the starts of two upload passes, in seconds.
+    ///   - retryDelay: The time before a failed connection or upload is tried again, in seconds.
+    ///   - params: Parameters that the sync config can read.
+    ///   - clientConfiguration: Settings of the network client.
+    ///   - appMetadata: Key-value pairs for the log of the service.
+    ///   - includeDefaultStreams: Whether streams with `auto_subscribe: true` are synced without a subscription.
+    public init(
+        crudThrottle: TimeInterval = 1,
+        retryDelay: TimeInterval = 5,
+        params: JsonParam = [:],
+        clientConfiguration: SyncClientConfiguration? = nil,
+        appMetadata: [String: String] = [:],
+        includeDefaultStreams: Bool = true
+    ) {
+        self.crudThrottle = crudThrottle
+        self.retryDelay = retryDelay
+        self.params = params
+        self.clientConfiguration = clientConfiguration
+        self.appMetadata = appMetadata
+        self.includeDefaultStreams = includeDefaultStreams
+    }
+
+    /// Creates options; `newClientImplementation` is ignored.
+    ///
+    /// - Parameters:
+    ///   - crudThrottle: The least time between the starts of two upload passes, in seconds.
+    ///   - retryDelay: The time before a failed connection or upload is tried again, in seconds.
+    ///   - params: Parameters that the sync config can read.
+    ///   - newClientImplementation: Ignored.
+    ///   - clientConfiguration: Settings of the network client.
+    ///   - appMetadata: Key-value pairs for the log of the service.
+    ///   - includeDefaultStreams: Whether streams with `auto_subscribe: true` are synced without a subscription.
+    @available(*, deprecated, message: "Remove newClientImplementation; there is one client implementation.")
+    public init(
+        crudThrottle: TimeInterval = 1,
+        retryDelay: TimeInterval = 5,
+        params: JsonParam = [:],
+        newClientImplementation: Bool = true,
+        clientConfiguration: SyncClientConfiguration? = nil,
+        appMetadata: [String: String] = [:],
+        includeDefaultStreams: Bool = true
+    ) {
+        self.init(
+            crudThrottle: crudThrottle,
+            retryDelay: retryDelay,
+            params: params,
+            clientConfiguration: clientConfiguration,
+            appMetadata: appMetadata,
+            includeDefaultStreams: includeDefaultStreams
+        )
+    }
+}
+
+extension ConnectOptions {
+    /// ``crudThrottle`` as a duration.
+    var uploadInterval: Duration { ConnectOptions.duration(seconds: crudThrottle) }
+
+    /// ``retryDelay`` as a duration.
+    var retryInterval: Duration { ConnectOptions.duration(seconds: retryDelay) }
+
+    /// Apps may pass anything; what is not a time to wait becomes the nearest one, between 0 and one year.
+    private static func duration(seconds: TimeInterval) -> Duration {
+        .seconds(min(max(seconds.isNaN ? 0 : seconds, 0), 365 * 86_400))
+    }
+}

@@ -1,0 +1,39 @@
+/// What an app provides to connect a database: tokens for the sync service, and the upload of local writes.
+///
+/// ```swift
+/// final class MyConnector: PowerSyncBackendConnectorProtocol {
+///     func fetchCredentials() async throws -> PowerSyncCredentials? {
+///         let session = try await backend.signIn()
+///         return PowerSyncCredentials(endpoint: "https://sync.example.com", token: session.token)
+///     }
+///
+///     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+///         guard let transaction = try await database.getNextCrudTransaction() else { return }
+///         try await backend.apply(transaction.crud)
+///         try await transaction.complete()
+///     }
+/// }
+/// ```
+///
+/// Both functions are called from background tasks. The conforming type may be an actor, a final class or a class
+/// isolated to the main actor.
+public protocol PowerSyncBackendConnectorProtocol: Sendable {
+    /// Fetches a token for the sync service.
+    ///
+    /// The SDK keeps the result and asks again before the token expires, and when the service refuses it. Return a
+    /// fresh token from every call; do not cache.
+    ///
+    /// - Throws: Anything. The error is shown in the status, and the connection is tried again later.
+    /// - Returns: `nil` when nobody is signed in. The connection is then tried again after the retry delay.
+    func fetchCredentials() async throws -> PowerSyncCredentials?
+
+    /// Uploads local writes: one batch or one transaction, finished with `complete()`.
+    ///
+    /// Called while the client is connected and the upload queue is not empty; again at once until the queue is
+    /// empty, and after the retry delay when it throws. Calls never overlap within one connection. An entry that the
+    /// backend can never accept has to be completed all the same, since it blocks everything behind it.
+    ///
+    /// - Parameter database: The database that is connected.
+    /// - Throws: Anything. The error is shown in the status, and the upload is tried again later.
+    func uploadData(database: any PowerSyncDatabaseProtocol) async throws
+}

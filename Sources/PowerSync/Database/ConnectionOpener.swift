@@ -1,0 +1,75 @@
+import Dispatch
+import GRDB
+import PowerSyncCore
+
+/// Opens the connections of a database (`swift-api.md` 3.3 and 3.4).
+struct ConnectionOpener: Sendable {
+    /// How many reading connections a file database has.
+    static let readerCount = 4
+    /// How long opening is tried while another connection is in the way.
+    static let retryBudget = Duration.seconds(5)
+    /// The delay after the first attempt; it doubles up to ``longestDelay``.
+    static let firstDelay = Duration.milliseconds(10)
+    /// The longest delay between two attempts.
+    static let longestDelay = Duration.milliseconds(250)
+
+    /// Where the database is.
+    let location: DatabaseLocation
+    /// Statements of the app that run first on every connection.
+    let initialStatements: [String]
+    /// Measures the delays between attempts.
+    let clock: any Clock<Duration>
+
+    /// Opens the connections.
+    ///
+    /// Switching to WAL does not wait for other connections, so contention is met by trying again.
+    ///
+    /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError`` for a directory that cannot be made, `CancellationError`.
+    func open() async throws -> any DatabaseWriter {
+        try location.createDirectory()
+        var delay = ConnectionOpener.firstDelay
+        var waited = Duration.zero
+        while true {
+            do {
+                return try await openOnce()
+            } catch let error as DatabaseError where error.isContention && waited < ConnectionOpener.retryBudget {
+                try await clock.sleep(for: delay)
+                waited += delay
+                delay = min(delay * 2, ConnectionOpener.longestDelay)
+            }
+        }
+    }
+
+    /// SQLite blocks while it opens a file, so this happens on a thread of its own.
+    private func openOnce() async throws -> any DatabaseWriter {
+        try Task.checkCancellation()
+        return try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(with: Result { try makeWriter() })
+            }
+        }
+    }
+
+    private func makeWriter() throws -> any DatabaseWriter {
+        switch location {
+        case .memory: try DatabaseQueue(configuration: makeConfiguration())
+        case .file(let path): try DatabasePool(path: path, configuration: makeConfiguration())
+        }
+    }
+
+    private func makeConfiguration() -> Configuration {
+        var configuration = Configuration()
+        configuration.label = "PowerSync"
+        configuration.maximumReaderCount = ConnectionOpener.readerCount
+        // Apps expect SQLite's defaults, not GRDB's.
+        configuration.foreignKeysEnabled = false
+        configuration.acceptsDoubleQuotedStringLiterals = true
+        configuration.prepareDatabase { [initialStatements] db in
+            for sql in initialStatements {
+                try db.execute(sql: sql)
+            }
+        }
+        ConnectionSetUp.apply(to: &configuration)
+        return configuration
+    }
+}

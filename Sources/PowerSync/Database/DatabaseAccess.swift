@@ -1,0 +1,53 @@
+import GRDB
+
+/// Synchronous work on a connection, awaited by a task.
+///
+/// The task can be cancelled while the work waits for the connection. Once begun, it runs to its end; see
+/// ``DatabaseTurn``.
+enum DatabaseAccess {
+    /// Runs `body` alone on the writing connection.
+    static func write<T>(
+        to writer: any DatabaseWriter,
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        try await take { handler in
+            writer.asyncWriteWithoutTransaction { db in handler(.success(db)) }
+        } body: { db in
+            try body(db)
+        }
+    }
+
+    /// Runs `body` on a reading connection. In memory, where there is only one, it is made read-only meanwhile.
+    static func read<T>(
+        from writer: any DatabaseWriter,
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        try await take { handler in
+            writer.asyncUnsafeRead(handler)
+        } body: { db in
+            if db.configuration.readonly { return try body(db) }
+            return try db.readOnly { try body(db) }
+        }
+    }
+
+    private static func take<T>(
+        _ ask: (@escaping @Sendable (Result<Database, any Error>) -> Void) -> Void,
+        body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        let turn = DatabaseTurn<Transfer<T>>()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                guard turn.wait(continuation) else {
+                    continuation.resume(throwing: CancellationError())
+                    return
+                }
+                ask { db in
+                    guard let continuation = turn.begin() else { return }
+                    continuation.resume(with: Result { Transfer(try body(try db.get())) })
+                }
+            }
+        } onCancel: {
+            turn.cancel()?.resume(throwing: CancellationError())
+        }.value
+    }
+}

@@ -1,0 +1,77 @@
+import Synchronization
+
+/// The open databases of one file in this process (`swift-api.md` 3.6).
+final class DatabaseGroup: Sendable {
+    /// At most one of the members syncs.
+    let sync = SyncGroup()
+
+    private let members = Mutex<[ObjectIdentifier: LocalDatabase]>([:])
+
+    fileprivate func add(_ database: LocalDatabase) {
+        members.withLock { $0[ObjectIdentifier(database)] = database }
+        database.changes.onCommit { [weak self, weak database] in
+            guard let self, let database else { return }
+            announceCommit(of: database)
+        }
+    }
+
+    /// - Returns: Whether the group is empty now.
+    fileprivate func remove(_ database: LocalDatabase) -> Bool {
+        members.withLock { members in
+            members[ObjectIdentifier(database)] = nil
+            return members.isEmpty
+        }
+    }
+
+    /// Every member has connections of its own, so the others do not see the commit by themselves.
+    private func announceCommit(of database: LocalDatabase) {
+        let others = members.withLock { members in
+            members.count == 1 ? [] : members.values.filter { $0 !== database }
+        }
+        others.forEach { $0.changes.announceAll() }
+    }
+}
+
+/// The groups of all files that this process has open. A file's group ends with its last member.
+final class DatabaseGroups: Sendable {
+    /// The groups of this process.
+    static let shared = DatabaseGroups()
+
+    private let groups = Mutex<[String: DatabaseGroup]>([:])
+
+    /// Makes a database a member of its file's group.
+    ///
+    /// - Parameters:
+    ///   - database: The database, which the group keeps until ``leave(_:)``.
+    ///   - identity: Equal for databases of one file; `nil` for a database that cannot be shared.
+    func join(_ database: LocalDatabase, identity: String?) -> DatabaseMembership {
+        guard let identity else {
+            return DatabaseMembership(group: DatabaseGroup(), isFirst: true, leave: {})
+        }
+        return groups.withLock { groups in
+            let existing = groups[identity]
+            let group = existing ?? DatabaseGroup()
+            groups[identity] = group
+            group.add(database)
+            return DatabaseMembership(group: group, isFirst: existing == nil) { [weak self] in
+                self?.leave(group, database, identity: identity)
+            }
+        }
+    }
+
+    private func leave(_ group: DatabaseGroup, _ database: LocalDatabase, identity: String) {
+        groups.withLock { groups in
+            if group.remove(database), groups[identity] === group { groups[identity] = nil }
+        }
+    }
+}
+
+/// A database's place in its group.
+struct DatabaseMembership: Sendable {
+    /// The group.
+    let group: DatabaseGroup
+    /// Whether the group had no member before.
+    let isFirst: Bool
+    /// Gives up the place. Idempotent.
+    let leave: @Sendable () -> Void
+}

@@ -1,0 +1,86 @@
+import Foundation
+
+/// Where a database lives.
+enum DatabaseLocation: Sendable, Hashable {
+    /// A private database in memory.
+    case memory
+    /// A file at an absolute path.
+    case file(path: String)
+
+    /// Finds the place that a file name stands for (`swift-api.md` 3.2).
+    ///
+    /// | `dbFilename` | Place |
+    /// | --- | --- |
+    /// | `:memory:` | memory |
+    /// | starts with `/` | that path |
+    /// | anything else | inside the default directory |
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for an empty name, a name that leaves the
+    ///   default directory, or a platform without a place for application data.
+    static func resolve(
+        _ dbFilename: String,
+        defaultDirectory: () throws -> URL = DatabaseLocation.defaultDirectory
+    ) throws -> DatabaseLocation {
+        if dbFilename == ":memory:" { return .memory }
+        if dbFilename.hasPrefix("/") { return .file(path: dbFilename) }
+        guard !dbFilename.isEmpty else {
+            throw PowerSyncError.operationFailed(message: "The database file name is empty")
+        }
+        guard !dbFilename.split(separator: "/").contains("..") else {
+            throw PowerSyncError.operationFailed(
+                message: "The database file name \(dbFilename) contains '..'; use an absolute path instead"
+            )
+        }
+        return .file(path: try defaultDirectory().appendingPathComponent(dbFilename).path)
+    }
+
+    /// `databases` inside the user's directory for application data, on Linux `$XDG_DATA_HOME` or `~/.local/share`.
+    static func defaultDirectory() throws -> URL {
+        guard
+            let support = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
+        else {
+            throw PowerSyncError.operationFailed(
+                message: "There is no directory for application data; use an absolute database path"
+            )
+        }
+        return support.appendingPathComponent("databases", isDirectory: true)
+    }
+
+    /// The place with symbolic links in its directory resolved: equal for two names of one file. `nil` in memory, where
+    /// every database is its own.
+    var identity: String? {
+        guard case .file(let path) = self else { return nil }
+        let url = URL(fileURLWithPath: path).standardizedFileURL
+        return url.deletingLastPathComponent().resolvingSymlinksInPath()
+            .appendingPathComponent(url.lastPathComponent).path
+    }
+
+    /// Creates the missing parent directories.
+    func createDirectory() throws {
+        guard case .file(let path) = self else { return }
+        let directory = URL(fileURLWithPath: path).deletingLastPathComponent()
+        do {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        } catch {
+            throw PowerSyncError.operationFailed(
+                message: "Cannot create the database directory \(directory.path)",
+                underlyingError: error
+            )
+        }
+    }
+
+    /// Deletes the file with its `-wal`, `-shm` and `-journal` companions. Missing files are fine.
+    func deleteFiles() throws {
+        guard case .file(let path) = self else { return }
+        for suffix in ["", "-wal", "-shm", "-journal"] where FileManager.default.fileExists(atPath: path + suffix) {
+            do {
+                try FileManager.default.removeItem(atPath: path + suffix)
+            } catch {
+                throw PowerSyncError.operationFailed(
+                    message: "Cannot delete the database file \(path + suffix)",
+                    underlyingError: error
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Synchronization
+
+/// A task's turn on a database connection: cancellable while it waits, not any more once it has begun.
+///
+/// GRDB's own `async` methods interrupt a running access when its task is cancelled. Ours must run to their end, because
+/// their result may be committed already. So tasks go through GRDB's completion handlers, with this in between:
+///
+/// ```
+///            wait(_:)             begin()
+///  created ───────────► waiting ───────────► begun
+///     │ cancel()           │ cancel(): the task throws CancellationError
+///     └────► cancelled ◄───┘
+/// ```
+///
+/// `wait(_:)` in `cancelled` throws at once; `begin()` in `cancelled` does nothing; `cancel()` in `begun` does nothing.
+final class DatabaseTurn<Value: Sendable>: Sendable {
+    typealias Continuation = CheckedContinuation<Value, any Error>
+
+    private enum State {
+        case created
+        case waiting(Continuation)
+        case begun
+        case cancelled
+    }
+
+    private let state = Mutex(State.created)
+
+    /// The task waits now.
+    ///
+    /// - Returns: Whether the turn should be asked for. `false` when the task was cancelled before.
+    func wait(_ continuation: Continuation) -> Bool {
+        state.withLock { state in
+            switch state {
+            case .created:
+                state = .waiting(continuation)
+                return true
+            case .cancelled:
+                return false
+            case .waiting, .begun:
+                preconditionFailure("A turn is waited for once, not in state \(state)")
+            }
+        }
+    }
+
+    /// The connection is there.
+    ///
+    /// - Returns: What to resume with the outcome; `nil` when nobody waits any more.
+    func begin() -> Continuation? {
+        state.withLock { state in
+            switch state {
+            case .waiting(let continuation):
+                state = .begun
+                return continuation
+            case .cancelled:
+                return nil
+            case .created, .begun:
+                preconditionFailure("A turn begins once, after wait(_:), not in state \(state)")
+            }
+        }
+    }
+
+    /// The task was cancelled.
+    ///
+    /// - Returns: What to resume with `CancellationError`, if the task waits.
+    func cancel() -> Continuation? {
+        state.withLock { state in
+            switch state {
+            case .created:
+                state = .cancelled
+                return nil
+            case .waiting(let continuation):
+                state = .cancelled
+                return continuation
+            case .begun, .cancelled:
+                return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import GRDB
+
+/// The connection that a callback of the app works with.
+///
+/// `@unchecked Sendable`: apps may carry the context anywhere, but ``database`` is read and written only on the thread that
+/// runs the callback; every access compares threads first. After the callback it is `nil`.
+final class LocalConnection: ConnectionContext, @unchecked Sendable {
+    private let thread = Thread.current
+    private var database: Database?
+    private let logger: any LoggerProtocol
+
+    private init(_ db: Database, logger: any LoggerProtocol) {
+        database = db
+        self.logger = logger
+    }
+
+    /// Runs a callback with a context that ends with it.
+    ///
+    /// A transaction that the callback left open is rolled back, for the next user of the connection.
+    static func use<R>(
+        _ db: Database,
+        logger: any LoggerProtocol,
+        _ callback: (any ConnectionContext) throws -> R
+    ) throws -> R {
+        let connection = LocalConnection(db, logger: logger)
+        defer {
+            connection.database = nil
+            if db.isInsideTransaction {
+                logger.warning("A callback left a transaction open; it is rolled back", tag: LogTag.database)
+                try? db.rollback()
+            }
+        }
+        return try callback(connection)
+    }
+
+    /// The GRDB connection behind a context of ours, for the engine's own statements.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for a context that is not ours, or not valid
+    ///   here and now.
+    static func database(of context: any ConnectionContext) throws -> Database {
+        switch context {
+        case let connection as LocalConnection: return try connection.validDatabase()
+        case let transaction as TransactionContext: return try database(of: transaction.connection)
+        default:
+            throw PowerSyncError.operationFailed(
+                message: "This operation is not supported by a connection of type \(type(of: context))"
+            )
+        }
+    }
+
+    private func validDatabase() throws -> Database {
+        guard Thread.current === thread else {
+            throw PowerSyncError.operationFailed(
+                message: "A connection context was used on another thread than that of its callback"
+            )
+        }
+        guard let database else {
+            throw PowerSyncError.operationFailed(message: "A connection context was used after its callback had returned")
+        }
+        return database
+    }
+
+    private func runner() throws -> StatementRunner {
+        StatementRunner(db: try validDatabase(), logger: logger)
+    }
+
+    func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
+        try runner().execute(sql: sql, parameters: parameters)
+    }
+
+    func getAll<RowType>(
+        sql: String,
+        parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> [RowType] {
+        try runner().rows(sql: sql, parameters: parameters, mapper: mapper)
+    }
+
+    func getOptional<RowType>(
+        sql: String,
+        parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> RowType? {
+        try runner().rows(sql: sql, parameters: parameters, limit: 1, mapper: mapper).first
+    }
+
+    func get<RowType>(
+        sql: String,
+        parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> RowType {
+        guard let row = try runner().rows(sql: sql, parameters: parameters, limit: 1, mapper: mapper).first else {
+            throw PowerSyncError.operationFailed(message: "The query gave no row: \(sql)")
+        }
+        return row
+    }
+}

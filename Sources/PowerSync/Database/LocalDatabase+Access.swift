@@ -1,0 +1,84 @@
+import GRDB
+
+// Accesses of the SDK itself. SQLite errors come out as `PowerSyncError`, everything else as it was thrown.
+extension LocalDatabase {
+    /// Runs `body` in a transaction on the writing connection.
+    ///
+    /// The transaction is rolled back when `body` throws.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled before `body` begins.
+    func write<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        try await writeWithoutTransaction { db in
+            var result: T?
+            try db.inTransaction(.immediate) {
+                result = try body(db)
+                return .commit
+            }
+            guard let result else { preconditionFailure("GRDB ran a transaction without its body") }
+            return result
+        }
+    }
+
+    /// Runs `body` alone on the writing connection.
+    func writeWithoutTransaction<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        let writer = try await writer()
+        return try await wrappingErrors {
+            try await DatabaseAccess.write(to: writer) { db in
+                try self.checkIsOpen()
+                return try body(db)
+            }
+        }
+    }
+
+    /// Runs `body` on a reading connection; each statement sees the newest committed state.
+    func read<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        let writer = try await writer()
+        return try await wrappingErrors {
+            try await DatabaseAccess.read(from: writer) { db in
+                try self.checkIsOpen()
+                return try body(db)
+            }
+        }
+    }
+
+    private func wrappingErrors<T>(_ body: () async throws -> T) async throws -> T {
+        do {
+            return try await body()
+        } catch {
+            throw PowerSyncError.wrapping(error)
+        }
+    }
+
+    /// A close may have come between asking for a connection and getting it.
+    private func checkIsOpen() throws {
+        guard !isClosed else { throw PowerSyncError.databaseIsClosed }
+    }
+}
+
+// Accesses of the app. What callbacks throw comes out unchanged.
+extension LocalDatabase {
+    /// Runs a callback alone on the writing connection, outside a transaction.
+    func writeLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
+        let writer = try await writer()
+        return try await DatabaseAccess.write(to: writer) { [logger] db in
+            try self.checkIsOpen()
+            return try LocalConnection.use(db, logger: logger, callback)
+        }
+    }
+
+    /// Runs a callback on a reading connection, outside a transaction.
+    func readLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
+        let writer = try await writer()
+        return try await DatabaseAccess.read(from: writer) { [logger] db in
+            try self.checkIsOpen()
+            return try LocalConnection.use(db, logger: logger, callback)
+        }
+    }
+}
+
+extension LocalDatabase {
+    /// One element after each commit that appended to the upload queue; see ``ChangeHub/uploadQueueChanges()``.
+    func uploadQueueChanges() -> AsyncStream<Void> {
+        changes.uploadQueueChanges()
+    }
+}

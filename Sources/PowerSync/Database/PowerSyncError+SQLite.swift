@@ -1,0 +1,57 @@
+import GRDB
+import GRDBSQLite
+import PowerSyncCore
+
+extension PowerSyncError {
+    /// Creates the public form of an error that GRDB reported.
+    ///
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - sql: The statement as the caller wrote it; by default what GRDB knows.
+    ///   - offset: The byte offset of the error in the statement, when SQLite knows it.
+    init(_ error: DatabaseError, sql: String? = nil, offset: Int32? = nil) {
+        let code = error.extendedResultCode.rawValue
+        self = .sqliteError(
+            extendedResultCode: code,
+            offset: offset,
+            message: error.message,
+            errorString: sqlite3_errstr(code).map { String(cString: $0) },
+            sql: sql ?? error.sql
+        )
+    }
+
+    /// The public form of an error out of the engine or GRDB. Errors of other types stay as they are.
+    static func wrapping(_ error: any Error) -> any Error {
+        switch error {
+        case let error as DatabaseError: PowerSyncError(error)
+        case let error as LocalDatabaseError:
+            PowerSyncError.sqliteError(
+                extendedResultCode: error.resultCode,
+                message: error.message,
+                errorString: sqlite3_errstr(error.resultCode).map { String(cString: $0) }
+            )
+        default: error
+        }
+    }
+
+    /// Any operation on a database after its end.
+    static let databaseIsClosed = PowerSyncError.operationFailed(message: "The database is closed")
+}
+
+extension DatabaseError {
+    /// Whether another connection is in the way, so that trying again may help.
+    var isContention: Bool {
+        resultCode == .SQLITE_BUSY || resultCode == .SQLITE_LOCKED
+    }
+}
+
+extension PowerSyncError {
+    /// Runs a body whose errors come from the engine or GRDB.
+    static func wrappingErrors<T>(_ body: () throws -> T) throws -> T {
+        do {
+            return try body()
+        } catch {
+            throw wrapping(error)
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+
+/// Runs the app's statements on one GRDB connection.
+///
+/// Statements are prepared and stepped by GRDB, so that its observation sees their effects; parameters are bound and
+/// columns read through the C API, because GRDB insists on the exact number of parameters and cuts texts at a NUL.
+struct StatementRunner {
+    let db: Database
+    let logger: any LoggerProtocol
+
+    /// Runs a statement to its end.
+    ///
+    /// - Returns: What `sqlite3_changes64` tells: the rows changed by the statement itself, not by its triggers.
+    func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
+        let statement = try prepare(sql, parameters)
+        try reportingErrors(of: sql) { try statement.execute() }
+        return Int64(sqlite3_changes64(db.sqliteConnection))
+    }
+
+    /// Maps rows.
+    ///
+    /// - Parameter limit: How many rows are mapped; `nil` for all.
+    func rows<Row>(
+        sql: String,
+        parameters: [(any Sendable)?]?,
+        limit: Int? = nil,
+        mapper: (any SqlCursor) throws -> Row
+    ) throws -> [Row] {
+        try rows(of: try prepare(sql, parameters), sql: sql, limit: limit, mapper: mapper)
+    }
+
+    /// Maps the rows of a prepared statement.
+    func rows<Row>(
+        of statement: Statement,
+        sql: String,
+        limit: Int? = nil,
+        mapper: (any SqlCursor) throws -> Row
+    ) throws -> [Row] {
+        let steps = try reportingErrors(of: sql) { try GRDB.Row.fetchCursor(statement) }
+        let cursor = RowCursor(statement)
+        defer { cursor.end() }
+        var rows: [Row] = []
+        while try reportingErrors(of: sql, { try steps.next() }) != nil {
+            if let limit, rows.count >= limit {
+                // A statement that writes (`INSERT … RETURNING`) has to be stepped to its end to be committed.
+                if statement.isReadonly { break }
+                continue
+            }
+            rows.append(try mapper(cursor))
+        }
+        return rows
+    }
+
+    /// Prepares a statement without the cache: what it reads is what the schema says now.
+    func prepareUncached(_ sql: String, _ parameters: [(any Sendable)?]?) throws -> Statement {
+        try bind(parameters, to: try firstStatement(of: sql), sql: sql)
+    }
+
+    private func prepare(_ sql: String, _ parameters: [(any Sendable)?]?) throws -> Statement {
+        guard !StatementRunner.mayHoldSeveralStatements(sql) else { return try prepareUncached(sql, parameters) }
+        let cached = try reportingErrors(of: sql) { try db.cachedStatement(sql: sql) }
+        // A mapper may run the very statement whose rows it maps.
+        let isBusy = sqlite3_stmt_busy(cached.sqliteStatement) != 0
+        return try bind(parameters, to: isBusy ? firstStatement(of: sql) : cached, sql: sql)
+    }
+
+    /// Whether the text needs to be looked at statement by statement: it is empty or has a `;` before its end.
+    private static func mayHoldSeveralStatements(_ sql: String) -> Bool {
+        let isIgnored = { (byte: UInt8) in byte == UInt8(ascii: ";") || byte <= UInt8(ascii: " ") }
+        guard let end = sql.utf8.lastIndex(where: { !isIgnored($0) }) else { return true }
+        return sql.utf8[..<end].contains(UInt8(ascii: ";"))
+    }
+
+    private func firstStatement(of sql: String) throws -> Statement {
+        let statements = try db.allStatements(sql: sql)
+        guard let statement = try reportingErrors(of: sql, { try statements.next() }) else {
+            throw PowerSyncError.operationFailed(message: "There is no statement in the SQL text '\(sql)'")
+        }
+        // A second statement that does not compile is ignored as well.
+        if (try? statements.next()) != nil {
+            logger.warning("Only the first statement runs of: \(sql)", tag: LogTag.database)
+        }
+        return statement
+    }
+
+    private func bind(_ parameters: [(any Sendable)?]?, to statement: Statement, sql: String) throws -> Statement {
+        // Resets the statement and tells GRDB that its parameters are taken care of.
+        statement.setUncheckedArguments(StatementArguments())
+        for (index, parameter) in (parameters ?? []).enumerated() {
+            let value = try PowerSyncDataType.value(of: parameter)
+            let code = value.bind(to: statement.sqliteStatement, at: CInt(index + 1))
+            guard code == SQLITE_OK else {
+                let message = String(cString: sqlite3_errmsg(db.sqliteConnection))
+                throw PowerSyncError(
+                    DatabaseError(resultCode: ResultCode(rawValue: code), message: message),
+                    sql: sql
+                )
+            }
+        }
+        return statement
+    }
+
+    private func reportingErrors<T>(of sql: String, _ body: () throws -> T) throws -> T {
+        do {
+            return try body()
+        } catch let error as DatabaseError {
+            let offset = sqlite3_error_offset(db.sqliteConnection)
+            throw PowerSyncError(error, sql: sql, offset: offset < 0 ? nil : offset)
+        }
+    }
+}
+
+extension PowerSyncDataType? {
+    /// Binds the value, copying texts and blobs; `nil` binds NULL.
+    fileprivate func bind(to statement: SQLiteStatement, at index: CInt) -> CInt {
+        // SQLITE_TRANSIENT: SQLite copies the bytes before the call returns.
+        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+        switch self {
+        case nil: return sqlite3_bind_null(statement, index)
+        case .bool(let value): return sqlite3_bind_int64(statement, index, value ? 1 : 0)
+        case .int64(let value): return sqlite3_bind_int64(statement, index, value)
+        case .int32(let value): return sqlite3_bind_int64(statement, index, Int64(value))
+        case .double(let value): return sqlite3_bind_double(statement, index, value)
+        case .string(var value):
+            return value.withUTF8 { bytes in
+                bytes.withMemoryRebound(to: CChar.self) { characters in
+                    guard let start = characters.baseAddress else {
+                        return sqlite3_bind_text(statement, index, "", 0, transient)
+                    }
+                    return sqlite3_bind_text64(
+                        statement,
+                        index,
+                        start,
+                        UInt64(characters.count),
+                        transient,
+                        UInt8(SQLITE_UTF8)
+                    )
+                }
+            }
+        case .data(let value):
+            return value.withUnsafeBytes { bytes in
+                // A null address would bind NULL.
+                guard let start = bytes.baseAddress, !bytes.isEmpty else {
+                    return sqlite3_bind_zeroblob(statement, index, 0)
+                }
+                return sqlite3_bind_blob64(statement, index, start, UInt64(bytes.count), transient)
+            }
+        }
+    }
+}

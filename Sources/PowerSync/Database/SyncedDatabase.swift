@@ -1,0 +1,153 @@
+import PowerSyncCore
+
+/// The database of the SDK: local data, and a client that syncs it.
+///
+/// Dropping the last reference ends it like ``close()``, except that nobody waits. A running sync keeps a reference.
+package final class SyncedDatabase: PowerSyncDatabaseProtocol {
+    package let logger: any LoggerProtocol
+    let local: LocalDatabase
+    let sync: SyncClient
+    private let membership: DatabaseMembership
+
+    /// Creates a database that is opened at first use.
+    ///
+    /// - Parameters:
+    ///   - schema: The tables of the app.
+    ///   - dbFilename: `:memory:`, an absolute path, or a name inside the default directory.
+    ///   - logger: Receives messages.
+    ///   - initialStatements: What runs first on every connection.
+    ///   - environment: The outside world of the sync client.
+    package init(
+        schema: any SchemaProtocol,
+        dbFilename: String,
+        logger: any LoggerProtocol,
+        initialStatements: [String] = [],
+        environment: SyncEnvironment
+    ) {
+        self.logger = logger
+        let location = Result { try DatabaseLocation.resolve(dbFilename) }
+        local = LocalDatabase(
+            location: location,
+            schema: Result {
+                SyncedDatabase.validate(schema, logger: logger)
+                return try ClientSchema(schema)
+            },
+            initialStatements: initialStatements,
+            logger: logger
+        )
+        membership = DatabaseGroups.shared.join(local, identity: try? location.get().identity)
+        sync = SyncClient(database: local, group: membership.group.sync, logger: logger, environment: environment)
+        local.onOpen { [weak sync] offline in sync?.databaseDidOpen(offline) }
+        if !membership.isFirst {
+            logger.warning(
+                "Multiple PowerSync instances for the same database have been detected. "
+                    + "This is allowed, but most apps create one instance and share it: \(dbFilename)",
+                tag: LogTag.database
+            )
+        }
+    }
+
+    deinit {
+        membership.leave()
+        local.end()
+    }
+
+    /// Problems of a schema are told and not refused, unless the database cannot be made to follow it.
+    static func validate(_ schema: any SchemaProtocol, logger: any LoggerProtocol) {
+        do {
+            try schema.validate()
+        } catch {
+            logger.warning("The schema has a problem: \(error)", tag: LogTag.schema)
+        }
+    }
+
+    package var currentStatus: any SyncStatus { sync.status }
+
+    package func close() async throws {
+        try await close(deleteDatabase: false)
+    }
+
+    package func close(deleteDatabase: Bool) async throws {
+        await sync.close()
+        membership.leave()
+        try await local.close()
+        if deleteDatabase {
+            try local.location.get().deleteFiles()
+        }
+    }
+}
+
+// Reading and writing.
+extension SyncedDatabase {
+    package func writeLock<R>(
+        callback: @Sendable @escaping (any ConnectionContext) throws -> R
+    ) async throws -> R {
+        try await local.writeLock(callback)
+    }
+
+    package func readLock<R>(
+        callback: @Sendable @escaping (any ConnectionContext) throws -> R
+    ) async throws -> R {
+        try await local.readLock(callback)
+    }
+
+    package func watch<RowType>(
+        options: WatchOptions<RowType>
+    ) throws -> AsyncThrowingStream<[RowType], any Error> {
+        local.watch(options)
+    }
+
+    package func getPowerSyncVersion() async throws -> String {
+        try await get("SELECT powersync_rs_version()") { cursor in
+            let text = try cursor.getString(index: 0)
+            // "0.4.9/1a2b3c" names a revision as well.
+            return text.split(separator: "/").first.map(String.init) ?? text
+        }
+    }
+
+    package func updateSchema(schema: any SchemaProtocol) async throws {
+        SyncedDatabase.validate(schema, logger: logger)
+        let schema = try ClientSchema(schema)
+        try await sync.whileDisconnected { [local] in
+            try await local.apply(schema)
+        }
+    }
+}
+
+// Syncing.
+extension SyncedDatabase {
+    package func connect(
+        connector: any PowerSyncBackendConnectorProtocol,
+        options: ConnectOptions?
+    ) async throws {
+        try await sync.connect(connector: connector, options: options ?? ConnectOptions(), database: self)
+    }
+
+    package func disconnect() async throws {
+        await sync.disconnect()
+    }
+
+    package func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws {
+        var options: ClearOptions = []
+        if clearLocal { options.insert(.localTables) }
+        if soft { options.insert(.soft) }
+        try await sync.disconnectAndClear { [options] db in
+            try LocalData.clear(db, options)
+        }
+    }
+
+    package func waitForFirstSync() async throws {
+        try await sync.waitForFirstSync(priority: nil)
+    }
+
+    package func waitForFirstSync(priority: Int32) async throws {
+        guard priority >= 0 else {
+            throw PowerSyncError.operationFailed(message: "There is no negative priority: \(priority)")
+        }
+        try await sync.waitForFirstSync(priority: BucketPriority(priority))
+    }
+
+    package func syncStream(name: String, params: JsonParam?) -> any SyncStream {
+        sync.syncStream(name: name, params: params)
+    }
+}

@@ -1,0 +1,52 @@
+/// A context with an open transaction, on top of any connection context.
+struct TransactionContext: Transaction {
+    let connection: any ConnectionContext
+
+    /// Runs a callback between `BEGIN` and `COMMIT`.
+    ///
+    /// When the callback or the commit throws, the transaction is rolled back and that error is thrown. A failing
+    /// rollback is ignored: a statement such as `INSERT OR ROLLBACK` may have ended the transaction already.
+    static func run<R>(
+        on connection: any ConnectionContext,
+        begin: String,
+        callback: (any Transaction) throws -> R
+    ) throws -> R {
+        try connection.execute(sql: begin, parameters: [])
+        do {
+            let result = try callback(TransactionContext(connection: connection))
+            try connection.execute(sql: "COMMIT", parameters: [])
+            return result
+        } catch {
+            _ = try? connection.execute(sql: "ROLLBACK", parameters: [])
+            throw error
+        }
+    }
+
+    func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
+        try connection.execute(sql: sql, parameters: parameters)
+    }
+
+    func getOptional<RowType>(
+        sql: String,
+        parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> RowType? {
+        try connection.getOptional(sql: sql, parameters: parameters, mapper: mapper)
+    }
+
+    func getAll<RowType>(
+        sql: String,
+        parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> [RowType] {
+        try connection.getAll(sql: sql, parameters: parameters, mapper: mapper)
+    }
+
+    func get<RowType>(
+        sql: String,
+        parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> RowType {
+        try connection.get(sql: sql, parameters: parameters, mapper: mapper)
+    }
+}

@@ -1,0 +1,68 @@
+extension Table {
+    /// The most columns that ``validate()`` accepts. Wider tables still open.
+    static let maximumColumnCount = 63
+
+    /// Checks the names, columns and options of the table.
+    ///
+    /// - Throws: ``TableError`` with the first problem found.
+    public func validate() throws {
+        guard columns.count <= Table.maximumColumnCount else {
+            throw TableError.tooManyColumns(tableName: name, count: columns.count)
+        }
+        if let viewNameOverride, Table.hasIllegalCharacter(viewNameOverride) {
+            throw TableError.invalidViewName(viewName: viewNameOverride)
+        }
+        try validateOptions()
+        try validateIndexes(columnNames: try validateColumns())
+    }
+
+    private func validateOptions() throws {
+        guard localOnly else { return }
+        if trackPreviousValues != nil {
+            throw TableError.trackPreviousForLocalTable(tableName: name)
+        }
+        if trackMetadata {
+            throw TableError.metadataForLocalTable(tableName: name)
+        }
+    }
+
+    /// - Returns: The names that an index may use.
+    private func validateColumns() throws -> Set<String> {
+        var names: Set<String> = ["id"]
+        for column in columns {
+            if column.name == "id" {
+                throw TableError.customIdColumn(tableName: name)
+            }
+            guard names.insert(column.name).inserted else {
+                throw TableError.duplicateColumn(tableName: name, columnName: column.name)
+            }
+            if Table.hasIllegalCharacter(column.name) {
+                throw TableError.invalidColumnName(tableName: name, columnName: column.name)
+            }
+        }
+        return names
+    }
+
+    private func validateIndexes(columnNames: Set<String>) throws {
+        var names: Set<String> = []
+        for index in indexes {
+            guard names.insert(index.name).inserted else {
+                throw TableError.duplicateIndex(tableName: name, indexName: index.name)
+            }
+            if Table.hasIllegalCharacter(index.name) {
+                throw TableError.invalidIndexName(tableName: name, indexName: index.name)
+            }
+            for column in index.columns where !columnNames.contains(column.column) {
+                throw TableError.columnNotFound(
+                    tableName: name,
+                    columnName: column.column,
+                    indexName: index.name
+                )
+            }
+        }
+    }
+
+    private static func hasIllegalCharacter(_ name: String) -> Bool {
+        name.contains { "\"'%,.#[]".contains($0) || $0.isWhitespace }
+    }
+}

@@ -1,0 +1,171 @@
+package import Foundation
+import PowerSyncCore
+
+/// The status of a database, live: every property reads the newest state.
+package final class LiveSyncStatus: SyncStatus {
+    private let flow = StatusFlow()
+    @MainActor private var observableStatus: ObservableSyncStatus?
+
+    /// Creates the status of a database that has not been opened.
+    init() {}
+
+    /// The newest status, as one consistent value.
+    package var snapshot: SyncStatusSnapshot { flow.current }
+
+    package func asFlow() -> AsyncStream<any SyncStatusData> {
+        let subscription = flow.subscribe()
+        return AsyncStream { await subscription.next() }
+    }
+
+    @available(macOS 14.0, iOS 17.0, watchOS 10.0, tvOS 17.0, *)
+    @MainActor package var observable: ObservableSyncStatus {
+        if let observableStatus { return observableStatus }
+        let status = ObservableSyncStatus(following: flow.subscribe(), from: snapshot)
+        observableStatus = status
+        return status
+    }
+
+    /// Waits for a status.
+    ///
+    /// - Throws: `CancellationError`, or ``PowerSyncError`` when the database is closed.
+    package func wait(until isReached: @Sendable (SyncStatusSnapshot) -> Bool) async throws {
+        let subscription = flow.subscribe()
+        while let status = await subscription.next() {
+            if isReached(status) { return }
+        }
+        try Task.checkCancellation()
+        throw PowerSyncError.operationFailed(message: "The database was closed while waiting for a sync status.")
+    }
+
+    /// Ends all flows and waits: the database is closed.
+    func finish() {
+        flow.finish()
+    }
+}
+
+// What the loops report. Each call publishes at most one element, and none when nothing changes.
+extension LiveSyncStatus {
+    /// The engine has a new download part.
+    ///
+    /// - Parameters:
+    ///   - download: The new download part.
+    ///   - clearsError: Whether a complete checkpoint was applied, which clears the download error in the same element.
+    func downloadChanged(to download: DownloadStatus, clearsError: Bool = false) {
+        flow.update { status in
+            let hasNews = status.download != download || (clearsError && status.lastDownloadError != nil)
+            status.download = download
+            if clearsError { status.lastDownloadError = nil }
+            return hasNews
+        }
+    }
+
+    /// A complete checkpoint was applied that changes nothing else.
+    func downloadSucceeded() {
+        flow.update { status in
+            defer { status.lastDownloadError = nil }
+            return status.lastDownloadError != nil
+        }
+    }
+
+    /// There is no connection, and none is being opened.
+    ///
+    /// - Parameter error: Why the last one failed; `nil` keeps the error that is there.
+    func disconnected(error: (any Error)? = nil) {
+        flow.update { status in
+            let previous = status.download
+            status.download.isConnected = false
+            status.download.isConnecting = false
+            status.download.progress = nil
+            status.download.lastApplied = nil
+            // Progress of single streams belongs to the download that has ended.
+            status.download.streams = status.download.streams?.map { stream in
+                var stream = stream
+                stream.progress = nil
+                return stream
+            }
+            if let error { status.lastDownloadError = error }
+            return error != nil || status.download != previous
+        }
+    }
+
+    /// A new connection begins with a clean slate.
+    func errorsCleared() {
+        flow.update { status in
+            defer {
+                status.lastDownloadError = nil
+                status.lastUploadError = nil
+            }
+            return status.lastDownloadError != nil || status.lastUploadError != nil
+        }
+    }
+
+    /// A call of the app's `uploadData` begins.
+    func uploadStarted() {
+        flow.update { status in
+            defer { status.isUploading = true }
+            return !status.isUploading
+        }
+    }
+
+    /// A call of the app's `uploadData` or a whole pass was successful.
+    ///
+    /// - Parameter isUploading: Whether another call follows at once.
+    func uploadSucceeded(isUploading: Bool) {
+        flow.update { status in
+            let hasNews = status.lastUploadError != nil || status.isUploading != isUploading
+            status.lastUploadError = nil
+            status.isUploading = isUploading
+            return hasNews
+        }
+    }
+
+    /// An upload attempt ended without success.
+    ///
+    /// - Parameter error: What went wrong; `nil` when it was only interrupted.
+    func uploadEnded(error: (any Error)?) {
+        flow.update { status in
+            let hasNews = status.isUploading || error != nil
+            status.isUploading = false
+            if let error { status.lastUploadError = error }
+            return hasNews
+        }
+    }
+
+    /// Identifies the newest download part.
+    var downloadVersion: UInt64 { flow.downloadVersion }
+
+    /// The state on disk was read while no connection was active.
+    ///
+    /// - Parameters:
+    ///   - download: What the database says.
+    ///   - version: The version of the download part before reading; if it is no longer the newest, somebody who knows
+    ///     better has published in between.
+    func offlineStateLoaded(_ download: DownloadStatus, ifDownloadVersionIs version: UInt64? = nil) {
+        flow.update(ifDownloadVersionIs: version) { status in
+            defer { status.download = download }
+            return status.download != download
+        }
+    }
+}
+
+// The newest state, property by property.
+extension LiveSyncStatus {
+    package var connected: Bool { snapshot.connected }
+    package var connecting: Bool { snapshot.connecting }
+    package var downloading: Bool { snapshot.downloading }
+    package var downloadProgress: (any SyncDownloadProgress)? { snapshot.downloadProgress }
+    package var uploading: Bool { snapshot.uploading }
+    package var lastSyncedAt: Date? { snapshot.lastSyncedAt }
+    package var hasSynced: Bool? { snapshot.hasSynced }
+    package var uploadError: Any? { snapshot.uploadError }
+    package var downloadError: Any? { snapshot.downloadError }
+    package var anyError: Any? { snapshot.anyError }
+    package var priorityStatusEntries: [PriorityStatusEntry] { snapshot.priorityStatusEntries }
+    package func statusForPriority(_ priority: BucketPriority) -> PriorityStatusEntry {
+        snapshot.statusForPriority(priority)
+    }
+    package var syncStreams: [SyncStreamStatus]? { snapshot.syncStreams }
+    package func forStream(stream: any SyncStreamDescription) -> SyncStreamStatus? {
+        snapshot.forStream(stream: stream)
+    }
+}

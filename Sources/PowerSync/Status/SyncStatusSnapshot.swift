@@ -1,0 +1,129 @@
+package import Foundation
+package import PowerSyncCore
+import PowerSyncProtocol
+
+/// A sync status at one moment: the download part that the engine reports, and what the two loops add.
+package struct SyncStatusSnapshot: Sendable {
+    /// The part that belongs to the download: connection, progress, last syncs, streams.
+    package var download = DownloadStatus()
+    /// Whether local writes are being uploaded.
+    package var isUploading = false
+    /// The error of the last connection.
+    package var lastDownloadError: (any Error)?
+    /// The error of the last upload attempt.
+    package var lastUploadError: (any Error)?
+
+    /// Creates the status of a database that has not been opened.
+    package init() {}
+}
+
+extension SyncStatusSnapshot: SyncStatusData {
+    package var connected: Bool { download.isConnected }
+    package var connecting: Bool { download.isConnecting }
+    package var downloading: Bool { download.progress != nil }
+    package var downloadProgress: (any SyncDownloadProgress)? {
+        download.progress.map(DownloadProgressView.init)
+    }
+    package var uploading: Bool { isUploading }
+    package var lastSyncedAt: Date? { download.lastSyncedAt.map(Date.init) }
+    package var hasSynced: Bool? { download.hasSynced }
+    package var uploadError: Any? { lastUploadError }
+    package var downloadError: Any? { lastDownloadError }
+    package var anyError: Any? { lastDownloadError ?? lastUploadError }
+
+    package var priorityStatusEntries: [PriorityStatusEntry] {
+        download.priorities.map(PriorityStatusEntry.init)
+    }
+
+    package func statusForPriority(_ priority: BucketPriority) -> PriorityStatusEntry {
+        if let entry = download.entry(covering: priority.priority) {
+            PriorityStatusEntry(entry)
+        } else {
+            PriorityStatusEntry(priority: priority, lastSyncedAt: lastSyncedAt, hasSynced: hasSynced)
+        }
+    }
+
+    package var syncStreams: [SyncStreamStatus]? {
+        download.streams?.map(SyncStreamStatus.init)
+    }
+
+    package func forStream(stream: any SyncStreamDescription) -> SyncStreamStatus? {
+        status(of: StreamKey(stream)).map(SyncStreamStatus.init)
+    }
+
+    /// The engine's status of a stream.
+    func status(of key: StreamKey) -> StreamStatus? {
+        download.streams?.first { $0.key == key }
+    }
+}
+
+extension Date {
+    /// The public form of a point in time.
+    init(_ instant: SyncInstant) {
+        self.init(timeIntervalSince1970: Double(instant.rawValue) / 1_000_000)
+    }
+}
+
+extension SyncInstant {
+    /// The engine's form of a date: whole microseconds, saturating.
+    init(_ date: Date) {
+        let microseconds = (date.timeIntervalSince1970 * 1_000_000).rounded()
+        self.init(microseconds: Int64(exactly: microseconds) ?? (microseconds > 0 ? .max : 0))
+    }
+}
+
+extension PriorityStatusEntry {
+    /// Creates the public form of an entry.
+    init(_ status: PriorityStatus) {
+        self.init(
+            priority: BucketPriority(status.priority),
+            lastSyncedAt: Date(status.lastSyncedAt),
+            hasSynced: true
+        )
+    }
+}
+
+extension SyncStreamStatus {
+    /// Creates the public form of a stream's status.
+    init(_ status: StreamStatus) {
+        self.init(
+            progress: status.progress.map(OperationCountsView.init),
+            subscription: SyncSubscriptionDescription(
+                name: status.key.name,
+                parameters: status.key.parameters.map { JsonParam($0) },
+                active: status.isActive,
+                isDefault: status.isDefault,
+                hasExplicitSubscription: status.hasExplicitSubscription,
+                expiresAt: status.expiresAt.map { Date($0).timeIntervalSince1970 },
+                lastSyncedAt: status.lastSyncedAt.map { Date($0).timeIntervalSince1970 }
+            )
+        )
+    }
+}
+
+extension StreamKey {
+    /// Creates the key of a public stream description.
+    init(_ stream: any SyncStreamDescription) {
+        self.init(name: stream.name, parameters: stream.parameters.map { JSONObject($0) })
+    }
+}
+
+/// The public view of operation counts: 32 bits, saturating.
+private struct OperationCountsView: ProgressWithOperations {
+    let counts: OperationCounts
+
+    var totalOperations: Int32 { Int32(clamping: counts.total) }
+    var downloadedOperations: Int32 { Int32(clamping: counts.downloaded) }
+}
+
+/// The public view of a download's progress.
+private struct DownloadProgressView: SyncDownloadProgress {
+    let progress: DownloadProgress
+
+    var totalOperations: Int32 { Int32(clamping: progress.overall.total) }
+    var downloadedOperations: Int32 { Int32(clamping: progress.overall.downloaded) }
+
+    func untilPriority(priority: BucketPriority) -> any ProgressWithOperations {
+        OperationCountsView(counts: progress.untilPriority(priority.priority))
+    }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import PowerSyncCore
+
+/// A stream of a database.
+struct DatabaseSyncStream: SyncStream {
+    let name: String
+    let parameters: JsonParam?
+    /// The client of the database.
+    let client: SyncClient
+
+    func subscribe(ttl: TimeInterval?, priority: BucketPriority?) async throws -> any SyncStreamSubscription {
+        let share = try await client.subscribe(
+            to: StreamKey(self),
+            lifetime: try ttl.map(DatabaseSyncStream.lifetime),
+            priority: priority?.priority
+        )
+        return StreamSubscription(name: name, parameters: parameters, share: share, client: client)
+    }
+
+    func unsubscribeAll() async throws {
+        try await client.unsubscribeAll(from: StreamKey(self))
+    }
+
+    /// Whole seconds, rounded up; infinity becomes the longest time to live.
+    private static func lifetime(_ ttl: TimeInterval) throws -> Int64 {
+        guard ttl >= 0 else {
+            throw PowerSyncError.operationFailed(
+                message: "The time to live of a stream subscription is a number of seconds from 0, not \(ttl)."
+            )
+        }
+        return Int64(exactly: ttl.rounded(.up)) ?? StreamSubscriptions.maximumTimeToLive
+    }
+}

@@ -1,0 +1,69 @@
+import PowerSyncCore
+import Synchronization
+
+/// The streams for which the app holds subscription handles, with the number of handles of each.
+///
+/// Shared by all databases of one file: handles of one keep streams alive that another one syncs.
+final class LiveStreams: Sendable {
+    /// One handle's share in a stream.
+    struct Share: Sendable {
+        /// The stream.
+        let key: StreamKey
+        /// Tells shares apart that were made before and after the stream was forgotten.
+        fileprivate let generation: UInt64
+    }
+
+    private struct Entry {
+        var generation: UInt64
+        var handles: Int
+    }
+
+    private let state = Mutex<(entries: [StreamKey: Entry], lastGeneration: UInt64)>(([:], 0))
+
+    /// The streams, in a stable order.
+    var keys: [StreamKey] {
+        state.withLock { Array($0.entries.keys) }.sorted { $0.description < $1.description }
+    }
+
+    /// Counts one more handle.
+    func retain(_ key: StreamKey) -> Share {
+        state.withLock { state in
+            if let generation = state.entries[key]?.generation {
+                state.entries[key]?.handles += 1
+                return Share(key: key, generation: generation)
+            }
+            state.lastGeneration += 1
+            state.entries[key] = Entry(generation: state.lastGeneration, handles: 1)
+            return Share(key: key, generation: state.lastGeneration)
+        }
+    }
+
+    /// Counts one handle less.
+    ///
+    /// Call it once for each share.
+    ///
+    /// - Returns: Whether that was the last handle. `false` when the stream was forgotten meanwhile.
+    func release(_ share: Share) -> Bool {
+        state.withLock { state in
+            guard let entry = state.entries[share.key], entry.generation == share.generation else { return false }
+            guard entry.handles == 1 else {
+                state.entries[share.key]?.handles -= 1
+                return false
+            }
+            state.entries[share.key] = nil
+            return true
+        }
+    }
+
+    /// Forgets all handles of a stream; releasing them later has no effect.
+    func forget(_ key: StreamKey) {
+        state.withLock { state in
+            state.entries[key] = nil
+        }
+    }
+
+    /// Forgets all handles.
+    func forgetAll() {
+        state.withLock { $0.entries.removeAll() }
+    }
+}

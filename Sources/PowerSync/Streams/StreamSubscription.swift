@@ -1,0 +1,45 @@
+import PowerSyncCore
+import Synchronization
+
+/// A handle on a stream.
+///
+/// Ends with ``unsubscribe()`` or with its last reference, exactly once.
+final class StreamSubscription: SyncStreamSubscription {
+    let name: String
+    let parameters: JsonParam?
+    private let key: StreamKey
+    private let client: SyncClient
+    /// `nil` after the subscription has ended.
+    private let share: Mutex<LiveStreams.Share?>
+
+    /// Creates a handle that owns a share.
+    init(name: String, parameters: JsonParam?, share: LiveStreams.Share, client: SyncClient) {
+        self.name = name
+        self.parameters = parameters
+        self.client = client
+        key = share.key
+        self.share = Mutex(share)
+    }
+
+    deinit {
+        release()
+    }
+
+    func waitForFirstSync() async throws {
+        try await client.waitForStatus { [key] status in
+            status.status(of: key)?.lastSyncedAt != nil
+        }
+    }
+
+    func unsubscribe() async throws {
+        release()
+    }
+
+    private func release() {
+        let share = share.withLock { share in
+            defer { share = nil }
+            return share
+        }
+        if let share { client.release(share) }
+    }
+}

@@ -1,0 +1,49 @@
+public import Foundation
+
+/// The identity of a sync stream: a name and parameters.
+public protocol SyncStreamDescription: Sendable {
+    /// The name in the sync config.
+    var name: String { get }
+    /// The parameters; `nil` for none.
+    var parameters: JsonParam? { get }
+}
+
+/// A sync stream that can be subscribed to.
+///
+/// Get one from ``PowerSyncDatabaseProtocol/syncStream(name:params:)``.
+public protocol SyncStream: SyncStreamDescription {
+    /// Subscribes. Works offline; cheap enough to be called often.
+    ///
+    /// - Parameters:
+    ///   - ttl: How long data stays after the last subscription ended, in seconds. `nil` means one day. 0 removes it at
+    ///     the next opportunity.
+    ///   - priority: Replaces the stream's priority. Of several subscriptions the highest priority counts.
+    /// - Returns: A handle that keeps the subscription alive.
+    /// - Throws: ``PowerSyncError`` when `ttl` is negative or not a number, or the database cannot be written.
+    func subscribe(ttl: TimeInterval?, priority: BucketPriority?) async throws -> any SyncStreamSubscription
+
+    /// Ends all subscriptions of this stream at once, without their time to live.
+    func unsubscribeAll() async throws
+}
+
+extension SyncStream {
+    /// Subscribes with the default time to live and the stream's own priority.
+    ///
+    /// - Returns: A handle that keeps the subscription alive.
+    public func subscribe() async throws -> any SyncStreamSubscription {
+        try await subscribe(ttl: nil, priority: nil)
+    }
+}
+
+/// A live subscription.
+///
+/// It ends with ``unsubscribe()`` or when the last reference goes away, whichever is first.
+public protocol SyncStreamSubscription: SyncStreamDescription {
+    /// Waits until the stream has been synced completely once; returns at once when it has been.
+    ///
+    /// - Throws: `CancellationError`, or ``PowerSyncError`` when the database is closed.
+    func waitForFirstSync() async throws
+
+    /// Ends this subscription; the data stays until its time to live is over. Idempotent.
+    func unsubscribe() async throws
+}

@@ -1,0 +1,122 @@
+import Synchronization
+
+/// The credentials of one connection: fetched when first needed, kept, renewed, dropped when the service refuses them
+/// (`sync-client.md` 16).
+///
+/// Requests of the download and the upload share one fetch. Fetching happens in ``run()``, so that a fetch survives
+/// the request that asked for it.
+final class CredentialsCache: Sendable {
+    /// Resumed with `nil` when there is nothing to wait for.
+    private typealias Waiter = CheckedContinuation<ServiceCredentials?, any Error>
+
+    private let fetch: @Sendable () async throws -> PowerSyncCredentials?
+    private let endpointChanged: @Sendable (ServiceEndpoint) -> Void
+    private let state = Mutex(StateMachine<Waiter>())
+    private let lastID = Atomic<UInt64>(0)
+    /// Asks ``run()`` to fetch once more.
+    ///
+    /// Coalescing: there is at most one fetch in flight.
+    private let fetchRequests: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
+
+    /// Creates an empty cache.
+    ///
+    /// - Parameters:
+    ///   - fetch: The app's `fetchCredentials`.
+    ///   - endpointChanged: Called when credentials name another service than those before, and for the first ones.
+    init(
+        fetch: @escaping @Sendable () async throws -> PowerSyncCredentials?,
+        endpointChanged: @escaping @Sendable (ServiceEndpoint) -> Void
+    ) {
+        self.fetch = fetch
+        self.endpointChanged = endpointChanged
+        fetchRequests = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Fetches whenever it is asked to, until the task is cancelled.
+    func run() async {
+        var endpoint: ServiceEndpoint?
+        for await _ in fetchRequests.stream {
+            do {
+                let credentials = try ServiceCredentials(try await fetch())
+                if credentials.endpoint != endpoint {
+                    endpoint = credentials.endpoint
+                    endpointChanged(credentials.endpoint)
+                }
+                for entry in state.withLock({ $0.fetched(credentials) }) {
+                    entry.waiter.resume(returning: credentials)
+                }
+            } catch {
+                for entry in state.withLock({ $0.fetchFailed() }) {
+                    entry.waiter.resume(throwing: error)
+                }
+            }
+        }
+        for entry in state.withLock({ $0.stopped() }) {
+            entry.waiter.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Credentials for a request: the cached ones, else fetched ones.
+    ///
+    /// - Throws: What the app's `fetchCredentials` throws, ``PowerSyncError`` when its result cannot be used, or
+    ///   `CancellationError`.
+    func credentials() async throws -> ServiceCredentials {
+        let credentials = try await wait { state, entry in
+            switch state.credentialsWanted(by: entry) {
+            case .use(let credentials): .resume(credentials)
+            case .fetch: .fetch
+            case .wait: .wait
+            case .fail: .fail
+            }
+        }
+        guard let credentials else { throw CancellationError() }
+        return credentials
+    }
+
+    /// Replaces the cached credentials in the background; they stay in use until the new ones are there.
+    ///
+    /// - Returns: The new credentials; `nil`, at once, when somebody else is fetching already.
+    /// - Throws: As ``credentials()``. The old credentials then stay.
+    func refresh() async throws -> ServiceCredentials? {
+        try await wait { state, entry in
+            switch state.refreshWanted(by: entry) {
+            case .fetch: .fetch
+            case .none: .resume(nil)
+            }
+        }
+    }
+
+    private enum WaitAction {
+        case resume(ServiceCredentials?)
+        case fetch
+        case wait
+        case fail
+    }
+
+    private func wait(
+        _ transition: (inout StateMachine<Waiter>, StateMachine<Waiter>.Entry) -> WaitAction
+    ) async throws -> ServiceCredentials? {
+        let id = lastID.add(1, ordering: .relaxed).newValue
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (waiter: Waiter) in
+                let action = state.withLock { state -> WaitAction in
+                    if Task.isCancelled { return .fail }
+                    return transition(&state, StateMachine<Waiter>.Entry(id: id, waiter: waiter))
+                }
+                switch action {
+                case .resume(let credentials): waiter.resume(returning: credentials)
+                case .fetch: fetchRequests.continuation.yield()
+                case .wait: break
+                case .fail: waiter.resume(throwing: CancellationError())
+                }
+            }
+        } onCancel: {
+            state.withLock { $0.cancelled(id: id) }?.waiter.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Drops credentials that the service refused or that expired, unless they have been replaced already.
+    func invalidate(_ rejected: ServiceCredentials) {
+        state.withLock { $0.rejected(rejected) }
+    }
+}

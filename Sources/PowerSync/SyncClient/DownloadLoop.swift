@@ -1,0 +1,113 @@
+import PowerSyncCore
+import PowerSyncProtocol
+import Synchronization
+
+/// Keeps one connection's sync stream open: one iteration after another, with a delay after those that ended on their
+/// own or failed (`sync-client.md` 17.1).
+final class DownloadLoop: Sendable {
+    private let context: SyncContext
+    private let liveStreams: @Sendable () -> [StreamKey]
+    private let uploadTrigger: UploadTrigger
+    /// The iteration that runs; `nil` while waiting for the next attempt.
+    private let iteration = Mutex<SyncIteration?>(nil)
+
+    /// Creates the loop.
+    ///
+    /// - Parameters:
+    ///   - context: What the connection consists of.
+    ///   - liveStreams: The streams for which the app holds handles.
+    ///   - uploadTrigger: Fired for lines that are a reason to upload.
+    init(
+        context: SyncContext,
+        liveStreams: @escaping @Sendable () -> [StreamKey],
+        uploadTrigger: UploadTrigger
+    ) {
+        self.context = context
+        self.liveStreams = liveStreams
+        self.uploadTrigger = uploadTrigger
+    }
+
+    /// Tells the running iteration about something.
+    ///
+    /// - Returns: Whether there is one. If not, the next one looks for itself.
+    @discardableResult
+    func send(_ event: SyncEventQueue.LocalEvent) -> Bool {
+        guard let iteration = iteration.withLock({ $0 }) else { return false }
+        iteration.events.send(event)
+        return true
+    }
+
+    /// Syncs until the task is cancelled.
+    func run() async {
+        var engine = SyncEngine()
+        while !Task.isCancelled {
+            do {
+                switch try await runIteration(&engine) {
+                case .restart:
+                    continue
+                case .ended:
+                    context.status.disconnected()
+                    context.log(.info, "The sync stream ended.")
+                }
+            } catch {
+                report(error)
+                await stop(&engine)
+            }
+            await waitForNextAttempt()
+        }
+        context.status.disconnected()
+    }
+
+    private func runIteration(_ engine: inout SyncEngine) async throws -> SyncIteration.Outcome {
+        let iteration = SyncIteration(context: context, uploadTrigger: uploadTrigger)
+        // Registered before the live streams are read: a subscription in between is sent as an event.
+        self.iteration.withLock { $0 = iteration }
+        defer { self.iteration.withLock { $0 = nil } }
+        return try await iteration.run(
+            SyncStart(
+                parameters: JSONObject(context.options.params),
+                includeDefaultStreams: context.options.includeDefaultStreams,
+                liveStreams: liveStreams(),
+                appMetadata: context.options.appMetadata
+            ),
+            engine: &engine
+        )
+    }
+
+    /// Ends what is left of an iteration that failed or was cancelled.
+    ///
+    /// In a task of its own, because a cancelled one gets no turn on the database; what is written here must not depend
+    /// on it, or the connection would be taken for syncing for ever.
+    private func stop(_ engine: inout SyncEngine) async {
+        engine.fail()
+        let (idle, now) = (engine, SyncInstant(context.environment.now()))
+        let stopping = Task { [context] in
+            try await context.database.write { db in
+                var engine = idle
+                _ = try engine.handle(CollectionOfOne(.stop), in: db, now: now)
+            }
+        }
+        do {
+            try await stopping.value
+        } catch {
+            context.log(.debug, "The end of the sync iteration could not be noted: \(error)")
+        }
+    }
+
+    /// Shows why an iteration failed, unless it was cancelled.
+    private func report(_ error: any Error) {
+        guard !Task.isCancelled else { return }
+        // A cancellation that is not ours happened inside the app's connector, and is not an error to report.
+        guard !(error is CancellationError) else { return context.status.disconnected() }
+        context.log(.error, "Syncing failed: \(error)")
+        context.status.disconnected(error: error)
+    }
+
+    /// Returns early when the task is cancelled.
+    private func waitForNextAttempt() async {
+        guard !Task.isCancelled else { return }
+        let delay = context.retryDelay.next()
+        context.log(.info, "Connecting again in \(delay).")
+        try? await context.clock.sleep(for: delay)
+    }
+}

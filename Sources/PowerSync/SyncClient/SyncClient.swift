@@ -1,0 +1,226 @@
+import GRDB
+import PowerSyncCore
+import PowerSyncProtocol
+import Synchronization
+
+/// Connects one database with the sync service.
+///
+/// A connection is a ``SyncSession``, owned by the database's ``SyncGroup``. This type starts and ends sessions, one
+/// after the other, and answers for the status.
+final class SyncClient: Sendable {
+    /// The status of the database, live.
+    let status = LiveSyncStatus()
+
+    private let database: LocalDatabase
+    private let group: SyncGroup
+    private let logger: any LoggerProtocol
+    private let environment: SyncEnvironment
+    private let isClosed = Mutex(false)
+
+    /// Creates a client that is not connected.
+    ///
+    /// - Parameters:
+    ///   - database: The database on disk.
+    ///   - group: What databases of the same file share.
+    ///   - logger: Receives messages.
+    ///   - environment: The outside world.
+    init(
+        database: LocalDatabase,
+        group: SyncGroup,
+        logger: any LoggerProtocol,
+        environment: SyncEnvironment = .live
+    ) {
+        self.database = database
+        self.group = group
+        self.logger = logger
+        self.environment = environment
+    }
+
+    deinit {
+        // Nothing changes any more: flows end instead of waiting for ever.
+        status.finish()
+    }
+
+    /// The database has been opened.
+    ///
+    /// - Parameter offline: What the database knows of earlier connections.
+    func databaseDidOpen(_ offline: DownloadStatus) {
+        status.offlineStateLoaded(offline)
+    }
+
+    /// Starts a session, after ending the one of the group.
+    ///
+    /// Does not wait for the connection.
+    ///
+    /// - Parameters:
+    ///   - connector: The app's backend.
+    ///   - options: How to connect.
+    ///   - app: The database as the app knows it. Kept until the session ends.
+    /// - Throws: When the database cannot be opened or is closed, or `CancellationError` while another call is at work.
+    func connect(
+        connector: any PowerSyncBackendConnectorProtocol,
+        options: ConnectOptions,
+        database app: any PowerSyncDatabaseProtocol
+    ) async throws {
+        try await group.connectionLock.withLock {
+            try await openDatabase()
+            await group.stop()
+            try checkIsOpen()
+            status.errorsCleared()
+            let context = SyncContext(
+                database: database,
+                app: app,
+                connector: connector,
+                options: options,
+                status: status,
+                environment: environment,
+                logger: logger
+            )
+            let session = SyncSession(context: context) { [group] in group.liveStreams.keys }
+            group.start(session, of: self)
+        }
+    }
+
+    /// Ends this database's session and waits for its end.
+    ///
+    /// Does nothing when it is not connected.
+    func disconnect() async {
+        await group.connectionLock.withLockIgnoringCancellation {
+            if group.isActive(self) { await group.stop() }
+        }
+    }
+
+    /// Runs `body` while nobody syncs the file, and nobody can start to.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when somebody does; what `body` throws.
+    func whileDisconnected<Result>(_ body: () async throws -> Result) async throws -> Result {
+        try await group.connectionLock.withLock {
+            guard !group.isActive else {
+                throw PowerSyncError.operationFailed(message: "Cannot update schema while connected.")
+            }
+            return try await body()
+        }
+    }
+
+    /// Ends the group's session, clears the database in one transaction and starts over with the status.
+    ///
+    /// - Parameter clear: Deletes the data.
+    /// - Throws: What `clear` throws, or an error when the database cannot be opened.
+    func disconnectAndClear(_ clear: @escaping @Sendable (Database) throws -> Void) async throws {
+        try await group.connectionLock.withLockIgnoringCancellation {
+            await group.stop()
+            let offline = try await database.write { db in
+                try clear(db)
+                return try DownloadStatus.offline(db)
+            }
+            group.liveStreams.forgetAll()
+            status.offlineStateLoaded(offline)
+        }
+    }
+
+    /// Disconnects for good; waits for a status end with an error, and flows end.
+    func close() async {
+        isClosed.withLock { $0 = true }
+        await disconnect()
+        status.finish()
+    }
+
+    /// Waits for a status.
+    ///
+    /// Opens the database.
+    ///
+    /// - Throws: `CancellationError`, or an error when the database cannot be opened or is closed.
+    func waitForStatus(_ isReached: @escaping @Sendable (SyncStatusSnapshot) -> Bool) async throws {
+        try await openDatabase()
+        try await status.wait(until: isReached)
+    }
+
+    /// Waits until something has been synced completely.
+    ///
+    /// - Parameter priority: The priority of interest; `nil` for a complete sync.
+    /// - Throws: As ``waitForStatus(_:)``.
+    func waitForFirstSync(priority: BucketPriority?) async throws {
+        try await waitForStatus { status in
+            if let priority {
+                status.statusForPriority(priority).hasSynced == true
+            } else {
+                status.hasSynced == true
+            }
+        }
+    }
+
+    private func checkIsOpen() throws {
+        guard !isClosed.withLock({ $0 }) else {
+            throw PowerSyncError.operationFailed(message: "The database is closed.")
+        }
+    }
+
+    private func openDatabase() async throws {
+        try checkIsOpen()
+        try await database.read { _ in }
+    }
+}
+
+// Sync streams (`sync-client.md` 12.7).
+extension SyncClient {
+    /// A handle on a stream.
+    ///
+    /// Has no effect.
+    func syncStream(name: String, params: JsonParam?) -> any SyncStream {
+        DatabaseSyncStream(name: name, parameters: params, client: self)
+    }
+
+    /// Stores a subscription and counts a handle.
+    ///
+    /// - Parameters:
+    ///   - key: The stream.
+    ///   - lifetime: How long the subscription outlives its handles, in seconds; `nil` for the default.
+    ///   - priority: Replaces the stream's priority.
+    /// - Returns: The share that the new handle owns.
+    /// - Throws: When the database cannot be written.
+    func subscribe(to key: StreamKey, lifetime: Int64?, priority: Priority?) async throws -> LiveStreams.Share {
+        try await openDatabase()
+        let now = SyncInstant(environment.now())
+        let version = status.downloadVersion
+        // Counted first: an iteration that starts in between must not delete a subscription without time to live.
+        let share = group.liveStreams.retain(key)
+        do {
+            let offline = try await database.write { db in
+                try StreamSubscriptions.subscribe(key, timeToLive: lifetime, priority: priority, now: now, db)
+                return try DownloadStatus.offline(db)
+            }
+            subscriptionsChanged(to: offline, since: version)
+            return share
+        } catch {
+            _ = group.liveStreams.release(share)
+            throw error
+        }
+    }
+
+    /// Ends all subscriptions of a stream.
+    func unsubscribeAll(from key: StreamKey) async throws {
+        try await openDatabase()
+        let version = status.downloadVersion
+        let offline = try await database.write { db in
+            try StreamSubscriptions.unsubscribeAll(key, db)
+            return try DownloadStatus.offline(db)
+        }
+        // After the table: a session that hears of it must find the table changed.
+        group.liveStreams.forget(key)
+        subscriptionsChanged(to: offline, since: version)
+    }
+
+    /// A handle has ended.
+    func release(_ share: LiveStreams.Share) {
+        if group.liveStreams.release(share) {
+            // The table has not changed: data stays until the time to live is over.
+            _ = group.subscriptionsChanged(by: self)
+        }
+    }
+
+    /// Tells the running iteration, or else shows what is in the table now.
+    private func subscriptionsChanged(to offline: DownloadStatus, since version: UInt64) {
+        guard !group.subscriptionsChanged(by: self) else { return }
+        status.offlineStateLoaded(offline, ifDownloadVersionIs: version)
+    }
+}

@@ -1,0 +1,62 @@
+/// What one connection consists of, shared by its loops.
+struct SyncContext: Sendable {
+    /// The database on disk.
+    let database: LocalDatabase
+    /// The database as the app knows it, for `uploadData`.
+    let app: any PowerSyncDatabaseProtocol
+    /// The app's back-end connector.
+    let connector: any PowerSyncBackendConnectorProtocol
+    /// How the app wants to connect.
+    let options: ConnectOptions
+    /// Where what happens is shown.
+    let status: LiveSyncStatus
+    /// The tokens of this connection.
+    let credentials: CredentialsCache
+    /// The outside world.
+    let environment: SyncEnvironment
+    /// Measures delays, throttles and timeouts.
+    let clock: ElapsedClock
+    /// Receives messages.
+    let logger: any LoggerProtocol
+
+    /// Where requests are logged.
+    let requestLog: SyncRequestLog
+    /// How long to wait before something that failed is tried again.
+    let retryDelay: RetryDelay
+
+    /// Creates the context of a connection.
+    init(
+        database: LocalDatabase,
+        app: any PowerSyncDatabaseProtocol,
+        connector: any PowerSyncBackendConnectorProtocol,
+        options: ConnectOptions,
+        status: LiveSyncStatus,
+        environment: SyncEnvironment,
+        logger: any LoggerProtocol
+    ) {
+        self.database = database
+        self.app = app
+        self.connector = connector
+        self.options = options
+        self.status = status
+        self.environment = environment
+        self.logger = logger
+        credentials = CredentialsCache {
+            try await connector.fetchCredentials()
+        } endpointChanged: { endpoint in
+            if endpoint.isPlaintext {
+                logger.warning("Tokens and data are sent to \(endpoint) unencrypted.", tag: SyncContext.logTag)
+            }
+        }
+        clock = ElapsedClock(environment.clock)
+        requestLog = SyncRequestLog(options.clientConfiguration?.requestLogger)
+        retryDelay = RetryDelay(base: options.retryInterval, random: environment.random)
+    }
+
+    /// Logs a message of the sync client.
+    func log(_ severity: LogSeverity, _ message: @autoclosure () -> String) {
+        logger.log(severity, message(), tag: SyncContext.logTag)
+    }
+
+    private static let logTag = "SyncClient"
+}

@@ -1,0 +1,35 @@
+package import Foundation
+
+/// Everything that a sync client takes from the outside world, so that tests can replace it.
+package struct SyncEnvironment: Sendable {
+    /// How the service is reached.
+    package var transport: any SyncTransport
+    /// Measures delays, throttles and timeouts.
+    package var clock: any Clock<Duration>
+    /// The date, for time stamps in the database.
+    package var now: @Sendable () -> Date
+    /// Random numbers, 0 ..< 1, that vary retry delays.
+    package var random: @Sendable () -> Double
+
+    /// Creates an environment.
+    ///
+    /// - Parameters:
+    ///   - transport: How the service is reached.
+    ///   - clock: Measures delays, throttles and timeouts.
+    ///   - now: The date, for time stamps in the database.
+    ///   - random: Random numbers, 0 ..< 1, that vary retry delays.
+    package init(
+        transport: any SyncTransport,
+        clock: any Clock<Duration> = ContinuousClock(),
+        now: @escaping @Sendable () -> Date = { Date() },
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+    ) {
+        self.transport = transport
+        self.clock = clock
+        self.now = now
+        self.random = random
+    }
+
+    /// The real world: HTTP, the system's clocks and random numbers.
+    package static let live = SyncEnvironment(transport: HTTPTransport.shared)
+}

@@ -1,0 +1,61 @@
+import PowerSyncCore
+import Synchronization
+
+/// What the databases of one file share: at most one of them syncs, and stream handles of all of them count
+/// (`sync-client.md` 17.5).
+final class SyncGroup: Sendable {
+    /// Serialises connecting, disconnecting, clearing and schema changes.
+    ///
+    /// Holders may change ``active``.
+    let connectionLock = AsyncLock()
+    /// The streams for which the app holds handles.
+    let liveStreams = LiveStreams()
+
+    private struct Active {
+        let session: SyncSession
+        /// The member that syncs.
+        let owner: ObjectIdentifier
+    }
+
+    private let active = Mutex<Active?>(nil)
+
+    /// Creates the group of a file that nobody syncs.
+    init() {}
+
+    /// Whether a member syncs.
+    var isActive: Bool { active.withLock { $0 != nil } }
+
+    /// Whether this member is the one that syncs.
+    func isActive(_ client: SyncClient) -> Bool {
+        active.withLock { $0?.owner == ObjectIdentifier(client) }
+    }
+
+    /// Starts a member's session.
+    ///
+    /// Call it with the lock, after ``stop()``.
+    func start(_ session: SyncSession, of client: SyncClient) {
+        active.withLock { active in
+            precondition(active == nil, "Two sync sessions on one database")
+            active = Active(session: session, owner: ObjectIdentifier(client))
+        }
+        session.start()
+    }
+
+    /// Ends the session, whoever owns it, and waits for its end.
+    ///
+    /// Call it with the lock.
+    func stop() async {
+        guard let session = active.withLock({ $0 })?.session else { return }
+        await session.stop()
+        active.withLock { $0 = nil }
+    }
+
+    /// Tells the session that handles or subscriptions changed.
+    ///
+    /// - Returns: Whether this member has an iteration that deals with it and will publish the result.
+    func subscriptionsChanged(by client: SyncClient) -> Bool {
+        guard let active = active.withLock({ $0 }) else { return false }
+        let isHandled = active.session.subscriptionsChanged(live: liveStreams.keys)
+        return isHandled && active.owner == ObjectIdentifier(client)
+    }
+}

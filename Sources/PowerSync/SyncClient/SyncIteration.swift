@@ -1,0 +1,240 @@
+import PowerSyncCore
+import PowerSyncProtocol
+import Synchronization
+
+/// One attempt to keep one sync stream open: from the start event to the end of the stream (`sync-client.md` 17.1).
+///
+/// ```
+///   transport ──▶ reader task ──▶ SyncEventQueue ──▶ transaction: SyncEngine ──▶ actions
+///                                      ▲
+///        uploads, subscriptions, new token
+/// ```
+///
+/// The engine is a value: a transaction works on a copy, which is kept after the commit. Nothing of a step is visible
+/// before that.
+final class SyncIteration: Sendable {
+    /// How an iteration ended.
+    enum Outcome: Sendable {
+        /// There is a reason to start the next one at once.
+        case restart
+        /// The stream ended, or the engine closed it.
+        case ended
+    }
+
+    /// How long a transaction with buffered lines may take before it is committed: 50 ms.
+    private static let transactionLimit = Duration.milliseconds(50)
+    /// How often events are submitted again while another connection holds a lock.
+    private static let maximumRetries = 3
+
+    /// The events of this iteration.
+    ///
+    /// Local events may be sent from anywhere.
+    let events = SyncEventQueue()
+
+    private let context: SyncContext
+    private let uploadTrigger: UploadTrigger
+    private let watchdog: IdleWatchdog
+    /// The token that the stream was opened with.
+    private let usedCredentials = Mutex<ServiceCredentials?>(nil)
+
+    /// Creates an iteration.
+    ///
+    /// - Parameters:
+    ///   - context: What the connection consists of.
+    ///   - uploadTrigger: Fired for lines that are a reason to upload: the first one, and keepalives.
+    init(context: SyncContext, uploadTrigger: UploadTrigger) {
+        self.context = context
+        self.uploadTrigger = uploadTrigger
+        watchdog = IdleWatchdog(clock: context.clock)
+    }
+
+    /// Runs the iteration.
+    ///
+    /// - Parameters:
+    ///   - start: What it is started with.
+    ///   - engine: The engine, idle. After an error it may be in the middle of the iteration.
+    /// - Returns: Why it ended, if not by an error.
+    /// - Throws: Why the iteration failed, or `CancellationError`.
+    func run(_ start: SyncStart, engine: inout SyncEngine) async throws -> Outcome {
+        defer { events.close() }
+        return try await withThrowingTaskGroup(of: Void.self) { tasks in
+            defer { tasks.cancelAll() }
+            var hasReceivedLine = false
+            var pending: ArraySlice<SyncEvent> = [.start(start)]
+            while true {
+                let step = try await submit(pending, to: &engine)
+                let handled = pending.prefix(step.handledEvents)
+                events.handled(bytes: handled.byteCount)
+                if let outcome = perform(step.actions, in: &tasks) { return outcome }
+                reportLines(in: handled, hasReceivedLine: &hasReceivedLine)
+                pending = pending.dropFirst(step.handledEvents)
+                // Between transactions local events overtake lines that wait.
+                pending = relevant(events.takeLocalEvents(), to: engine) + pending
+                while pending.isEmpty {
+                    pending = relevant(try await events.next(), to: engine)
+                }
+            }
+        }
+    }
+
+    /// Drops events that would cost a transaction for nothing.
+    private func relevant(_ events: [SyncEvent], to engine: SyncEngine) -> ArraySlice<SyncEvent> {
+        guard !engine.hasPendingCheckpoint else { return events[...] }
+        return events.filter { event in
+            if case .uploadCompleted = event { false } else { true }
+        }[...]
+    }
+
+    /// Hands events to the engine in one transaction; the engine decides how many of them it takes.
+    private func submit(_ events: ArraySlice<SyncEvent>, to engine: inout SyncEngine) async throws -> SyncStep {
+        var retries = 0
+        while true {
+            let (current, clock, now) = (engine, context.clock, SyncInstant(context.environment.now()))
+            do {
+                let (next, step) = try await context.database.write { db in
+                    var next = current
+                    let deadline = clock.now + SyncIteration.transactionLimit
+                    let step = try next.handle(events, in: db, now: now, isOutOfTime: { clock.now > deadline })
+                    return (next, step)
+                }
+                engine = next
+                return step
+            } catch  where error.isDatabaseBusy && retries < SyncIteration.maximumRetries {
+                retries += 1
+                context.log(.debug, "The database is busy; trying again: \(error)")
+            }
+        }
+    }
+
+    /// Does what a step asks for.
+    ///
+    /// - Returns: How the iteration ended; `nil` when it goes on.
+    private func perform(_ actions: [SyncAction], in tasks: inout ThrowingTaskGroup<Void, any Error>) -> Outcome? {
+        var outcome: Outcome?
+        var clearsError = false
+        for action in actions {
+            switch action {
+            case .log(let message):
+                context.log(LogSeverity(message.severity), message.text)
+            case .establishStream(let request):
+                tasks.addTask { await self.readStream(request) }
+                tasks.addTask { await self.watchForSilence() }
+            case .fetchCredentials(didExpire: true):
+                usedCredentials.withLock { $0 }.map(context.credentials.invalidate)
+            case .fetchCredentials(didExpire: false):
+                tasks.addTask { await self.refreshCredentials() }
+            case .didCompleteSync:
+                clearsError = true
+            case .updateStatus(let download):
+                context.status.downloadChanged(to: download, clearsError: clearsError)
+                clearsError = false
+            case .closeStream(let hideDisconnect):
+                outcome = hideDisconnect ? .restart : .ended
+            }
+        }
+        if clearsError { context.status.downloadSucceeded() }
+        return outcome
+    }
+
+    /// Tells the upload loop about lines that are a reason to look at the queue.
+    private func reportLines(in events: ArraySlice<SyncEvent>, hasReceivedLine: inout Bool) {
+        for case .line(let line) in events {
+            if !hasReceivedLine {
+                hasReceivedLine = true
+                uploadTrigger.fire(.news)
+            } else if case .keepalive = line.line {
+                uploadTrigger.fire(.keepalive)
+            }
+        }
+    }
+}
+
+// The tasks of an iteration beside the one that handles events. They report through the queue.
+extension SyncIteration {
+    /// Opens the stream and reads it to its end.
+    private func readStream(_ request: StreamingSyncRequest) async {
+        do {
+            let credentials = try await context.credentials.credentials()
+            usedCredentials.withLock { $0 = credentials }
+            let stream = try await watchdog.watch {
+                try await context.environment.transport.openStream(
+                    request,
+                    credentials: credentials,
+                    log: context.requestLog
+                )
+            }
+            events.streamOpened()
+            while let lines = try await watchdog.watch({ try await stream.next() }) {
+                if !lines.isEmpty { await events.send(lines) }
+                try Task.checkCancellation()
+            }
+            events.streamEnded()
+        } catch {
+            if let error = error as? SyncTransportError, error.isUnauthorized {
+                usedCredentials.withLock { $0 }.map(context.credentials.invalidate)
+            }
+            events.streamFailed(error)
+        }
+    }
+
+    /// Fails the iteration when the service is silent for too long.
+    private func watchForSilence() async {
+        do {
+            try await watchdog.run()
+            events.streamFailed(
+                SyncTransportError(
+                    .idle,
+                    message: """
+                        Nothing was received from the sync service for \(IdleWatchdog.defaultLimit). \
+                        The connection seems to be broken.
+                        """
+                )
+            )
+        } catch {
+            // Cancelled: the iteration has ended.
+        }
+    }
+
+    /// Replaces credentials that expire soon.
+    private func refreshCredentials() async {
+        do {
+            guard try await context.credentials.refresh() != nil else { return }
+            context.log(.debug, "New credentials are available; connecting again.")
+            events.send(.tokenRefreshed)
+        } catch {
+            guard !Task.isCancelled else { return }
+            context.log(.warning, "Fetching new credentials failed; the old ones stay in use: \(error)")
+        }
+    }
+}
+
+extension ArraySlice<SyncEvent> {
+    /// The size of the lines among the events.
+    fileprivate var byteCount: Int {
+        reduce(0) { sum, event in
+            if case .line(let line) = event { sum + line.byteCount } else { sum }
+        }
+    }
+}
+
+extension Error {
+    /// Whether another connection holds a lock, so that the same transaction may succeed later.
+    fileprivate var isDatabaseBusy: Bool {
+        if case .sqliteError(let code, _, _, _, _) = self as? PowerSyncError {
+            // The primary result codes SQLITE_BUSY and SQLITE_LOCKED.
+            return code & 0xff == 5 || code & 0xff == 6
+        }
+        return SyncEngineError.isRetriable(self)
+    }
+}
+
+extension LogSeverity {
+    /// The public form of the engine's severity.
+    fileprivate init(_ severity: SyncLogMessage.Severity) {
+        switch severity {
+        case .debug: self = .debug
+        case .info: self = .info
+        case .warning: self = .warning
+        }
+    }
+}

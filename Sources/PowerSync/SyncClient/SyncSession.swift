@@ -1,0 +1,66 @@
+import PowerSyncCore
+import Synchronization
+
+/// One `connect()`: a download loop, an upload loop and a credentials cache, run by one task until it is stopped.
+final class SyncSession: Sendable {
+    private let context: SyncContext
+    private let download: DownloadLoop
+    private let upload: UploadLoop
+    private let uploadTrigger: UploadTrigger
+    /// Runs the loops; set by ``start()``.
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    /// Creates a session.
+    ///
+    /// - Parameters:
+    ///   - context: What the connection consists of.
+    ///   - liveStreams: The streams for which the app holds handles.
+    init(context: SyncContext, liveStreams: @escaping @Sendable () -> [StreamKey]) {
+        let uploadTrigger = UploadTrigger()
+        let download = DownloadLoop(context: context, liveStreams: liveStreams, uploadTrigger: uploadTrigger)
+        let upload = UploadLoop(context: context, trigger: uploadTrigger) {
+            download.send(.uploadCompleted)
+        }
+        self.uploadTrigger = uploadTrigger
+        self.context = context
+        self.download = download
+        self.upload = upload
+    }
+
+    /// Starts the loops and returns.
+    func start() {
+        task.withLock { task in
+            precondition(task == nil, "A sync session was started twice")
+            task = Task { await self.run() }
+        }
+    }
+
+    /// Ends the loops and waits for their end.
+    ///
+    /// Works in a cancelled task as well.
+    func stop() async {
+        let task = task.withLock { $0 }
+        task?.cancel()
+        await task?.value
+    }
+
+    /// The app's stream handles or the subscription table changed.
+    ///
+    /// - Returns: Whether an iteration runs that deals with it.
+    func subscriptionsChanged(live: [StreamKey]) -> Bool {
+        download.send(.subscriptionsChanged(live: live))
+    }
+
+    private func run() async {
+        await withTaskGroup { tasks in
+            tasks.addTask { await self.context.credentials.run() }
+            tasks.addTask { await self.upload.run() }
+            tasks.addTask { await self.download.run() }
+            tasks.addTask {
+                for await _ in self.context.database.uploadQueueChanges() {
+                    self.uploadTrigger.fire(.news)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import PowerSyncProtocol
+
+/// The lines of an HTTP response, read by one task.
+///
+/// The client reads ahead one chunk; everything else waits in the kernel's and the service's buffers until ``next()``
+/// asks for it. A connection that is closed between two lines ends the stream, whether the service said good-bye or
+/// not (`wire-protocol.md` 4.8).
+final class HTTPLineStream: SyncLineStream {
+    private enum State {
+        case reading(SyncLineReader, HTTPClientResponse.Body.AsyncIterator)
+        /// The lines before this error have been returned.
+        case failed(any Error)
+        case ended
+    }
+
+    private var state: State
+    private var lineLog: LineLog
+    private let url: String
+    private let log: SyncRequestLog
+
+    /// Creates a stream on the body of a response.
+    ///
+    /// - Parameters:
+    ///   - body: The body.
+    ///   - format: How the body is split into lines.
+    ///   - url: Where the body comes from, for messages.
+    ///   - log: Where lines are logged.
+    init(body: HTTPClientResponse.Body, format: SyncLineFormat, url: String, log: SyncRequestLog) {
+        state = .reading(SyncLineReader(format: format), body.makeAsyncIterator())
+        lineLog = LineLog(format: format, log: log)
+        self.url = url
+        self.log = log
+    }
+
+    func next() async throws -> [ReceivedLine]? {
+        switch state {
+        case .ended:
+            return nil
+        case .failed(let error):
+            state = .ended
+            throw error
+        case .reading(var reader, var body):
+            // Moved out while it changes, so that the reader's buffer is not copied.
+            state = .ended
+            guard let chunk = try await nextChunk(of: &body) else {
+                return try finish(&reader)
+            }
+            lineLog.received(chunk)
+            reader.append(chunk)
+            let (lines, error) = completeLines(of: &reader)
+            guard let error else {
+                state = .reading(reader, body)
+                return lines
+            }
+            guard !lines.isEmpty else { throw error }
+            state = .failed(error)
+            return lines
+        }
+    }
+
+    private func nextChunk(of body: inout HTTPClientResponse.Body.AsyncIterator) async throws -> ByteBuffer? {
+        do {
+            return try await body.next(isolation: #isolation)
+        } catch let error as HTTPClientError where error == .remoteConnectionClosed {
+            return nil
+        } catch HTTPParserError.invalidEOFState {
+            return nil
+        } catch {
+            try Task.checkCancellation()
+            log.failed(error)
+            throw SyncTransportError(.connection, message: "The sync stream from \(url) broke", underlyingError: error)
+        }
+    }
+
+    private func finish(_ reader: inout SyncLineReader) throws -> [ReceivedLine]? {
+        // A cancelled request ends like a finished one.
+        try Task.checkCancellation()
+        let last: ReceivedLine?
+        do {
+            last = try reader.finish()
+        } catch {
+            throw malformed(error)
+        }
+        lineLog.ended()
+        log.responseEnded()
+        return last.map { [$0] }
+    }
+
+    private func completeLines(of reader: inout SyncLineReader) -> ([ReceivedLine], (any Error)?) {
+        var lines: [ReceivedLine] = []
+        do {
+            while let line = try reader.next() {
+                lineLog.decoded(line.line)
+                lines.append(line)
+            }
+            return (lines, nil)
+        } catch {
+            return (lines, malformed(error))
+        }
+    }
+
+    private func malformed(_ error: any Error) -> SyncTransportError {
+        log.failed(error)
+        return SyncTransportError(
+            .unexpectedResponse,
+            message: "The sync stream from \(url) holds a malformed line",
+            underlyingError: error
+        )
+    }
+}
+
+/// Logs lines if somebody wants to see them: JSON as it arrived, BSON as JSON.
+private struct LineLog {
+    private let log: SyncRequestLog
+    private let format: SyncLineFormat
+    /// The beginning of a line whose end has not arrived.
+    private var partialLine = ByteBuffer()
+
+    init(format: SyncLineFormat, log: SyncRequestLog) {
+        self.format = format
+        self.log = log
+    }
+
+    mutating func received(_ chunk: ByteBuffer) {
+        guard log.logsBodies, format == .ndjson else { return }
+        partialLine.writeImmutableBuffer(chunk)
+        while let end = partialLine.readableBytesView.firstIndex(of: UInt8(ascii: "\n")) {
+            let line = partialLine.readSlice(length: end - partialLine.readerIndex) ?? ByteBuffer()
+            partialLine.moveReaderIndex(forwardBy: 1)
+            logJSON(line)
+        }
+        partialLine.discardReadBytes()
+    }
+
+    func decoded(_ line: SyncLine) {
+        guard log.logsBodies, format == .bson else { return }
+        var text = ByteBuffer()
+        line.encode(as: .ndjson, into: &text)
+        logJSON(text)
+    }
+
+    mutating func ended() {
+        guard log.logsBodies else { return }
+        logJSON(partialLine)
+        partialLine.clear()
+    }
+
+    private func logJSON(_ line: ByteBuffer) {
+        let text = String(buffer: line).trimmingWhitespace
+        if !text.isEmpty { log.responseLine(text) }
+    }
+}
+
+extension String {
+    fileprivate var trimmingWhitespace: String {
+        var text = self[...]
+        while let first = text.first, first.isWhitespace { text.removeFirst() }
+        while let last = text.last, last.isWhitespace { text.removeLast() }
+        return String(text)
+    }
+}

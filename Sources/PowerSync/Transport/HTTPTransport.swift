@@ -1,0 +1,207 @@
+package import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOHTTPCompression
+package import PowerSyncProtocol
+
+/// Reaches a sync service over HTTP (`sync-client.md` 3, `wire-protocol.md` 4 and 12.1).
+///
+/// Asks for BSON and accepts JSON lines, each compressed with gzip or not. Redirects are not followed: the token is
+/// for the configured endpoint only. Timeouts are the caller's: a service may need long for its first line.
+package struct HTTPTransport: SyncTransport {
+    /// The most bytes of an error response that are read.
+    private static let errorBodyLimit = 16 * 1024
+    /// The most bytes of an error response that are shown: 1 KiB.
+    private static let errorTextLimit = 1024
+    /// The most bytes of a write checkpoint response.
+    private static let responseLimit = 64 * 1024
+
+    private static let acceptedMediaTypes =
+        "\(SyncLineFormat.bson.mediaType);q=0.9,\(SyncLineFormat.ndjson.mediaType);q=0.8"
+
+    private let client: HTTPClient
+
+    /// Creates a transport.
+    ///
+    /// - Parameter client: Must not follow redirects, and should decompress.
+    package init(client: HTTPClient) {
+        self.client = client
+    }
+
+    /// The transport of the process, on a client that lives as long as the process.
+    package static let shared = HTTPTransport(
+        client: HTTPClient(configuration: configuration)
+    )
+
+    /// The settings that this transport relies on.
+    package static var configuration: HTTPClient.Configuration {
+        var configuration = HTTPClient.Configuration(
+            redirectConfiguration: .disallow,
+            timeout: HTTPClient.Configuration.Timeout(connect: .seconds(30)),
+            // Lines are limited after decompression, by the reader.
+            decompression: .enabled(limit: .none)
+        )
+        // A refused connection is an error at once; the sync client has its own way of trying again.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        // Streams occupy connections for hours; the next database must not queue behind those of others.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1024
+        return configuration
+    }
+
+    package func openStream(
+        _ request: StreamingSyncRequest,
+        credentials: ServiceCredentials,
+        log: SyncRequestLog
+    ) async throws -> any SyncLineStream {
+        let url = credentials.endpoint.url(path: "/sync/stream")
+        let body = request.encodedJSON()
+        var httpRequest = makeRequest(.POST, url: url, credentials: credentials)
+        httpRequest.headers.add(name: "Content-Type", value: "application/json")
+        httpRequest.headers.add(name: "Accept", value: HTTPTransport.acceptedMediaTypes)
+        httpRequest.headers.add(name: "Accept-Encoding", value: "gzip")
+        httpRequest.body = .bytes(body)
+        let response = try await execute(httpRequest, log: log, body: String(buffer: body))
+        let mediaType = response.headers.first(name: "Content-Type") ?? ""
+        guard let format = SyncLineFormat(mediaType: mediaType) else {
+            throw SyncTransportError(
+                .unexpectedResponse,
+                message: "POST \(url) answered with the media type \"\(mediaType)\", which is not a sync stream.",
+                httpStatus: Int(response.status.code)
+            )
+        }
+        return HTTPLineStream(body: response.body, format: format, url: url, log: log)
+    }
+
+    package func writeCheckpoint(
+        clientID: String,
+        credentials: ServiceCredentials,
+        log: SyncRequestLog
+    ) async throws -> WriteCheckpoint {
+        let url = credentials.endpoint.url(path: "/write-checkpoint2.json", query: ["client_id": clientID])
+        let response = try await execute(makeRequest(.GET, url: url, credentials: credentials), log: log, body: nil)
+        let body: ByteBuffer
+        do {
+            body = try await response.body.collect(upTo: HTTPTransport.responseLimit)
+        } catch {
+            try Task.checkCancellation()
+            log.failed(error)
+            throw SyncTransportError(
+                .connection,
+                message: "The response to GET \(url) could not be read",
+                underlyingError: error
+            )
+        }
+        log.responseBody(String(buffer: body))
+        // {"data":{"write_checkpoint":"7"}}
+        guard
+            case .object(let envelope) = try? JSONValue(parsing: body),
+            case .object(let data)? = envelope["data"],
+            case .string(let text)? = data["write_checkpoint"],
+            let checkpoint = WriteCheckpoint(decimal: text)
+        else {
+            throw SyncTransportError(
+                .unexpectedResponse,
+                message: "GET \(url) did not answer with a write checkpoint: \(HTTPTransport.shortened(body))",
+                httpStatus: Int(response.status.code)
+            )
+        }
+        return checkpoint
+    }
+
+    private func makeRequest(_ method: HTTPMethod, url: String, credentials: ServiceCredentials) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: url)
+        request.method = method
+        request.headers.add(name: "Authorization", value: "Token \(credentials.token)")
+        request.headers.add(name: "User-Agent", value: UserAgent.text)
+        return request
+    }
+
+    /// Sends a request and checks the status.
+    ///
+    /// - Throws: ``SyncTransportError`` when there is no response or its status is not 200.
+    private func execute(
+        _ request: HTTPClientRequest,
+        log: SyncRequestLog,
+        body: @autoclosure () -> String?
+    ) async throws -> HTTPClientResponse {
+        let target = "\(request.method) \(request.url)"
+        log.requestWillStart(request.method.rawValue, url: request.url, headers: request.headers.pairs, body: body())
+        let response: HTTPClientResponse
+        do {
+            response = try await client.execute(request, deadline: .distantFuture)
+        } catch {
+            try Task.checkCancellation()
+            log.failed(error)
+            throw SyncTransportError(.connection, message: "\(target) failed", underlyingError: error)
+        }
+        let status = Int(response.status.code)
+        log.responseStarted(status: status, url: request.url, headers: response.headers.pairs)
+        guard response.status == .ok else {
+            let body = await HTTPTransport.errorBody(of: response)
+            log.responseBody(String(buffer: body))
+            let error = SyncTransportError(
+                .status,
+                message: "\(target) failed with status \(status): \(HTTPTransport.shortened(body))",
+                httpStatus: status,
+                serviceCode: HTTPTransport.serviceCode(in: body)
+            )
+            log.failed(error)
+            throw error
+        }
+        return response
+    }
+
+    /// The beginning of an error response; what cannot be read is left out.
+    private static func errorBody(of response: HTTPClientResponse) async -> ByteBuffer {
+        var body = ByteBuffer()
+        do {
+            for try await chunk in response.body {
+                body.writeImmutableBuffer(chunk)
+                if body.readableBytes >= errorBodyLimit { break }
+            }
+        } catch {
+            // The status is what counts.
+        }
+        return body
+    }
+
+    /// The code in an error envelope: `{"error":{"code":"PSYNC_S2101",…}}`.
+    private static func serviceCode(in body: ByteBuffer) -> ErrorCode? {
+        guard
+            case .object(let envelope) = try? JSONValue(parsing: body),
+            case .object(let error)? = envelope["error"],
+            case .string(let code)? = error["code"]
+        else { return nil }
+        return ErrorCode(rawValue: code)
+    }
+
+    private static func shortened(_ body: ByteBuffer) -> String {
+        guard body.readableBytes > 0 else { return "(empty response)" }
+        guard body.readableBytes > errorTextLimit else { return String(buffer: body) }
+        return String(decoding: body.readableBytesView.prefix(errorTextLimit), as: UTF8.self) + "…"
+    }
+}
+
+extension HTTPHeaders {
+    /// Names and values, in order.
+    fileprivate var pairs: some Sequence<(name: String, value: String)> {
+        lazy.map { (name: $0.name, value: $0.value) }
+    }
+}
+
+extension SyncLineFormat {
+    /// The format that a `Content-Type` names; parameters and case do not matter.
+    fileprivate init?(mediaType: String) {
+        let name = mediaType.prefix { $0 != ";" }.trimmingSuffix(while: \.isWhitespace).lowercased()
+        guard let format = [SyncLineFormat.bson, .ndjson].first(where: { $0.mediaType == name }) else { return nil }
+        self = format
+    }
+}
+
+extension Substring {
+    fileprivate func trimmingSuffix(while predicate: (Character) -> Bool) -> Substring {
+        var text = self
+        while let last = text.last, predicate(last) { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,36 @@
+/// A checked endpoint and a token for it.
+package struct ServiceCredentials: Sendable, Equatable {
+    /// The service.
+    package var endpoint: ServiceEndpoint
+    /// The JWT.
+    ///
+    /// Sent to the endpoint only, never logged.
+    package var token: String
+
+    /// Creates credentials.
+    package init(endpoint: ServiceEndpoint, token: String) {
+        self.endpoint = endpoint
+        self.token = token
+    }
+
+    /// Checks what a connector returned.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when there are no credentials, the
+    ///   endpoint is not a URL or the token is empty.
+    package init(_ credentials: PowerSyncCredentials?) throws(PowerSyncError) {
+        guard let credentials else {
+            throw .operationFailed(message: "Not signed in: fetchCredentials() returned no credentials.")
+        }
+        guard !credentials.token.isEmpty else {
+            throw .operationFailed(message: "The token of the credentials from fetchCredentials() is empty.")
+        }
+        self.init(endpoint: try ServiceEndpoint(credentials.endpoint), token: credentials.token)
+    }
+}
+
+extension ServiceCredentials: CustomStringConvertible {
+    /// The endpoint.
+    ///
+    /// The token is left out.
+    package var description: String { "\(endpoint) (token redacted)" }
+}

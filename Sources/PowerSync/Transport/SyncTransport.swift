@@ -1,0 +1,48 @@
+package import PowerSyncProtocol
+
+/// How the sync client reaches a sync service: over HTTP, or from a script in tests.
+///
+/// Two operations: opening the stream of sync lines, and asking for a write checkpoint. Neither retries.
+package protocol SyncTransport: Sendable {
+    /// Opens a sync stream.
+    ///
+    /// - Parameters:
+    ///   - request: What the client has and wants.
+    ///   - credentials: Where to connect, and the token.
+    ///   - log: Where the exchange is logged.
+    /// - Returns: The stream, as soon as the service has accepted it: status 200 and a known media type.
+    /// - Throws: ``SyncTransportError``, or `CancellationError`.
+    func openStream(
+        _ request: StreamingSyncRequest,
+        credentials: ServiceCredentials,
+        log: SyncRequestLog
+    ) async throws -> any SyncLineStream
+
+    /// Asks for a number that a later checkpoint repeats when it covers everything the backend has committed by now
+    /// (`wire-protocol.md` 12.1).
+    ///
+    /// - Parameters:
+    ///   - clientID: The stable id of the database.
+    ///   - credentials: Where to connect, and the token.
+    ///   - log: Where the exchange is logged.
+    /// - Returns: The number.
+    /// - Throws: ``SyncTransportError``, or `CancellationError`.
+    func writeCheckpoint(
+        clientID: String,
+        credentials: ServiceCredentials,
+        log: SyncRequestLog
+    ) async throws -> WriteCheckpoint
+}
+
+/// The lines of an open sync stream, pulled by one task.
+///
+/// Nothing is read from the network beyond what the transport buffers itself (a few network reads) until ``next()`` is
+/// called: the caller's pace is the back-pressure. Dropping the stream closes it.
+package protocol SyncLineStream: AnyObject {
+    /// Waits for bytes and returns the lines they complete.
+    ///
+    /// - Returns: The lines, in order; empty when bytes arrived that complete none; `nil` at the end of the stream.
+    /// - Throws: ``SyncTransportError`` when the connection breaks inside a line, `SyncLineError` for a malformed line
+    ///   (after the lines before it were returned), or `CancellationError`.
+    func next() async throws -> [ReceivedLine]?
+}

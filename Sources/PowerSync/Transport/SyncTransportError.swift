@@ -1,0 +1,61 @@
+package import PowerSyncProtocol
+import Foundation
+
+/// Why a request to the sync service failed.
+package struct SyncTransportError: Error, Sendable {
+    /// The kinds of failures.
+    package enum Code: Sendable, Equatable {
+        /// The service could not be reached, or the connection broke.
+        case connection
+        /// Nothing arrived for the time in which the service sends at least a keepalive.
+        case idle
+        /// The service answered with another status than 200.
+        case status
+        /// The service answered with something that is not a sync stream, or not the expected JSON.
+        case unexpectedResponse
+    }
+
+    /// What kind of failure this is.
+    package let code: Code
+    /// What happened, with method and URL.
+    ///
+    /// Without tokens.
+    package let message: String
+    /// The HTTP status, when the service answered.
+    package let httpStatus: Int?
+    /// The code in the service's error body, for example `PSYNC_S2101`.
+    package let serviceCode: ErrorCode?
+    /// What caused it.
+    package let underlyingError: (any Error)?
+
+    /// Creates an error.
+    package init(
+        _ code: Code,
+        message: String,
+        httpStatus: Int? = nil,
+        serviceCode: ErrorCode? = nil,
+        underlyingError: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.httpStatus = httpStatus
+        self.serviceCode = serviceCode
+        self.underlyingError = underlyingError
+    }
+
+    /// Whether the token was refused, so that the next attempt needs a new one.
+    package var isUnauthorized: Bool {
+        httpStatus == 401 || serviceCode?.rawValue.hasPrefix("PSYNC_S21") == true
+    }
+}
+
+extension SyncTransportError: LocalizedError, CustomStringConvertible {
+    /// The text that apps see.
+    package var errorDescription: String? { description }
+
+    /// The message and the cause.
+    package var description: String {
+        guard let underlyingError else { return message }
+        return "\(message): \(underlyingError)"
+    }
+}

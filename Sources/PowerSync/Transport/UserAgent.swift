@@ -1,0 +1,33 @@
+import Foundation
+
+/// The name under which the SDK presents itself to the service, for example `powersync-swift/0.1.0 linux/6.1.0`
+/// (`wire-protocol.md` 2.7).
+enum UserAgent {
+    /// The version of the SDK.
+    static let version = "0.1.0"
+
+    /// The product token, and the operating system with its version.
+    static let text: String = {
+        let system = ProcessInfo.processInfo.operatingSystemVersion
+        return """
+            powersync-swift/\(version) \
+            \(systemName)/\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)
+            """
+    }()
+
+    private static var systemName: String {
+        #if os(macOS)
+        "macOS"
+        #elseif os(iOS)
+        "iOS"
+        #elseif os(tvOS)
+        "tvOS"
+        #elseif os(watchOS)
+        "watchOS"
+        #elseif os(Linux)
+        "linux"
+        #else
+        "unknown"
+        #endif
+    }
+}

@@ -1,0 +1,79 @@
+import PowerSyncCore
+
+/// What happened to a row.
+public enum UpdateType: String, Codable, Sendable {
+    /// The row was inserted or replaced. The data has all columns that are not null.
+    case put = "PUT"
+    /// Columns were changed. The data has exactly those, null included.
+    case patch = "PATCH"
+    /// The row was deleted. There is no data.
+    case delete = "DELETE"
+}
+
+/// A local write that waits for its upload.
+public struct CrudEntry: Sendable {
+    /// The id of the row.
+    public let id: String
+    /// The position in the queue.
+    public let clientId: Int64
+    /// What happened to the row.
+    public let op: UpdateType
+    /// The name of the table.
+    public let table: String
+    /// What the writes of one transaction have in common.
+    public let transactionId: Int64?
+    /// What the app wrote to the column `_metadata`.
+    public let metadata: String?
+    /// The new values.
+    public let opDataTyped: JsonParam?
+    /// The values before the write, if the table tracks them.
+    public let previousValuesTyped: JsonParam?
+
+    /// The new values as texts: numbers by their description, booleans as `true` and `false`. Null, arrays and objects
+    /// are `nil`.
+    ///
+    /// - Complexity: O(number of values).
+    public var opData: [String: String?]? { opDataTyped?.mapValues(\.columnText) }
+
+    /// The values before the write, as texts like ``opData``.
+    ///
+    /// - Complexity: O(number of values).
+    public var previousValues: [String: String?]? { previousValuesTyped?.mapValues(\.columnText) }
+}
+
+extension CrudEntry {
+    init(_ write: QueuedWrite) {
+        self.init(
+            id: write.rowID,
+            clientId: write.id,
+            op: UpdateType(write.kind),
+            table: write.table,
+            transactionId: write.transactionID,
+            metadata: write.metadata,
+            opDataTyped: write.data.map(JsonParam.init),
+            previousValuesTyped: write.previousValues.map(JsonParam.init)
+        )
+    }
+}
+
+extension UpdateType {
+    init(_ kind: QueuedWrite.Kind) {
+        switch kind {
+        case .put: self = .put
+        case .patch: self = .patch
+        case .delete: self = .delete
+        }
+    }
+}
+
+extension JsonValue {
+    fileprivate var columnText: String? {
+        switch self {
+        case .string(let value): value
+        case .int(let value): String(value)
+        case .double(let value): String(value)
+        case .bool(let value): String(value)
+        case .null, .array, .object: nil
+        }
+    }
+}

@@ -1,0 +1,22 @@
+/// The writes of one local transaction.
+public struct CrudTransaction: Sendable {
+    /// The id of the transaction; `nil` for a write outside a transaction group.
+    public let transactionId: Int64?
+    /// The writes, oldest first.
+    public let crud: [CrudEntry]
+    let completion: UploadCompletion
+
+    /// Removes the writes of the transaction, and all before them, from the upload queue.
+    ///
+    /// - Parameter writeCheckpoint: A write checkpoint that the app's own backend made, as decimal digits. It counts when
+    ///   the queue is empty afterwards.
+    /// - Throws: ``PowerSyncError``, also when `writeCheckpoint` is not a number; the queue is unchanged then.
+    public func complete(writeCheckpoint: String?) async throws {
+        try await completion.complete(writeCheckpoint: writeCheckpoint)
+    }
+
+    /// Removes the writes of the transaction, and all before them, from the upload queue.
+    public func complete() async throws {
+        try await complete(writeCheckpoint: nil)
+    }
+}

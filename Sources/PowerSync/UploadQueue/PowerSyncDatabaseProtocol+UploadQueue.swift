@@ -1,0 +1,63 @@
+import GRDB
+import PowerSyncCore
+
+extension PowerSyncDatabaseProtocol {
+    /// The oldest writes of the upload queue, across transactions.
+    ///
+    /// - Parameter limit: The most writes to return, at least 1.
+    /// - Returns: `nil` when the queue is empty.
+    public func getCrudBatch(limit: Int32 = 100) async throws -> CrudBatch? {
+        let batch = try await readFromEngine { db in
+            try UploadQueue.batch(limit: Int(limit), db)
+        }
+        guard let batch, let last = batch.writes.last else { return nil }
+        return CrudBatch(
+            hasMore: batch.hasMore,
+            crud: batch.writes.map(CrudEntry.init),
+            completion: UploadCompletion(database: self, lastID: last.id)
+        )
+    }
+
+    /// The oldest transaction of the upload queue.
+    ///
+    /// - Returns: `nil` when the queue is empty.
+    public func getNextCrudTransaction() async throws -> CrudTransaction? {
+        var transactions = getCrudTransactions().makeAsyncIterator()
+        return try await transactions.next()
+    }
+
+    /// The transactions of the upload queue, oldest first.
+    public func getCrudTransactions() -> CrudTransactions {
+        CrudTransactions(database: self)
+    }
+
+    /// How much waits for its upload.
+    ///
+    /// - Parameter includeSize: Whether to add up the size as well, which reads every entry.
+    public func getUploadQueueStats(includeSize: Bool = false) async throws -> UploadQueueStats {
+        try await readFromEngine { db in
+            UploadQueueStats(
+                count: try UploadQueue.count(db),
+                sizeInBytes: includeSize ? try UploadQueue.size(db) : nil
+            )
+        }
+    }
+
+    /// Reads from the database in one transaction.
+    ///
+    /// Goes through ``Queries/readLock(callback:)``, so that databases of the app that wrap one of ours work.
+    func readFromEngine<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        try await readTransaction { transaction in
+            let db = try LocalConnection.database(of: transaction)
+            return try PowerSyncError.wrappingErrors { try body(db) }
+        }
+    }
+}
+
+/// How much waits for its upload.
+public struct UploadQueueStats: Sendable, Equatable {
+    /// The number of writes.
+    public let count: Int
+    /// The sum over the writes of the bytes of their JSON text plus 20; `nil` unless asked for.
+    public let sizeInBytes: Int64?
+}

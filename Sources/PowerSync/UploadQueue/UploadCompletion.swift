@@ -1,0 +1,26 @@
+import PowerSyncCore
+import PowerSyncProtocol
+
+/// Removes uploaded writes from the head of the queue.
+struct UploadCompletion: Sendable {
+    /// The database that the writes came from.
+    let database: any PowerSyncDatabaseProtocol
+    /// The position of the last write that was uploaded.
+    let lastID: Int64
+
+    /// Removes the writes and moves the write gate, in one transaction.
+    func complete(writeCheckpoint text: String?) async throws {
+        let writeCheckpoint = try text.map { text in
+            guard let checkpoint = WriteCheckpoint(decimal: text) else {
+                throw PowerSyncError.operationFailed(message: "The write checkpoint '\(text)' is not a number")
+            }
+            return checkpoint
+        }
+        try await database.writeTransaction { [lastID] transaction in
+            let db = try LocalConnection.database(of: transaction)
+            try PowerSyncError.wrappingErrors {
+                try UploadQueue.complete(through: lastID, writeCheckpoint: writeCheckpoint, db)
+            }
+        }
+    }
+}

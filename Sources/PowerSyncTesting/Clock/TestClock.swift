@@ -1,0 +1,150 @@
+import Synchronization
+
+/// A clock that stands still until a test moves it.
+///
+/// ```swift
+/// let clock = TestClock()
+/// // … something that sleeps for 5 seconds …
+/// try await clock.waitForTimer(of: .seconds(5))
+/// clock.advance(by: .seconds(5))
+/// ```
+public final class TestClock: Clock, Sendable {
+    /// A point in time: the time since the clock was made.
+    public struct Instant: InstantProtocol, Hashable, Sendable {
+        /// The time since the clock was made.
+        public var offset: Duration
+
+        /// Creates an instant.
+        public init(offset: Duration) {
+            self.offset = offset
+        }
+
+        /// The instant a duration later.
+        public func advanced(by duration: Duration) -> Instant {
+            Instant(offset: offset + duration)
+        }
+
+        /// The time from this instant to another one.
+        public func duration(to other: Instant) -> Duration {
+            other.offset - offset
+        }
+
+        /// Whether the first instant is earlier.
+        public static func < (lhs: Instant, rhs: Instant) -> Bool {
+            lhs.offset < rhs.offset
+        }
+    }
+
+    private struct Sleeper {
+        var id: UInt64
+        var deadline: Instant
+        var continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var now = Instant(offset: .zero)
+        var lastID: UInt64 = 0
+        var sleepers: [Sleeper] = []
+        /// The delays of timers that nobody has asked for with `nextTimerScheduled()`.
+        var scheduled: [Duration] = []
+    }
+
+    private let state = Mutex(State())
+    /// Signalled whenever a timer is scheduled.
+    private let timers = Signal()
+
+    /// Creates a clock.
+    public init() {}
+
+    /// The present time.
+    ///
+    /// Only ``advance(by:)`` changes it.
+    public var now: Instant { state.withLock { $0.now } }
+
+    /// One nanosecond.
+    public var minimumResolution: Duration { .nanoseconds(1) }
+
+    /// Waits until the clock has been moved to a point in time.
+    ///
+    /// - Parameters:
+    ///   - deadline: When to return.
+    ///   - tolerance: Ignored.
+    /// - Throws: `CancellationError`
+    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result = state.withLock { state -> Result<Void, any Error>? in
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if deadline <= state.now { return .success(()) }
+                    state.scheduled.append(state.now.duration(to: deadline))
+                    state.sleepers.append(Sleeper(id: id, deadline: deadline, continuation: continuation))
+                    return nil
+                }
+                if let result {
+                    continuation.resume(with: result)
+                } else {
+                    timers.fire()
+                }
+            }
+        } onCancel: {
+            let sleeper = state.withLock { state -> Sleeper? in
+                guard let index = state.sleepers.firstIndex(where: { $0.id == id }) else { return nil }
+                return state.sleepers.remove(at: index)
+            }
+            sleeper?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Moves the clock and wakes everybody whose time has come, the earliest first.
+    public func advance(by duration: Duration) {
+        let due = state.withLock { state -> [Sleeper] in
+            let now = state.now.advanced(by: duration)
+            state.now = now
+            let due = state.sleepers.filter { $0.deadline <= now }.sorted { $0.deadline < $1.deadline }
+            state.sleepers.removeAll { $0.deadline <= now }
+            return due
+        }
+        for sleeper in due {
+            sleeper.continuation.resume()
+        }
+    }
+
+    /// Waits until somebody sleeps, and returns for how long.
+    ///
+    /// Every timer is returned once, in order.
+    ///
+    /// - Throws: `CancellationError`
+    public func nextTimerScheduled() async throws -> Duration {
+        try await timers.wait {
+            state.withLock { $0.scheduled.isEmpty ? nil : $0.scheduled.removeFirst() }
+        }
+    }
+
+    /// Waits until somebody sleeps who is to be woken exactly this much later.
+    ///
+    /// Returns at once when somebody does.
+    ///
+    /// - Parameters:
+    ///   - delay: The time from now until the timer.
+    ///   - count: How many such timers to wait for.
+    /// - Throws: `CancellationError`
+    public func waitForTimer(of delay: Duration, count: Int = 1) async throws {
+        try await timers.wait {
+            state.withLock { state in
+                let deadline = state.now.advanced(by: delay)
+                return state.sleepers.count { $0.deadline == deadline } >= count ? () : nil
+            }
+        }
+    }
+
+    /// How long those who sleep still have to wait, the shortest time first.
+    public var pendingTimers: [Duration] {
+        state.withLock { state in
+            state.sleepers.map { state.now.duration(to: $0.deadline) }.sorted()
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import NIOCore
+package import PowerSync
+package import PowerSyncProtocol
+import Synchronization
+
+/// One sync stream of a ``ScriptedTransport``, in the hands of the test.
+public final class ScriptedStream: Sendable {
+    private enum Answer {
+        case accepted
+        case rejected(any Error)
+    }
+
+    private struct State {
+        var answer: Answer?
+        var reader = SyncLineReader(format: .ndjson)
+        var isEnded = false
+        var failure: (any Error)?
+        /// Whether the client has taken everything and asked for more.
+        var isAwaited = false
+        var isClosedByClient = false
+    }
+
+    /// What the client asked for.
+    package let request: StreamingSyncRequest
+    /// The token and the endpoint that the client used.
+    package let credentials: ServiceCredentials
+    private let state = Mutex(State())
+    private let changes = Signal()
+
+    init(request: StreamingSyncRequest, credentials: ServiceCredentials) {
+        self.request = request
+        self.credentials = credentials
+    }
+
+    /// The token that the client sent.
+    public var token: String { credentials.token }
+
+    /// The body of the request, as JSON.
+    public var requestText: String { String(buffer: request.encodedJSON()) }
+
+    /// Accepts the request: status 200 and a known media type.
+    public func accept() {
+        change { $0.answer = .accepted }
+    }
+
+    /// Rejects the request.
+    ///
+    /// - Parameters:
+    ///   - status: The HTTP status.
+    ///   - body: What the service says.
+    public func reject(status: Int, body: String = "") {
+        let error = SyncTransportError(
+            .status,
+            message: "POST /sync/stream failed with status \(status): \(body)",
+            httpStatus: status
+        )
+        change { $0.answer = .rejected(error) }
+    }
+
+    /// Fails to connect.
+    public func refuse(_ error: any Error) {
+        change { $0.answer = .rejected(error) }
+    }
+
+    /// Sends lines, as JSON texts.
+    public func send(_ lines: String...) {
+        append(lines.lazy.map { ByteBuffer(string: $0 + "\n") })
+    }
+
+    /// Sends lines.
+    package func send(_ lines: SyncLine...) {
+        append(
+            lines.lazy.map { line in
+                var text = ByteBuffer()
+                line.encode(as: .ndjson, into: &text)
+                return text
+            }
+        )
+    }
+
+    /// Ends the response.
+    public func end() {
+        change { $0.isEnded = true }
+    }
+
+    /// Breaks the connection.
+    public func fail(_ error: any Error) {
+        change { $0.failure = error }
+    }
+
+    /// Waits until the client has taken everything that was sent, and waits for more.
+    ///
+    /// - Throws: `CancellationError`
+    public func waitUntilRead() async throws {
+        try await changes.wait { state.withLock { $0.isAwaited ? () : nil } }
+    }
+
+    /// Waits until the client has closed the stream.
+    ///
+    /// - Throws: `CancellationError`
+    public func waitUntilClosed() async throws {
+        try await changes.wait { state.withLock { $0.isClosedByClient ? () : nil } }
+    }
+
+    /// Whether the client has closed the stream.
+    public var isClosed: Bool { state.withLock { $0.isClosedByClient } }
+
+    func waitForAnswer() async throws {
+        let answer = try await changes.wait { state.withLock { $0.answer } }
+        if case .rejected(let error) = answer { throw error }
+    }
+
+    func nextLines() async throws -> [ReceivedLine]? {
+        if let result = state.withLock({ ScriptedStream.nextResult(&$0) }) { return try result.get() }
+        change { $0.isAwaited = true }
+        return try await changes.wait { state.withLock { ScriptedStream.nextResult(&$0) } }.get()
+    }
+
+    func clientDidClose() {
+        change { $0.isClosedByClient = true }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        state.withLock { body(&$0) }
+        changes.fire()
+    }
+
+    /// Sends bytes.
+    private func append(_ texts: some Sequence<ByteBuffer>) {
+        change { state in
+            state.isAwaited = false
+            for text in texts { state.reader.append(text) }
+        }
+    }
+
+    /// The lines that wait, else the end; `nil` when there is neither.
+    private static func nextResult(_ state: inout State) -> Result<[ReceivedLine]?, any Error>? {
+        do {
+            var lines: [ReceivedLine] = []
+            while let line = try state.reader.next() { lines.append(line) }
+            if !lines.isEmpty { return .success(lines) }
+            if let failure = state.failure { return .failure(failure) }
+            return state.isEnded ? .success(nil) : nil
+        } catch {
+            return .failure(error)
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import PowerSync
+import PowerSyncProtocol
+import Synchronization
+
+/// One request for a write checkpoint to a ``ScriptedTransport``, in the hands of the test.
+public final class ScriptedWriteCheckpoint: Sendable {
+    /// The client that asks.
+    public let clientID: String
+    /// The token that the client sent.
+    public let token: String
+    private let result = Mutex<Result<WriteCheckpoint, any Error>?>(nil)
+    private let changes = Signal()
+
+    init(clientID: String, credentials: ServiceCredentials) {
+        self.clientID = clientID
+        token = credentials.token
+    }
+
+    /// Answers with a write checkpoint.
+    public func respond(_ checkpoint: Int64) {
+        answer(.success(WriteCheckpoint(checkpoint)))
+    }
+
+    /// Rejects the request.
+    ///
+    /// - Parameters:
+    ///   - status: The HTTP status.
+    ///   - body: What the service says.
+    public func reject(status: Int, body: String = "") {
+        answer(
+            .failure(
+                SyncTransportError(
+                    .status,
+                    message: "GET /write-checkpoint2.json failed with status \(status): \(body)",
+                    httpStatus: status
+                )
+            )
+        )
+    }
+
+    func answer() async throws -> WriteCheckpoint {
+        try await changes.wait { result.withLock { $0 } }.get()
+    }
+
+    private func answer(_ answer: Result<WriteCheckpoint, any Error>) {
+        result.withLock { $0 = answer }
+        changes.fire()
+    }
+}

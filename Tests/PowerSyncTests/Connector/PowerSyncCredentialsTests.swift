@@ -1,0 +1,37 @@
+import Foundation
+import Testing
+
+@testable import PowerSync
+
+@Suite struct PowerSyncCredentialsTests {
+    private let credentials = PowerSyncCredentials(endpoint: "https://x", token: "secret")
+
+    @Test("C-C8") func tokenIsNotShown() throws {
+        #expect(!"\(credentials)".contains("secret"))
+        #expect(!String(reflecting: credentials).contains("secret"))
+        #expect(try !"\(ServiceCredentials(credentials))".contains("secret"))
+    }
+
+    @Test func codingKeysAreEndpointAndToken() throws {
+        let data = Data(#"{"endpoint":"https://x","token":"secret"}"#.utf8)
+        let decoded = try JSONDecoder().decode(PowerSyncCredentials.self, from: data)
+        #expect(decoded.endpoint == "https://x")
+        #expect(decoded.token == "secret")
+        let object = try JSONDecoder().decode([String: String].self, from: JSONEncoder().encode(credentials))
+        #expect(object == ["endpoint": "https://x", "token": "secret"])
+    }
+
+    @Test func pathIsAppendedToTheEndpoint() {
+        #expect(credentials.endpointUri(path: "sync/stream") == "https://x/sync/stream")
+    }
+
+    @Test(
+        arguments: [
+            nil, PowerSyncCredentials(endpoint: "https://x", token: ""),
+            PowerSyncCredentials(endpoint: "", token: "t"),
+        ] as [PowerSyncCredentials?]
+    )
+    func unusableCredentialsAreAnError(credentials: PowerSyncCredentials?) {
+        #expect(throws: PowerSyncError.self) { try ServiceCredentials(credentials) }
+    }
+}

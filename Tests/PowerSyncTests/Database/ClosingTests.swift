@@ -1,0 +1,87 @@
+import Foundation
+import PowerSync
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ClosingTests {
+    @Test("P-21: closing can delete the files, and else keeps them", arguments: [true, false])
+    func closingCanDeleteFiles(_ deleteDatabase: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appendingPathComponent("a.db").path
+            let database = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
+            try await database.insertUser("Ada")
+            _ = FileManager.default.createFile(atPath: path + "-journal", contents: nil)
+            try await database.close(deleteDatabase: deleteDatabase)
+            let files = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+            #expect(files.isEmpty == deleteDatabase)
+        }
+    }
+
+    @Test("T-43: deleting a database in memory succeeds")
+    func deletingMemoryDatabaseSucceeds() async throws {
+        let database = PowerSyncDatabase(schema: testSchema, dbFilename: ":memory:", logger: DefaultLogger(writers: []))
+        try await database.insertUser("Ada")
+        try await database.close(deleteDatabase: true)
+    }
+
+    @Test("T-44: closing again does nothing, and everything else throws")
+    func everythingThrowsAfterClosing() async throws {
+        let database = PowerSyncDatabase(schema: testSchema, dbFilename: ":memory:", logger: DefaultLogger(writers: []))
+        try await database.close()
+        try await database.close()
+        let error = await #expect(throws: PowerSyncError.self) { try await database.execute("SELECT 1") }
+        #expect(error?.localizedDescription.contains("closed") == true)
+        await #expect(throws: PowerSyncError.self) { try await database.getCrudBatch() }
+        await #expect(throws: PowerSyncError.self) { try await database.updateSchema(schema: testSchema) }
+        await #expect(throws: PowerSyncError.self) { try await database.waitForFirstSync() }
+    }
+
+    @Test func closingWaitsForRunningCallbacks() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appendingPathComponent("a.db").path
+            let database = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
+            let gate = Gate()
+            let hasStarted = Counter()
+            let writing = Task {
+                try await database.writeLock { context in
+                    hasStarted.increment()
+                    gate.wait()
+                    return try context.execute(sql: "INSERT INTO users (id, name) VALUES ('1', 'A')", parameters: [])
+                }
+            }
+            await hasStarted.wait(for: 1)
+            async let isClosed: Void = database.close()
+            gate.open()
+            _ = try await writing.value
+            try await isClosed
+        }
+    }
+
+    @Test("P-26: clearing works on a database that was never connected")
+    func clearingWorksWithoutConnection() async throws {
+        try await withMemoryDatabase { database in
+            try await database.insertUser("Ada")
+            try await database.disconnectAndClear()
+            #expect(try await database.count("users") == 0)
+            #expect(try await database.getNextCrudTransaction() == nil)
+        }
+    }
+
+    @Test("Clearing keeps local-only tables when asked to", arguments: [true, false])
+    func clearingKeepsLocalTables(_ clearLocal: Bool) async throws {
+        let schema = Schema(Table(name: "drafts", columns: [.text("text")], localOnly: true))
+        try await withMemoryDatabase(schema) { database in
+            try await database.execute("INSERT INTO drafts (id, text) VALUES ('1', 'hello')")
+            try await database.disconnectAndClear(clearLocal: clearLocal)
+            #expect(try await database.count("drafts") == (clearLocal ? 0 : 1))
+        }
+    }
+
+    @Test("P-33: a soft clear keeps the synced history", arguments: [true, false])
+    func softClearKeepsHistory(_ soft: Bool) async throws {
+        try await withMemoryDatabase { database in
+            try await database.execute("INSERT INTO ps_buckets (name, last_applied_op) VALUES ('lists', 10)")
+            try await database.disconnectAndClear(soft: soft)
+            #expect(try await database.count("ps_buckets") == (soft ? 1 : 0))
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+@testable import PowerSync
+
+@Suite struct DatabaseLocationTests {
+    private func resolve(_ name: String) throws -> DatabaseLocation {
+        try DatabaseLocation.resolve(name) { URL(fileURLWithPath: "/data/databases") }
+    }
+
+    @Test(
+        "A file name is a place",
+        arguments: [
+            (":memory:", DatabaseLocation.memory),
+            ("/tmp/a.db", .file(path: "/tmp/a.db")),
+            ("a.db", .file(path: "/data/databases/a.db")),
+            ("user/1/a.db", .file(path: "/data/databases/user/1/a.db")),
+            ("..a.db", .file(path: "/data/databases/..a.db")),
+        ]
+    )
+    func fileNameIsAPlace(_ name: String, _ location: DatabaseLocation) throws {
+        #expect(try resolve(name) == location)
+    }
+
+    @Test("Names that leave the directory are refused", arguments: ["../a.db", "a/../../b.db", "..", ""])
+    func namesThatLeaveTheDirectoryAreRefused(_ name: String) {
+        #expect(throws: PowerSyncError.self) { try resolve(name) }
+    }
+
+    @Test func defaultDirectoryIsForThisUser() throws {
+        let directory = try DatabaseLocation.defaultDirectory()
+        #expect(directory.lastPathComponent == "databases")
+        #expect(directory.path.hasPrefix("/"))
+    }
+
+    @Test func aliasesOfOneFileAreIdentical() async throws {
+        try await withTemporaryDirectory { directory in
+            let link = directory.appendingPathComponent("link")
+            let target = directory.appendingPathComponent("target")
+            try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: target)
+            let paths = ["target/a.db", "link/a.db", "target/../target/a.db", "./target/a.db"]
+            let identities = paths.map { DatabaseLocation.file(path: directory.path + "/" + $0).identity }
+            #expect(Set(identities).count == 1)
+            #expect(DatabaseLocation.memory.identity == nil)
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import Foundation
+import PowerSync
+import Testing
+
+@Suite struct QueriesTests {
+    // MARK: - Errors
+
+    struct MissingTable: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let run: @Sendable (any PowerSyncDatabaseProtocol, _ sql: String) async throws -> Void
+    }
+
+    static let missingTable = [
+        MissingTable(testDescription: "execute") { try await $0.execute(sql: $1, parameters: []) },
+        MissingTable(testDescription: "get") { _ = try await $0.get(sql: $1, parameters: []) { _ in 0 } },
+        MissingTable(testDescription: "getOptional") { _ = try await $0.getOptional($1) { _ in 0 } },
+        MissingTable(testDescription: "getAll") { _ = try await $0.getAll($1) { _ in 0 } },
+        MissingTable(testDescription: "write transaction") { database, sql in
+            try await database.writeTransaction { _ = try $0.execute(sql: sql, parameters: []) }
+        },
+        MissingTable(testDescription: "read transaction") { database, sql in
+            try await database.readTransaction { _ = try $0.get(sql: sql, parameters: []) { _ in 0 } }
+        },
+    ]
+
+    @Test("P-1: a missing table gives the exact error text", arguments: missingTable)
+    func missingTableGivesExactErrorText(_ operation: MissingTable) async throws {
+        try await withMemoryDatabase { database in
+            let sql = "SELECT name FROM usersfail"
+            let error = await #expect(throws: PowerSyncError.self) { try await operation.run(database, sql) }
+            #expect(
+                error?.localizedDescription
+                    == "SQLite failure (code 1): SQL logic error, no such table: usersfail for SQL: \(sql)"
+            )
+        }
+    }
+
+    @Test func syntaxErrorTellsItsPlace() async throws {
+        try await withMemoryDatabase { database in
+            let error = await #expect(throws: PowerSyncError.self) { try await database.execute("SELECT FROM") }
+            #expect(
+                error?.localizedDescription
+                    == "SQLite failure (code 1): SQL logic error at offset 7, near \"FROM\": syntax error "
+                    + "for SQL: SELECT FROM"
+            )
+        }
+    }
+
+    @Test("T-3: get without a row names the SQL")
+    func getWithoutRowNamesTheSQL() async throws {
+        try await withMemoryDatabase { database in
+            let error = await #expect(throws: PowerSyncError.self) {
+                try await database.get("SELECT name FROM users") { try $0.getString(index: 0) }
+            }
+            guard case .operationFailed(let message?, nil) = error else {
+                Issue.record("unexpected error \(String(describing: error))")
+                return
+            }
+            #expect(message.contains("SELECT name FROM users"))
+        }
+    }
+
+    @Test("T-4: text without a statement throws", arguments: ["", "  ", ";", "\n;\n", "-- only a comment"])
+    func textWithoutStatementThrows(_ sql: String) async throws {
+        try await withMemoryDatabase { database in
+            await #expect(throws: PowerSyncError.self) { try await database.execute(sql) }
+            await #expect(throws: PowerSyncError.self) { try await database.getAll(sql) { _ in 0 } }
+        }
+    }
+
+    @Test("P-3: an error of a mapper comes out unchanged")
+    func mapperErrorComesOutUnchanged() async throws {
+        try await withMemoryDatabase { database in
+            let thrown = NSError(domain: "app", code: 7, userInfo: [NSLocalizedDescriptionKey: "cannot map"])
+            let error = await #expect(throws: NSError.self) {
+                _ = try await database.getOptional("SELECT 1") { _ in throw thrown }
+            }
+            #expect(error == thrown)
+            #expect(error?.localizedDescription == "cannot map")
+        }
+    }
+
+    // MARK: - Reading
+
+    @Test("P-2: an inserted row can be read in every way")
+    func insertedRowCanBeReadInEveryWay() async throws {
+        try await withMemoryDatabase { database in
+            let sql = "INSERT INTO users (id, name, email) VALUES (?, ?, ?)"
+            let changes = try await database.execute(sql: sql, parameters: ["1", "Ada", "ada@example.org"])
+            #expect(changes == 0, "a view's triggers do the work")
+            try await database.execute(sql: sql, parameters: ["2", "Bob", nil])
+
+            let ada = try await database.get(sql: "SELECT * FROM users WHERE id = ?", parameters: ["1"]) { cursor in
+                "\(try cursor.getString(name: "name")) \(try cursor.getString(name: "email"))"
+            }
+            #expect(ada == "Ada ada@example.org")
+            let missing = try await database.getOptional(sql: "SELECT * FROM users WHERE id = ?", parameters: ["9"]) {
+                try $0.getString(name: "name")
+            }
+            #expect(missing == nil)
+            let names = try await database.getAll(sql: "SELECT name FROM users ORDER BY name DESC", parameters: nil) {
+                try $0.getString(index: 0)
+            }
+            #expect(names == ["Bob", "Ada"])
+        }
+    }
+
+    @Test("T-1, T-2: a mapper may return nil for a row")
+    func mapperMayReturnNil() async throws {
+        try await withMemoryDatabase { database in
+            let all = try await database.getAll("SELECT * FROM (VALUES ('a'), (NULL), ('b'))") {
+                $0.getStringOptional(index: 0)
+            }
+            #expect(all == ["a", nil, "b"])
+            let first = try await database.getOptional("SELECT NULL") { $0.getStringOptional(index: 0) }
+            #expect(first == .some(nil))
+        }
+    }
+
+    @Test("P-9: a statement runs inside the mapper of another one, even of itself")
+    func statementRunsInsideMapper() async throws {
+        try await withMemoryDatabase { database in
+            for name in ["Ada", "Bob", "Cyd"] { try await database.insertUser(name, id: name) }
+            let sql = "SELECT name FROM users ORDER BY name"
+            let pairs = try await database.readLock { context in
+                try context.getAll(sql: sql, parameters: []) { cursor in
+                    let inner = try context.getAll(sql: sql, parameters: []) { try $0.getString(index: 0) }
+                    return try cursor.getString(index: 0) + String(inner.count)
+                }
+            }
+            #expect(pairs == ["Ada3", "Bob3", "Cyd3"])
+        }
+    }
+
+    @Test("P-11, P-12, A-10: full-text search, joins and functions are there")
+    func capabilitiesAreThere() async throws {
+        try await withFileDatabase { database in
+            #expect(try await database.get("SELECT sqlite_compileoption_used('ENABLE_FTS5')") { try $0.getInt(index: 0) } == 1)
+            try await database.insertUser("Ada", id: "u1")
+            try await database.execute("INSERT INTO tasks (id, user_id, title) VALUES (uuid(), 'u1', 'Write')")
+            let joined = try await database.get(
+                "SELECT u.name, t.title FROM tasks t JOIN users u ON u.id = t.user_id"
+            ) { try $0.getString(index: 0) + $0.getString(index: 1) }
+            #expect(joined == "AdaWrite")
+            #expect(try await database.getClientId().count == 36)
+            let version = try await database.getPowerSyncVersion().split(separator: ".").compactMap { Int($0) }
+            #expect(version.count == 3)
+        }
+    }
+
+    // MARK: - Several statements
+
+    @Test("T-5: only the first of several statements runs, with a warning")
+    func onlyFirstStatementRuns() async throws {
+        let writer = CollectingLogWriter()
+        try await withMemoryDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [writer])) { database in
+            try await database.execute(
+                "INSERT INTO users (id, name) VALUES ('1', 'a;b'); INSERT INTO users (id, name) VALUES ('2', 'c')"
+            )
+            #expect(try await database.getAll("SELECT name FROM users") { try $0.getString(index: 0) } == ["a;b"])
+        }
+        #expect(writer.messages(.warning).count == 1)
+    }
+
+    @Test(arguments: ["SELECT ';'", "SELECT 1;", "SELECT 1 ; \n", "SELECT 1 -- ; end"])
+    func oneStatementGivesNoWarning(_ sql: String) async throws {
+        let writer = CollectingLogWriter()
+        try await withMemoryDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [writer])) { database in
+            _ = try await database.getAll(sql) { _ in 0 }
+        }
+        #expect(writer.entries.isEmpty)
+    }
+}

@@ -1,0 +1,54 @@
+import Testing
+
+@testable import PowerSync
+
+@Suite struct DefaultLoggerTests {
+    @Test("Messages below the minimum severity are dropped", arguments: LogSeverity.allCases)
+    func lowSeveritiesAreDropped(_ minimum: LogSeverity) {
+        let writer = CollectingLogWriter()
+        let logger = DefaultLogger(minSeverity: minimum, writers: [writer])
+        logger.debug("message", tag: "tag")
+        logger.info("message", tag: "tag")
+        logger.warning("message", tag: "tag")
+        logger.error("message", tag: "tag")
+        logger.fault("message", tag: "tag")
+        let expected = LogSeverity.allCases.filter { $0.rawValue >= minimum.rawValue }
+        #expect(writer.entries == expected.map { .init(severity: $0, message: "message", tag: "tag") })
+    }
+
+    @Test func configurationCanChange() {
+        let (first, second) = (CollectingLogWriter(), CollectingLogWriter())
+        let logger = DefaultLogger(minSeverity: .fault, writers: [first])
+        logger.error("dropped")
+        logger.setMinSeverity(.error)
+        logger.error("first")
+        logger.setWriters([second])
+        logger.error("second")
+        #expect(first.entries.map(\.message) == ["first"])
+        #expect(second.entries == [.init(severity: .error, message: "second", tag: nil)])
+    }
+
+    @Test func severitiesHaveNames() {
+        #expect((0...5).map { LogSeverity.string(from: $0) } == ["DEBUG", "INFO", "WARNING", "ERROR", "FAULT", nil])
+    }
+
+    @Test(
+        "A tag stands in brackets, if there is one",
+        arguments: [("Sync", "[Sync] text"), ("", "text"), (nil, "text")] as [(String?, String)]
+    )
+    func tagStandsInBrackets(_ tag: String?, _ text: String) {
+        #expect(PrintLogWriter.text(message: "text", tag: tag) == text)
+    }
+
+    @Test func requestLoggerPassesLinesOn() {
+        let writer = CollectingLogWriter()
+        let configuration = SyncRequestLoggerConfiguration(
+            requestLevel: .all,
+            logger: DefaultLogger(writers: [writer]),
+            logSeverity: .info,
+            logTag: "Requests"
+        )
+        configuration.log("line")
+        #expect(writer.entries == [.init(severity: .info, message: "line", tag: "Requests")])
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import PowerSync
+import Testing
+
+@Suite("P-36") struct SchemaSerializationTests {
+    private func json(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    @Test func emptySchemaHasBothKeys() throws {
+        #expect(try json(Schema()) == #"{"raw_tables":[],"tables":[]}"#)
+    }
+
+    @Test func plainTable() throws {
+        let table = Table(
+            name: "users",
+            columns: [.text("name"), .integer("age"), .real("score")],
+            indexes: [Index(name: "i", IndexedColumn.ascending("name"), IndexedColumn.descending("age"), IndexedColumn(column: "id"))]
+        )
+        #expect(
+            try json(table) == """
+                {"columns":[{"name":"name","type":"text"},{"name":"age","type":"integer"},{"name":"score","type":"real"}],\
+                "ignore_empty_update":false,"include_metadata":false,\
+                "indexes":[{"columns":[{"ascending":true,"name":"name","type":"text"},\
+                {"ascending":false,"name":"age","type":"integer"},{"ascending":true,"name":"id","type":"text"}],"name":"i"}],\
+                "insert_only":false,"local_only":false,"name":"users"}
+                """
+        )
+    }
+
+    @Test(
+        "Options",
+        arguments: [
+            (Table(name: "t", columns: [], viewNameOverride: "v"), #""name":"t","view_name":"v"}"#),
+            (Table(name: "t", columns: [], localOnly: true), #""local_only":true"#),
+            (Table(name: "t", columns: [], insertOnly: true), #""insert_only":true"#),
+            (Table(name: "t", columns: [], trackMetadata: true), #""include_metadata":true"#),
+            (Table(name: "t", columns: [], ignoreEmptyUpdates: true), #""ignore_empty_update":true"#),
+            (
+                Table(name: "t", columns: [], trackPreviousValues: TrackPreviousValuesOptions()),
+                #""include_old":true,"include_old_only_when_changed":false"#
+            ),
+            (
+                Table(name: "t", columns: [], trackPreviousValues: .init(columnFilter: ["a"], onlyWhenChanged: true)),
+                #""include_old":["a"],"include_old_only_when_changed":true"#
+            ),
+        ]
+    )
+    func options(_ table: Table, _ fragment: String) throws {
+        #expect(try json(table).contains(fragment))
+    }
+
+    @Test func indexOverUnknownColumnCannotBeSerialized() {
+        let table = Table(name: "t", columns: [.text("a")], indexes: [.ascending(name: "i", column: "b")])
+        #expect(throws: PowerSyncError.self) { try json(table) }
+    }
+}

@@ -1,0 +1,172 @@
+import PowerSyncProtocol
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1))) struct SyncStreamTests {
+    private let harness = SyncHarness()
+
+    private func stream(_ name: String = "a", _ params: JsonParam? = nil) -> any SyncStream {
+        harness.database.syncStream(name: name, params: params)
+    }
+
+    @Test("P-52") func subscriptionsAreRequestedAndFollowTheirPriorities() async throws {
+        let first = try await stream("a", ["id": .int(1)]).subscribe(ttl: nil, priority: nil)
+        let second = try await stream("a", ["id": .int(2)]).subscribe(ttl: nil, priority: BucketPriority(1))
+        let service = try await harness.connectAndAccept()
+        #expect(
+            service.request.streams
+                == .init(
+                    includeDefaults: true,
+                    subscriptions: [
+                        .init(stream: "a", parameters: ["id": 1]),
+                        .init(stream: "a", parameters: ["id": 2], overridePriority: Priority(1)),
+                    ]
+                )
+        )
+        #expect(harness.database.currentStatus.forStream(stream: first)?.subscription.hasSynced == false)
+        service.send(
+            .checkpoint(
+                2,
+                [
+                    .bucket("x", 3, count: 0, reasons: [.subscription(0)]),
+                    .bucket("y", 1, count: 0, reasons: [.subscription(1)]),
+                ],
+                streams: [StreamDescription(name: "a", isDefault: false)]
+            )
+        )
+        try await harness.wait { $0.downloading }
+        let status = try #require(harness.database.currentStatus.forStream(stream: first))
+        #expect(status.subscription.active)
+        #expect(status.subscription.hasExplicitSubscription)
+        #expect(!status.subscription.hasSynced)
+        #expect(status.progress != nil)
+        service.send(.done(1))
+        try await second.waitForFirstSync()
+        #expect(harness.database.currentStatus.forStream(stream: first)?.subscription.hasSynced == false)
+        service.send(.done)
+        try await first.waitForFirstSync()
+    }
+
+    @Test("P-53, T-49") func parametersOfAllKindsComeBack() async throws {
+        let params: JsonParam = [
+            "zero": .int(0), "one": .int(1), "yes": .bool(true), "real": .double(1.5), "text": .string("a/b"),
+            "null": .null, "list": .array([.int(1), .string("x")]), "object": .object(["k": .bool(false)]),
+        ]
+        let subscription = try await stream("a", params).subscribe()
+        #expect(harness.database.currentStatus.syncStreams?.first?.subscription.parameters == params)
+        let request = try await harness.connectAndAccept().request
+        #expect(request.streams.subscriptions.first?.parameters.map { JsonParam($0) } == params)
+        #expect(harness.database.currentStatus.forStream(stream: subscription) != nil)
+    }
+
+    @Test("P-54") func defaultStreamsAreReported() async throws {
+        let service = try await harness.connectAndAccept()
+        service.send(.checkpoint(1, streams: [StreamDescription(name: "d", isDefault: true)]))
+        try await harness.wait { $0.syncStreams?.isEmpty == false }
+        let status = try #require(harness.database.currentStatus.syncStreams?.first?.subscription)
+        #expect(status.name == "d")
+        #expect(status.isDefault)
+        #expect(!status.hasExplicitSubscription)
+        #expect(status.parameters == nil)
+    }
+
+    @Test("P-55, S17") func subscribingOfflineIsOneStatusElement() async throws {
+        try await harness.database.execute("SELECT 1")
+        var flow = harness.database.currentStatus.asFlow().makeAsyncIterator()
+        #expect(await flow.next()?.syncStreams?.isEmpty == true)
+        let subscription = try await stream().subscribe()
+        let status = await flow.next()
+        #expect(status?.syncStreams?.count == 1)
+        #expect(status?.forStream(stream: subscription)?.progress == nil)
+        #expect(status?.forStream(stream: subscription)?.subscription.active == false)
+        try await harness.database.close()
+        #expect(await flow.next() == nil)
+    }
+
+    @Test("P-55, S9") func subscribingWhileConnectedReconnectsAtOnce() async throws {
+        let service = try await harness.connectAndAccept()
+        let subscription = try await stream().subscribe()
+        let next = try await harness.service.nextStream()
+        #expect(service.isClosed)
+        #expect(next.request.streams.subscriptions.map(\.stream) == ["a"])
+        #expect(harness.database.currentStatus.forStream(stream: subscription) != nil)
+    }
+
+    @Test("T-38, S12") func laterPriorityWins() async throws {
+        let first = try await stream().subscribe(ttl: nil, priority: nil)
+        let second = try await stream().subscribe(ttl: nil, priority: BucketPriority(1))
+        let request = try await harness.connectAndAccept().request
+        #expect(request.streams.subscriptions.map(\.overridePriority) == [Priority(1)])
+        try await first.unsubscribe()
+        try await second.unsubscribe()
+    }
+
+    @Test("T-39, S13") func orderOfParametersDoesNotMatter() async throws {
+        let keys = (0..<8).map { "key\($0)" }
+        let forward = JsonParam(uniqueKeysWithValues: keys.map { ($0, .string($0)) })
+        let backward = JsonParam(uniqueKeysWithValues: keys.reversed().map { ($0, .string($0)) })
+        let subscriptions = [try await stream("a", forward).subscribe(), try await stream("a", backward).subscribe()]
+        #expect(try await harness.connectAndAccept().request.streams.subscriptions.count == 1)
+        for subscription in subscriptions { try await subscription.unsubscribe() }
+    }
+
+    @Test("P-56, T-40, S11") func unsubscribingTwiceReleasesOneHandle() async throws {
+        let kept = try await stream().subscribe(ttl: 0, priority: nil)
+        var released: (any SyncStreamSubscription)? = try await stream().subscribe(ttl: 0, priority: nil)
+        try await released?.unsubscribe()
+        try await released?.unsubscribe()
+        released = nil
+        #expect(try await harness.connectAndAccept().request.streams.subscriptions.map(\.stream) == [kept.name])
+        try await kept.unsubscribe()
+    }
+
+    @Test("T-41, W-5") func lastHandleWithoutTimeToLiveEndsTheStream() async throws {
+        do {
+            let subscription = try await stream().subscribe(ttl: 0, priority: nil)
+            #expect(subscription.name == "a")
+        }
+        harness.date.advance(by: 1)
+        #expect(try await harness.connectAndAccept().request.streams.subscriptions.isEmpty)
+    }
+
+    @Test("P-56, S7") func expiredSubscriptionWithAHandleIsRequested() async throws {
+        let subscription = try await stream().subscribe(ttl: 10, priority: nil)
+        harness.date.advance(by: 3600)
+        #expect(try await harness.connectAndAccept().request.streams.subscriptions.count == 1)
+        try await subscription.unsubscribe()
+    }
+
+    @Test("P-57, S5") func unsubscribingAllRemovesTheStreamFromTheRequest() async throws {
+        let subscription = try await stream().subscribe()
+        try await stream().unsubscribeAll()
+        #expect(try await harness.connectAndAccept().request.streams.subscriptions.isEmpty)
+        try await subscription.unsubscribe()
+    }
+
+    @Test func unsubscribingAllWhileConnectedReconnects() async throws {
+        let subscription = try await stream().subscribe()
+        _ = try await harness.connectAndAccept()
+        try await stream().unsubscribeAll()
+        #expect(try await harness.service.nextStream().request.streams.subscriptions.isEmpty)
+        try await subscription.unsubscribe()
+    }
+
+    @Test("S21", arguments: [-1.0, .nan]) func nonsensicalTimeToLiveIsAnError(ttl: Double) async {
+        await #expect(throws: PowerSyncError.self) { try await stream().subscribe(ttl: ttl, priority: nil) }
+    }
+
+    @Test("S21") func infiniteTimeToLiveIsClamped() async throws {
+        let subscription = try await stream().subscribe(ttl: .infinity, priority: nil)
+        #expect(try await harness.integer("SELECT ttl FROM ps_stream_subscriptions") == 3_153_600_000)
+        try await subscription.unsubscribe()
+    }
+
+    @Test("W-3") func cancelledWaitForAStreamThrows() async throws {
+        let subscription = try await stream().subscribe()
+        let task = Task { try await subscription.waitForFirstSync() }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+}

@@ -1,0 +1,103 @@
+import Testing
+
+@testable import PowerSync
+
+@Suite struct CredentialsCacheStateMachineTests {
+    typealias Machine = CredentialsCache.StateMachine<String>
+
+    private let old: ServiceCredentials
+    private let new: ServiceCredentials
+    private var machine = Machine()
+
+    init() throws {
+        let endpoint = try ServiceEndpoint("https://sync.test")
+        old = ServiceCredentials(endpoint: endpoint, token: "old")
+        new = ServiceCredentials(endpoint: endpoint, token: "new")
+    }
+
+    private func entry(_ id: UInt64) -> Machine.Entry {
+        Machine.Entry(id: id, waiter: "waiter \(id)")
+    }
+
+    @Test mutating func concurrentDemandsShareOneFetch() {
+        #expect(machine.credentialsWanted(by: entry(1)).isFetch)
+        #expect(machine.credentialsWanted(by: entry(2)).isWait)
+        #expect(machine.fetched(old).map(\.id) == [1, 2])
+        #expect(machine.credentialsWanted(by: entry(3)).credentials == old)
+    }
+
+    @Test mutating func failedFetchIsRepeatedByTheNextDemand() {
+        #expect(machine.credentialsWanted(by: entry(1)).isFetch)
+        #expect(machine.fetchFailed().map(\.id) == [1])
+        #expect(machine.credentialsWanted(by: entry(2)).isFetch)
+    }
+
+    @Test mutating func oldCredentialsStayInUseDuringARefresh() {
+        cacheOld()
+        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
+        #expect(machine.credentialsWanted(by: entry(3)).credentials == old)
+        #expect(machine.refreshWanted(by: entry(4)) == .none)
+        #expect(machine.fetched(new).map(\.id) == [2])
+        #expect(machine.credentialsWanted(by: entry(5)).credentials == new)
+    }
+
+    @Test mutating func failedRefreshKeepsTheOldCredentials() {
+        cacheOld()
+        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
+        #expect(machine.fetchFailed().map(\.id) == [2])
+        #expect(machine.credentialsWanted(by: entry(3)).credentials == old)
+        #expect(machine.refreshWanted(by: entry(4)) == .fetch)
+    }
+
+    @Test mutating func rejectedCredentialsAreDropped() {
+        cacheOld()
+        machine.rejected(old)
+        #expect(machine.credentialsWanted(by: entry(2)).isFetch)
+    }
+
+    @Test mutating func rejectionOfReplacedCredentialsHasNoEffect() {
+        cacheOld()
+        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
+        _ = machine.fetched(new)
+        machine.rejected(old)
+        #expect(machine.credentialsWanted(by: entry(3)).credentials == new)
+    }
+
+    @Test mutating func rejectionDuringARefreshMakesDemandsWaitForIt() {
+        cacheOld()
+        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
+        machine.rejected(old)
+        #expect(machine.credentialsWanted(by: entry(3)).isWait)
+        #expect(machine.fetched(new).map(\.id) == [2, 3])
+    }
+
+    @Test mutating func cancelledWaiterIsReturnedOnceAndTheFetchGoesOn() {
+        #expect(machine.credentialsWanted(by: entry(1)).isFetch)
+        #expect(machine.cancelled(id: 1)?.waiter == "waiter 1")
+        #expect(machine.cancelled(id: 1) == nil)
+        #expect(machine.fetched(old).isEmpty)
+        #expect(machine.credentialsWanted(by: entry(2)).credentials == old)
+    }
+
+    @Test mutating func nothingIsFetchedAfterTheEnd() {
+        #expect(machine.credentialsWanted(by: entry(1)).isFetch)
+        #expect(machine.stopped().map(\.id) == [1])
+        #expect(machine.fetched(old).isEmpty)
+        #expect(machine.credentialsWanted(by: entry(2)).isFail)
+        #expect(machine.refreshWanted(by: entry(3)) == .none)
+    }
+
+    private mutating func cacheOld() {
+        _ = machine.credentialsWanted(by: entry(1))
+        _ = machine.fetched(old)
+    }
+}
+
+extension CredentialsCache.StateMachine.WantAction {
+    fileprivate var isFetch: Bool { if case .fetch = self { true } else { false } }
+    fileprivate var isWait: Bool { if case .wait = self { true } else { false } }
+    fileprivate var isFail: Bool { if case .fail = self { true } else { false } }
+    fileprivate var credentials: ServiceCredentials? {
+        if case .use(let credentials) = self { credentials } else { nil }
+    }
+}

@@ -1,0 +1,130 @@
+import PowerSyncProtocol
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1))) struct CredentialsTests {
+    private let harness = SyncHarness()
+
+    @Test("P-46, N1") func expiredTokenIsReplacedOnReconnection() async throws {
+        let stream = try await harness.connectAndAccept()
+        #expect(stream.token == "token 1")
+        stream.send(.keepalive(tokenExpiresIn: 4000))
+        stream.send(.keepalive(tokenExpiresIn: 0))
+        try await harness.wait { !$0.connected }
+        #expect(harness.database.currentStatus.downloadError == nil)
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(5))
+        #expect(try await harness.acceptNext().token == "token 2")
+    }
+
+    @Test("P-46, N2") func tokenThatExpiresSoonIsReplacedInTheBackground() async throws {
+        let gate = TaskGate()
+        harness.connector.onFetch { call in
+            if call == 2 { try await gate.pass() }
+            return PowerSyncCredentials(endpoint: "https://sync.test", token: "token \(call)")
+        }
+        let stream = try await harness.connectAndAccept()
+        stream.send(.keepalive(tokenExpiresIn: 10))
+        try await harness.connector.waitForFetches(2)
+        #expect(harness.database.currentStatus.connected)
+        #expect(!stream.isClosed)
+        gate.open()
+        // Without a delay: the clock stands still.
+        let next = try await harness.service.nextStream()
+        #expect(next.token == "token 2")
+        #expect(harness.connector.fetches == 2)
+        #expect(stream.isClosed)
+    }
+
+    @Test("T-26") func onlyOnePrefetchIsInFlight() async throws {
+        let gate = TaskGate()
+        harness.connector.onFetch { call in
+            if call == 2 { try await gate.pass() }
+            return PowerSyncCredentials(endpoint: "https://sync.test", token: "token \(call)")
+        }
+        let stream = try await harness.connectAndAccept()
+        stream.send(.keepalive(tokenExpiresIn: 29), .keepalive(tokenExpiresIn: 28), .keepalive(tokenExpiresIn: 27))
+        try await stream.waitUntilRead()
+        try await harness.connector.waitForFetches(2)
+        gate.open()
+        #expect(try await harness.service.nextStream().token == "token 2")
+        #expect(harness.connector.fetches == 2)
+    }
+
+    @Test("T-27, N3") func failedPrefetchIsTriedAgainAtTheNextKeepalive() async throws {
+        harness.connector.onFetch { call in
+            if call == 2 { throw ScriptedError() }
+            return PowerSyncCredentials(endpoint: "https://sync.test", token: "token \(call)")
+        }
+        let stream = try await harness.connectAndAccept()
+        stream.send(.keepalive(tokenExpiresIn: 20))
+        try await harness.log.wait(for: .warning, containing: "Fetching new credentials failed")
+        #expect(harness.database.currentStatus.connected)
+        #expect(harness.database.currentStatus.downloadError == nil)
+        stream.send(.keepalive(tokenExpiresIn: 9))
+        #expect(try await harness.service.nextStream().token == "token 3")
+    }
+
+    @Test("P-46, N4") func refusedTokenIsDropped() async throws {
+        try await harness.connect()
+        let stream = try await harness.service.nextStream()
+        stream.reject(status: 401, body: #"{"error":{"code":"PSYNC_S2103"}}"#)
+        try await harness.wait { ($0.lastDownloadError as? SyncTransportError)?.httpStatus == 401 }
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(5))
+        #expect(try await harness.acceptNext().token == "token 2")
+    }
+
+    @Test func otherErrorsKeepTheToken() async throws {
+        try await harness.connect()
+        try await harness.service.nextStream().reject(status: 500)
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(5))
+        #expect(try await harness.acceptNext().token == "token 1")
+        #expect(harness.connector.fetches == 1)
+    }
+
+    @Test("P-46, N5, C-C6") func thrownErrorIsShownAndRetried() async throws {
+        harness.connector.onFetch { call in
+            if call == 1 { throw ScriptedError() }
+            return PowerSyncCredentials(endpoint: "https://sync.test", token: "token")
+        }
+        try await harness.connect()
+        try await harness.wait { $0.lastDownloadError as? ScriptedError == ScriptedError() && !$0.connecting }
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(5))
+        try await harness.acceptNext().send(.checkpoint(1), .done)
+        try await harness.wait { $0.lastDownloadError == nil && $0.hasSynced == true }
+    }
+
+    @Test("N6, T-28") func missingCredentialsAreShownAndRetried() async throws {
+        harness.connector.onFetch { _ in nil }
+        try await harness.connect()
+        for call in 1...3 {
+            try await harness.connector.waitForFetches(call)
+            try await harness.clock.waitForTimer(of: .seconds(5))
+            #expect(harness.database.currentStatus.downloadError is PowerSyncError)
+            harness.clock.advance(by: .seconds(5))
+        }
+        #expect(harness.service.streamRequests == 0)
+    }
+
+    @Test func disconnectEndsAFetch() async throws {
+        harness.connector.onFetch { _ in
+            try await TaskGate().pass()
+            return nil
+        }
+        try await harness.connect()
+        try await harness.connector.waitForFetches(1)
+        try await harness.database.disconnect()
+        #expect(harness.database.currentStatus.downloadError == nil)
+        #expect(!harness.database.currentStatus.connecting)
+    }
+
+    @Test func newConnectionFetchesNewCredentials() async throws {
+        #expect(try await harness.connectAndAccept().token == "token 1")
+        #expect(try await harness.connectAndAccept().token == "token 2")
+    }
+}

@@ -1,0 +1,31 @@
+import Testing
+
+@testable import PowerSync
+
+@Suite struct UploadPassTests {
+    private var pass = UploadLoop.Pass()
+
+    @Test mutating func emptyQueueFinishes() {
+        #expect(pass.headRead(nil) == .finish)
+    }
+
+    @Test("G19: callback completes one transaction per call") mutating func movingHeadIsUploadedUntilEmpty() {
+        #expect(pass.headRead(1) == .upload)
+        #expect(pass.headRead(4) == .upload)
+        #expect(pass.headRead(nil) == .finish)
+    }
+
+    @Test("G20: callback does nothing") mutating func sameHeadAfterASuccessfulCallStalls() {
+        #expect(pass.headRead(1) == .upload)
+        #expect(pass.headRead(1) == .stall)
+    }
+
+    @Test mutating func sameHeadAfterAnErrorIsARetry() {
+        #expect(pass.headRead(1) == .upload)
+        pass.failed()
+        #expect(pass.headRead(1) == .upload)
+        #expect(pass.headRead(1) == .stall)
+        pass.failed()
+        #expect(pass.headRead(1) == .upload)
+    }
+}

@@ -1,0 +1,285 @@
+import Foundation
+import GRDB
+import PowerSyncProtocol
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1))) struct UploadTests {
+    private let harness = SyncHarness()
+
+    /// Completes the next transaction.
+    private static let completeOne: ScriptedConnector.Upload = { database, _ in
+        try await database.getNextCrudTransaction()?.complete()
+    }
+
+    @Test("P-43, C-U3") func writesFromBeforeConnectingAreUploadedAfterTheFirstLine() async throws {
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        #expect(harness.connector.uploads == 0)
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)]))
+        try await harness.connector.waitForUploads(1)
+        let request = try await harness.service.nextWriteCheckpoint()
+        #expect(request.clientID == stream.request.clientID)
+        #expect(request.token == "token 1")
+        request.respond(7)
+        try await harness.log.wait(for: .debug, containing: "Waiting for write checkpoint 7")
+        // The server rejected the write: its state replaces the local one when the gate opens.
+        stream.send(.put("a", 1...1), .done)
+        try await harness.log.wait(for: .info, containing: "Could not apply checkpoint due to local data")
+        #expect(try await harness.lists() == ["x": "local"])
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 7), .done)
+        try await harness.wait { $0.hasSynced == true }
+        #expect(try await harness.lists() == ["a1": "remote"])
+    }
+
+    @Test("G4") func checkpointThatWaitedIsAppliedAfterTheUpload() async throws {
+        let gate = TaskGate()
+        harness.connector.onUpload { database, _ in
+            try await gate.pass()
+            try await database.getNextCrudTransaction()?.complete()
+        }
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 1), .put("a", 1...1), .done)
+        try await harness.log.wait(for: .info, containing: "Could not apply checkpoint due to local data")
+        #expect(harness.database.currentStatus.downloading)
+        gate.open()
+        try await harness.service.nextWriteCheckpoint().respond(1)
+        try await harness.wait { $0.hasSynced == true && !$0.downloading }
+        #expect(try await harness.lists() == ["a1": "remote"])
+    }
+
+    @Test("G23") func nothingIsUploadedWithoutLocalWrites() async throws {
+        let flow = harness.database.currentStatus.asFlow()
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1), .done, .keepalive(tokenExpiresIn: 3600))
+        try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+        try await harness.database.close()
+        for await status in flow { #expect(!status.uploading) }
+        #expect(harness.connector.uploads == 0)
+    }
+
+    @Test("G19, T-20, C-U6") func callsFollowAtOnceUntilTheQueueIsEmpty() async throws {
+        harness.connector.onUpload(UploadTests.completeOne)
+        for id in ["x", "y", "z"] { try await harness.insert(id) }
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.service.nextWriteCheckpoint().respond(1)
+        #expect(harness.connector.uploads == 3)
+        #expect(harness.log.messages(.warning).isEmpty)
+        try await harness.wait { !$0.uploading }
+    }
+
+    @Test("G20, T-19, C-U9") func forgottenCompleteIsToldAndDelayed() async throws {
+        harness.connector.onUpload { _, _ in }
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        for call in 1...2 {
+            try await harness.connector.waitForUploads(call)
+            try await harness.clock.waitForTimer(of: .seconds(5))
+            let warnings = harness.log.messages(.warning)
+            #expect(warnings.count == call)
+            #expect(
+                warnings.last?.hasPrefix("Potentially previously uploaded CRUD entries are still present") == true
+            )
+            #expect(harness.connector.uploads == call)
+            #expect(harness.database.currentStatus.uploadError is PowerSyncError)
+            #expect(!harness.database.currentStatus.uploading)
+            harness.clock.advance(by: .seconds(5))
+        }
+    }
+
+    @Test("G21, P-44, W-1") func errorIsShownUntilTheNextSuccess() async throws {
+        harness.connector.onUpload { database, call in
+            if call == 1 { throw ScriptedError() }
+            try await database.getNextCrudTransaction()?.complete()
+        }
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.wait { $0.lastUploadError as? ScriptedError == ScriptedError() && !$0.uploading }
+        #expect(harness.database.currentStatus.connected)
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(5))
+        try await harness.service.nextWriteCheckpoint().respond(1)
+        try await harness.wait { $0.lastUploadError == nil && !$0.uploading }
+        #expect(harness.log.messages(.warning).isEmpty)
+    }
+
+    @Test("T-24, C-U8") func retryWaitsForTheNextStream() async throws {
+        harness.connector.onUpload { database, call in
+            if call == 1 { throw ScriptedError() }
+            try await database.getNextCrudTransaction()?.complete()
+        }
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(1))
+        stream.end()
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(4))
+        try await harness.log.wait(for: .debug, containing: "Uploading pauses")
+        #expect(harness.connector.uploads == 1)
+        harness.clock.advance(by: .seconds(1))
+        let next = try await harness.acceptNext()
+        // The throttle of the pass that failed is over.
+        next.send(.checkpoint(1))
+        try await harness.service.nextWriteCheckpoint().respond(1)
+        #expect(harness.connector.uploads == 2)
+    }
+
+    @Test("P-45") func writesMadeOfflineAreUploadedAfterReconnection() async throws {
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+        stream.end()
+        try await harness.wait { !$0.connected }
+        try await harness.insert("x")
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(5))
+        #expect(harness.connector.uploads == 0)
+        try await harness.acceptNext().send(.checkpoint(1))
+        try await harness.connector.waitForUploads(1)
+    }
+
+    @Test("G22, T-21, C-U7") func passesAreThrottled() async throws {
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        harness.clock.advance(by: .seconds(1))
+        try await harness.insert("first")
+        try await harness.service.nextWriteCheckpoint().respond(1)
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        #expect(harness.connector.uploads == 1)
+        for number in 0..<10 { try await harness.insert("\(number)") }
+        #expect(harness.connector.uploads == 1)
+        harness.clock.advance(by: .seconds(1))
+        try await harness.service.nextWriteCheckpoint().respond(2)
+        #expect(harness.connector.uploads == 2)
+    }
+
+    @Test("G12, T-22") func writeDuringTheRequestKeepsTheGateClosed() async throws {
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        let request = try await harness.service.nextWriteCheckpoint()
+        try await harness.insert("y")
+        request.respond(1)
+        try await harness.log.wait(for: .debug, containing: "Write checkpoint 1 is superseded")
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        harness.clock.advance(by: .seconds(1))
+        try await harness.service.nextWriteCheckpoint().respond(2)
+        try await harness.log.wait(for: .debug, containing: "Waiting for write checkpoint 2")
+    }
+
+    @Test("G14") func customWriteCheckpointNeedsNoRequest() async throws {
+        harness.connector.onUpload { database, _ in
+            try await database.getNextCrudTransaction()?.complete(writeCheckpoint: "7")
+        }
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 7), .put("a", 1...1), .done)
+        try await harness.wait { $0.hasSynced == true }
+        #expect(try await harness.lists() == ["a1": "remote"])
+    }
+
+    @Test("G16") func insertOnlyWritesNeedNoWriteCheckpoint() async throws {
+        try await harness.database.execute(
+            sql: "INSERT INTO logs (id, line) VALUES (?, ?)",
+            parameters: ["l", "text"]
+        )
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)]), .put("a", 1...1))
+        try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+        #expect(harness.connector.uploads == 1)
+        stream.send(.done)
+        try await harness.wait { $0.hasSynced == true }
+    }
+
+    @Test("G24") func refusedTokenOfAWriteCheckpointIsReplaced() async throws {
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.service.nextWriteCheckpoint().reject(status: 401)
+        try await harness.wait { ($0.lastUploadError as? SyncTransportError)?.httpStatus == 401 }
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(5))
+        let request = try await harness.service.nextWriteCheckpoint()
+        #expect(request.token == "token 2")
+        request.respond(1)
+        try await harness.wait { $0.lastUploadError == nil }
+        // The stream is not affected.
+        #expect(!stream.isClosed)
+        #expect(harness.connector.uploads == 1)
+    }
+
+    @Test("G25, T-25, C-U4") func keepaliveFindsWhatWasLeftBehind() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appending(path: "test.db").path
+        let harness = SyncHarness(path: path)
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        harness.clock.advance(by: .seconds(1))
+        // Another process writes; nobody tells the upload loop.
+        try await DatabaseQueue(path: path).write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO ps_crud (tx_id, data)
+                    VALUES (1, '{"op":"PUT","type":"lists","id":"x","data":{"name":"other"}}')
+                    """
+            )
+        }
+        stream.send(.keepalive(tokenExpiresIn: 3600))
+        try await harness.connector.waitForUploads(1)
+        try await harness.database.close()
+    }
+
+    @Test("N11, C-U11") func disconnectCancelsAnUploadSilently() async throws {
+        harness.connector.onUpload { _, _ in try await TaskGate().pass() }
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.wait { $0.uploading }
+        try await harness.database.disconnect()
+        #expect(!harness.database.currentStatus.uploading)
+        #expect(harness.database.currentStatus.uploadError == nil)
+        #expect(harness.log.messages(.error).isEmpty)
+    }
+
+    @Test("R5") func cancellationInsideTheConnectorIsRetriedWithoutAnError() async throws {
+        harness.connector.onUpload { database, call in
+            if call == 1 { throw CancellationError() }
+            try await database.getNextCrudTransaction()?.complete()
+        }
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        #expect(harness.database.currentStatus.uploadError == nil)
+        harness.clock.advance(by: .seconds(5))
+        try await harness.connector.waitForUploads(2)
+    }
+
+    @Test func silentWriteCheckpointRequestIsGivenUp() async throws {
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        _ = try await harness.service.nextWriteCheckpoint()
+        // That of the request, and that of the stream.
+        try await stream.waitUntilRead()
+        try await harness.clock.waitForTimer(of: .seconds(40), count: 2)
+        harness.clock.advance(by: .seconds(39))
+        stream.send(.keepalive(tokenExpiresIn: 3600))
+        try await stream.waitUntilRead()
+        harness.clock.advance(by: .seconds(1))
+        try await harness.wait { ($0.lastUploadError as? SyncTransportError)?.code == .idle }
+    }
+}

@@ -1,0 +1,329 @@
+import NIOCore
+import NIOHTTP1
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1))) struct HTTPTransportTests {
+    private static let lines: [SyncLine] = [
+        .checkpoint(2, [.bucket("ä", 1, count: 2)]), .put("ä", 1...2), .keepalive(tokenExpiresIn: 3600), .done,
+    ]
+
+    private static func body(_ format: SyncLineFormat) -> ByteBuffer {
+        var body = ByteBuffer()
+        for line in lines { line.encode(as: format, into: &body) }
+        return body
+    }
+
+    private static func response(
+        _ format: SyncLineFormat,
+        contentType: String? = nil,
+        chunkSize: Int = .max,
+        end: LoopbackServer.Response.End = .normal
+    ) -> LoopbackServer.Response {
+        .init(
+            headers: ["Content-Type": contentType ?? format.mediaType],
+            chunks: body(format).chunks(of: chunkSize),
+            end: end
+        )
+    }
+
+    private func credentials(_ server: LoopbackServer, path: String = "") throws -> ServiceCredentials {
+        ServiceCredentials(endpoint: try ServiceEndpoint(server.url + path), token: "secret")
+    }
+
+    private func open(
+        _ server: LoopbackServer,
+        path: String = "",
+        request: StreamingSyncRequest = StreamingSyncRequest(),
+        log: SyncRequestLog = .disabled
+    ) async throws -> any SyncLineStream {
+        try await HTTPTransport.shared.openStream(
+            request,
+            credentials: try credentials(server, path: path),
+            log: log
+        )
+    }
+
+    private func readAll(_ stream: any SyncLineStream) async throws -> [SyncLine] {
+        var lines: [SyncLine] = []
+        while let next = try await stream.next() { lines += next.map(\.line) }
+        return lines
+    }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        var format: SyncLineFormat
+        var contentType: String?
+        var chunkSize: Int
+
+        var testDescription: String { "\(contentType ?? format.mediaType) in chunks of \(chunkSize)" }
+    }
+
+    @Test(
+        "Lines arrive whatever the format and the chunks",
+        arguments: [
+            Case(format: .bson, chunkSize: .max),
+            Case(format: .bson, chunkSize: 1),
+            Case(format: .bson, chunkSize: 7),
+            Case(format: .ndjson, chunkSize: .max),
+            Case(format: .ndjson, chunkSize: 1),
+            Case(format: .ndjson, chunkSize: 7),
+            Case(format: .ndjson, contentType: "Application/X-NDJSON; charset=utf-8", chunkSize: 100),
+            Case(format: .bson, contentType: "application/vnd.powersync.bson-stream;a=b", chunkSize: 100),
+        ]
+    )
+    func linesArriveInEveryFormat(_ testCase: Case) async throws {
+        try await LoopbackServer.run { _ in
+            Self.response(testCase.format, contentType: testCase.contentType, chunkSize: testCase.chunkSize)
+        } _: { server in
+            let lines = try await readAll(open(server))
+            #expect(lines == Self.lines)
+        }
+    }
+
+    @Test("P-38, N18") func requestHasTheHeadersOfTheProtocol() async throws {
+        let request = StreamingSyncRequest(clientID: "c", parameters: ["a": 1], appMetadata: ["v": "1"])
+        try await LoopbackServer.run { _ in
+            Self.response(.bson)
+        } _: { server in
+            _ = try await open(server, request: request)
+            let received = try #require(server.received.first)
+            #expect(received.head.method == .POST)
+            #expect(received.head.uri == "/sync/stream")
+            #expect(received.header("Authorization") == "Token secret")
+            #expect(received.header("Content-Type") == "application/json")
+            #expect(
+                received.header("Accept")
+                    == "application/vnd.powersync.bson-stream;q=0.9,application/x-ndjson;q=0.8"
+            )
+            #expect(received.header("Accept-Encoding") == "gzip")
+            #expect(received.header("User-Agent")?.hasPrefix("powersync-swift/") == true)
+            #expect(try StreamingSyncRequest(json: received.body) == request)
+        }
+    }
+
+    @Test(
+        "N19",
+        arguments: [("", "/sync/stream"), ("/", "/sync/stream"), ("/prefix/", "/prefix/sync/stream")]
+    )
+    func pathIsAppendedToTheEndpoint(path: String, uri: String) async throws {
+        try await LoopbackServer.run { _ in
+            Self.response(.ndjson)
+        } _: { server in
+            _ = try await open(server, path: path)
+            #expect(server.received.map(\.head.uri) == [uri])
+        }
+    }
+
+    @Test func gzipIsDecodedAsItArrives() async throws {
+        try await LoopbackServer.run { _ in
+            .init(
+                headers: ["Content-Type": SyncLineFormat.ndjson.mediaType, "Content-Encoding": "gzip"],
+                chunks: [ByteBuffer(bytes: GzipFixture.first)],
+                end: .open
+            )
+        } _: { server in
+            let stream = try await open(server)
+            var lines: [SyncLine] = []
+            while lines.isEmpty { lines += try #require(try await stream.next()).map(\.line) }
+            #expect(lines == [.keepalive(tokenExpiresIn: 7)])
+        }
+        try await LoopbackServer.run { _ in
+            .init(
+                headers: ["Content-Type": SyncLineFormat.ndjson.mediaType, "Content-Encoding": "gzip"],
+                chunks: ByteBuffer(bytes: GzipFixture.first + GzipFixture.second).chunks(of: 5)
+            )
+        } _: { server in
+            let lines = try await readAll(open(server))
+            #expect(
+                lines == [
+                    .keepalive(tokenExpiresIn: 7), .checkpointComplete(CheckpointComplete(lastOpID: OpID(1))),
+                ]
+            )
+        }
+    }
+
+    @Test(
+        "N4 and errors of the service",
+        arguments: [
+            (401, #"{"error":{"code":"PSYNC_S2101","status":401}}"#, true),
+            (403, #"{"error":{"code":"PSYNC_S2105"}}"#, true),
+            (500, #"{"error":{"code":"PSYNC_S2302"}}"#, false),
+            (429, "", false),
+        ]
+    )
+    func errorStatusIsTyped(status: Int, body: String, isUnauthorized: Bool) async throws {
+        try await LoopbackServer.run { _ in
+            .init(
+                status: HTTPResponseStatus(statusCode: status),
+                headers: ["Content-Type": "application/json"],
+                chunks: [ByteBuffer(string: body)]
+            )
+        } _: { server in
+            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server) }
+            #expect(error?.code == .status)
+            #expect(error?.httpStatus == status)
+            #expect(error?.isUnauthorized == isUnauthorized)
+            #expect(error?.message.contains("POST \(server.url)/sync/stream failed with status \(status)") == true)
+            #expect(error?.message.contains(body) == true)
+        }
+    }
+
+    @Test func longErrorBodyIsShortened() async throws {
+        try await LoopbackServer.run { _ in
+            .init(status: .badGateway, chunks: [ByteBuffer(repeating: UInt8(ascii: "x"), count: 100_000)])
+        } _: { server in
+            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server) }
+            #expect(error.map { $0.message.count < 1200 } == true)
+        }
+    }
+
+    @Test("N9", arguments: ["text/html", "application/json", ""]) func wrongMediaTypeIsAnError(
+        contentType: String
+    ) async throws {
+        try await LoopbackServer.run { _ in
+            Self.response(.ndjson, contentType: contentType)
+        } _: { server in
+            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server) }
+            #expect(error?.code == .unexpectedResponse)
+        }
+    }
+
+    @Test("C-C8") func redirectsAreNotFollowed() async throws {
+        try await LoopbackServer.run { _ in
+            .init(status: .temporaryRedirect, headers: ["Location": "/elsewhere"])
+        } _: { server in
+            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server) }
+            #expect(error?.httpStatus == 307)
+            #expect(server.received.count == 1)
+        }
+    }
+
+    @Test func connectionClosedBetweenLinesEndsTheStream() async throws {
+        for format in [SyncLineFormat.bson, .ndjson] {
+            try await LoopbackServer.run { _ in
+                Self.response(format, end: .abrupt)
+            } _: { server in
+                let lines = try await readAll(open(server))
+            #expect(lines == Self.lines)
+            }
+        }
+    }
+
+    @Test func truncatedDocumentIsAnErrorAfterTheLinesBeforeIt() async throws {
+        for format in [SyncLineFormat.bson, .ndjson] {
+            let body = Self.body(format)
+            let truncated = body.getSlice(at: 0, length: body.readableBytes - 3) ?? body
+            try await LoopbackServer.run { _ in
+                .init(headers: ["Content-Type": format.mediaType], chunks: [truncated])
+            } _: { server in
+                let stream = try await open(server)
+                var lines: [SyncLine] = []
+                await #expect(throws: SyncTransportError.self) {
+                    while let next = try await stream.next() { lines += next.map(\.line) }
+                }
+                #expect(lines == Array(Self.lines.dropLast()))
+            }
+        }
+    }
+
+    @Test func refusedConnectionIsAnError() async throws {
+        let server = try await LoopbackServer { _ in .init() }
+        try await server.stop()
+        let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server) }
+        #expect(error?.code == .connection)
+        #expect(error?.underlyingError != nil)
+    }
+
+    @Test func cancelledRequestThrowsCancellationError() async throws {
+        try await LoopbackServer.run { _ in
+            .init(headers: ["Content-Type": SyncLineFormat.ndjson.mediaType], end: .open)
+        } _: { server in
+            let task = Task {
+                let stream = try await open(server)
+                withUnsafeCurrentTask { $0?.cancel() }
+                _ = try await stream.next()
+            }
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
+    @Test func writeCheckpointIsRead() async throws {
+        try await LoopbackServer.run { _ in
+            .init(
+                headers: ["Content-Type": "application/json"],
+                chunks: ByteBuffer(string: #"{"data":{"write_checkpoint":"9007199254740993"}}"#).chunks(of: 9)
+            )
+        } _: { server in
+            let checkpoint = try await HTTPTransport.shared.writeCheckpoint(
+                clientID: "a b",
+                credentials: try credentials(server, path: "/p/"),
+                log: .disabled
+            )
+            #expect(checkpoint == WriteCheckpoint(9_007_199_254_740_993))
+            let request = try #require(server.received.first)
+            #expect(request.head.method == .GET)
+            #expect(request.head.uri == "/p/write-checkpoint2.json?client_id=a%20b")
+            #expect(request.header("Authorization") == "Token secret")
+        }
+    }
+
+    @Test(arguments: ["", "{}", #"{"data":{"write_checkpoint":7}}"#, #"{"data":{"write_checkpoint":"-1"}}"#])
+    func responseWithoutAWriteCheckpointIsAnError(body: String) async throws {
+        try await LoopbackServer.run { _ in
+            .init(chunks: [ByteBuffer(string: body)])
+        } _: { server in
+            let error = await #expect(throws: SyncTransportError.self) {
+                _ = try await HTTPTransport.shared.writeCheckpoint(
+                    clientID: "c",
+                    credentials: try credentials(server),
+                    log: .disabled
+                )
+            }
+            #expect(error?.code == .unexpectedResponse)
+        }
+    }
+
+    @Test("P-50, T-30") func requestLogHasEachLineVerbatimAndNoToken() async throws {
+        let lines = [#"{"token_expires_in":  7}"#, #"{"checkpoint_complete":{"last_op_id":"1"}}"#]
+        let log = LineCollector()
+        let configuration = SyncRequestLoggerConfiguration(requestLevel: .all) { log.append($0) }
+        try await LoopbackServer.run { _ in
+            .init(
+                headers: ["Content-Type": SyncLineFormat.ndjson.mediaType],
+                chunks: ByteBuffer(string: lines.joined(separator: "\n")).chunks(of: 10)
+            )
+        } _: { server in
+            _ = try await readAll(open(server, log: SyncRequestLog(configuration)))
+            #expect(log.all.contains("Starting request to POST \(server.url)/sync/stream"))
+            #expect(log.all.contains("Got response code 200 on \(server.url)/sync/stream"))
+            for line in lines { #expect(log.all.contains("Response line: \(line)")) }
+            #expect(log.all.last == "End of response")
+            #expect(!log.all.contains { $0.contains("secret") })
+        }
+    }
+
+    @Test func linesOfABinaryStreamAreLoggedAsJSON() async throws {
+        let log = LineCollector()
+        let configuration = SyncRequestLoggerConfiguration(requestLevel: .body) { log.append($0) }
+        try await LoopbackServer.run { _ in
+            Self.response(.bson)
+        } _: { server in
+            _ = try await readAll(open(server, log: SyncRequestLog(configuration)))
+            #expect(log.all.contains(#"Response line: {"token_expires_in":3600}"#))
+        }
+    }
+}
+
+extension ByteBuffer {
+    /// The bytes in pieces.
+    func chunks(of size: Int) -> [ByteBuffer] {
+        var rest = self
+        var chunks: [ByteBuffer] = []
+        while rest.readableBytes > 0, let chunk = rest.readSlice(length: Swift.min(size, rest.readableBytes)) {
+            chunks.append(chunk)
+        }
+        return chunks
+    }
+}
