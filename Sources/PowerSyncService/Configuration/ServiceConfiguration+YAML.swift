@@ -1,0 +1,322 @@
+import Foundation
+import Logging
+
+extension ServiceConfiguration {
+    /// Reads a configuration file (`service.md` 21.1).
+    ///
+    /// ```yaml
+    /// replication:
+    ///   connections:
+    ///     - type: embedded
+    ///       path: data/source.db
+    ///       tables: ["CREATE TABLE lists (id TEXT PRIMARY KEY, owner_id TEXT, name TEXT)"]
+    /// storage: { type: sqlite, path: data/buckets.db }
+    /// port: 8080
+    /// sync_config: { path: sync.yaml }
+    /// client_auth:
+    ///   audience: [powersync-dev]
+    ///   jwks: { keys: [{ kty: oct, alg: HS256, kid: dev, k: !env PS_JWT_SECRET }] }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - path: The file. Relative paths in it start at its folder.
+    ///   - environment: Where `!env PS_NAME` finds values. `PS_LOG_LEVEL` and `PS_LOG_FORMAT` replace those of the file.
+    /// - Throws: `ServiceError` that names file, line and key; code `invalidConfiguration`, or `unsupported` for what this
+    ///   version cannot do yet.
+    public init(contentsOf path: String, environment: [String: String]) throws(ServiceError) {
+        let yaml = try Self.read(path, what: "the service configuration")
+        try self.init(yaml: yaml, file: path, environment: environment)
+    }
+
+    /// Reads a configuration from text; see ``init(contentsOf:environment:)``.
+    ///
+    /// - Parameters:
+    ///   - yaml: The text.
+    ///   - file: The name in error messages; relative paths start at its folder.
+    ///   - environment: Where `!env PS_NAME` finds values.
+    /// - Throws: `ServiceError` as ``init(contentsOf:environment:)``.
+    public init(yaml: String, file: String, environment: [String: String]) throws(ServiceError) {
+        var root = try YAMLSection(yaml: yaml, document: .init(file: file, environment: environment))
+        var warnings: [String] = []
+        self.init(
+            source: try Self.readSource(&root, &warnings),
+            storage: try Self.readStorage(&root, &warnings),
+            syncConfig: try Self.readSyncConfig(&root, &warnings)
+        )
+        host = try root.string("host") ?? host
+        port = try root.integer("port", in: 1024...65535) ?? port
+        authentication = try Self.readAuthentication(&root, &warnings)
+        limits = try Self.readLimits(&root, &warnings)
+        probes = try Self.readProbes(&root, &warnings)
+        logging = try Self.readLogging(&root, environment, &warnings)
+        if var section = try root.section("development") {
+            development.writeEndpoint = try section.boolean("write_endpoint") ?? development.writeEndpoint
+            development.tokenEndpoint = try section.boolean("token_endpoint") ?? development.tokenEndpoint
+            section.finish(&warnings)
+        }
+        if var section = try root.section("telemetry") {
+            section.ignore("disable_telemetry_sharing")
+            if section.contains("prometheus_port") {
+                warnings.append("\(file): telemetry.prometheus_port: not supported yet, no metrics are served")
+            }
+            section.finish(&warnings)
+        }
+        // There is one storage layout so far, and it is created when missing.
+        root.ignore("migrations")
+        root.finish(&warnings)
+        self.warnings = warnings
+    }
+
+    /// The text of the sync config, and the name for its diagnostics.
+    func readSyncConfigText() throws(ServiceError) -> (text: String, file: String) {
+        switch syncConfig.kind {
+        case .content(let text): (text, "sync.yaml")
+        case .file(let path): (try Self.read(path, what: "the sync config"), path)
+        }
+    }
+
+    private static func read(_ path: String, what: String) throws(ServiceError) -> String {
+        do {
+            return try String(contentsOf: URL(filePath: path), encoding: .utf8)
+        } catch {
+            throw ServiceError(
+                .invalidConfiguration, "\(what) cannot be read; check that the file exists and is UTF-8 text",
+                file: path, underlyingError: error)
+        }
+    }
+}
+
+// MARK: Sections
+
+extension ServiceConfiguration {
+    private static func readSource(
+        _ root: inout YAMLSection,
+        _ warnings: inout [String]
+    ) throws(ServiceError) -> Source {
+        guard var replication = try root.section("replication") else {
+            throw root.error("replication", "missing; say where rows come from with replication.connections")
+        }
+        guard let connections = try replication.sections("connections"), !connections.isEmpty else {
+            throw replication.error("connections", "missing; one connection is needed")
+        }
+        guard connections.count == 1 else {
+            throw replication.error("connections", "only one connection is possible, not \(connections.count)")
+        }
+        replication.finish(&warnings)
+
+        var connection = connections[0]
+        let type = try connection.string("type")
+        switch type {
+        case "embedded":
+            let path = try requiredPath("path", in: &connection)
+            let statements = (try connection.strings("tables") ?? []) + (try connection.strings("schema") ?? [])
+            connection.ignore("id", "tag")
+            connection.finish(&warnings)
+            return .embedded(path: path, statements: statements)
+        case "postgresql":
+            throw connection.error(
+                "type", "replication from PostgreSQL is not supported yet; use \"embedded\"", code: .unsupported)
+        case nil:
+            throw connection.error("type", "missing; use \"embedded\"")
+        case .some(let other):
+            throw connection.error("type", "\"\(other)\" is not a known type; use \"embedded\"")
+        }
+    }
+
+    private static func readStorage(
+        _ root: inout YAMLSection,
+        _ warnings: inout [String]
+    ) throws(ServiceError) -> Storage {
+        guard var section = try root.section("storage") else {
+            throw root.error("storage", "missing; say where buckets are kept: {type: sqlite, path: data/buckets.db}")
+        }
+        switch try section.string("type") {
+        case "sqlite":
+            let path = try requiredPath("path", in: &section)
+            section.finish(&warnings)
+            return .sqlite(path: path)
+        case "postgresql":
+            throw section.error("type", "storage in PostgreSQL is not supported yet; use \"sqlite\"", code: .unsupported)
+        case nil:
+            throw section.error("type", "missing; use \"sqlite\"")
+        case .some(let other):
+            throw section.error("type", "\"\(other)\" is not a known type; use \"sqlite\"")
+        }
+    }
+
+    private static func readSyncConfig(
+        _ root: inout YAMLSection,
+        _ warnings: inout [String]
+    ) throws(ServiceError) -> SyncConfigSource {
+        let names = ["sync_config", "sync_rules"].filter { root.contains($0) }
+        guard let name = names.first, var section = try root.section(name) else {
+            throw root.error("sync_config", "missing; say what clients get with sync_config.path or sync_config.content")
+        }
+        guard names.count == 1 else { throw root.error("sync_rules", "an alias of sync_config; give one of them") }
+        section.ignore("exit_on_error")
+        let path = try section.string("path")
+        let content = try section.string("content")
+        section.finish(&warnings)
+        switch (path, content) {
+        case (let path?, nil): return .file(absolutePath(path, section.document.file))
+        case (nil, let content?): return .content(content)
+        case (nil, nil): throw section.error(nil, "needs path or content")
+        case (.some, .some): throw section.error("content", "give path or content, not both")
+        }
+    }
+
+    private static func readAuthentication(
+        _ root: inout YAMLSection,
+        _ warnings: inout [String]
+    ) throws(ServiceError) -> ClientAuthentication {
+        var authentication = ClientAuthentication()
+        guard var section = try root.section("client_auth") else {
+            warnings.append("\(root.document.file): client_auth: missing, every client is rejected")
+            return authentication
+        }
+        if section.contains("jwks_uri") {
+            throw section.error(
+                "jwks_uri", "remote key sets are not supported yet; put the keys into client_auth.jwks.keys",
+                code: .unsupported)
+        }
+        if try section.boolean("supabase") == true {
+            throw section.error("supabase", "not supported yet; put the keys into client_auth.jwks", code: .unsupported)
+        }
+        section.ignore("supabase_jwt_secret", "jwks_reject_ip_ranges", "block_local_jwks")
+        authentication.audience = try section.strings("audience") ?? []
+        if var jwks = try section.section("jwks") {
+            for var key in try jwks.sections("keys") ?? [] {
+                authentication.keys.append(try readKey(&key, &warnings))
+            }
+            jwks.finish(&warnings)
+        }
+        section.finish(&warnings)
+        if authentication.keys.isEmpty {
+            warnings.append("\(root.document.file): client_auth: no keys, every client is rejected")
+        } else if authentication.audience.isEmpty {
+            warnings.append("\(root.document.file): client_auth.audience: empty, every client is rejected")
+        }
+        return authentication
+    }
+
+    private static func readKey(
+        _ section: inout YAMLSection,
+        _ warnings: inout [String]
+    ) throws(ServiceError) -> ClientKey {
+        var members: [String: String] = [:]
+        for name in ["kty", "alg", "kid", "k", "n", "e", "crv", "x", "y"] {
+            members[name] = try section.string(name)
+        }
+        section.ignore("use", "key_ops")
+        section.finish(&warnings)
+        do {
+            return ClientKey(key: try JSONWebKey(members: members))
+        } catch {
+            throw section.error(
+                error.member, error.message, code: error.isUnsupported ? .unsupported : .invalidConfiguration)
+        }
+    }
+
+    private static func readLimits(
+        _ root: inout YAMLSection,
+        _ warnings: inout [String]
+    ) throws(ServiceError) -> ServiceLimits {
+        var limits = ServiceLimits()
+        guard var api = try root.section("api") else { return limits }
+        if api.contains("tokens") {
+            warnings.append("\(root.document.file): api.tokens: the admin API is not supported yet")
+        }
+        if var section = try api.section("parameters") {
+            let any = 1...Int.max
+            limits.maxConcurrentConnections =
+                try section.integer("max_concurrent_connections", in: any) ?? limits.maxConcurrentConnections
+            limits.maxDataFetchConcurrency =
+                try section.integer("max_data_fetch_concurrency", in: any) ?? limits.maxDataFetchConcurrency
+            limits.maxBucketsPerConnection =
+                try section.integer("max_buckets_per_connection", in: any) ?? limits.maxBucketsPerConnection
+            limits.maxParameterQueryResults =
+                try section.integer("max_parameter_query_results", in: any) ?? limits.maxParameterQueryResults
+            // Both are about caches and records that the embedded storage does not have.
+            section.ignore("bucket_count_cache_ttl_minutes", "checkpoint_request_retention_minutes")
+            section.finish(&warnings)
+        }
+        api.finish(&warnings)
+        return limits
+    }
+
+    private static func readProbes(
+        _ root: inout YAMLSection,
+        _ warnings: inout [String]
+    ) throws(ServiceError) -> ProbeOptions {
+        var options = ProbeOptions()
+        guard var section = try root.section("healthcheck") else { return options }
+        if var probes = try section.section("probes") {
+            let usesHTTP = try probes.boolean("use_http") ?? false
+            let isLegacy = try probes.boolean("use_legacy") ?? false
+            options.useHTTP = usesHTTP || isLegacy
+            if try probes.boolean("use_filesystem") == true {
+                warnings.append("\(root.document.file): healthcheck.probes.use_filesystem: not supported yet")
+            }
+            probes.finish(&warnings)
+        }
+        section.finish(&warnings)
+        return options
+    }
+
+    private static func readLogging(
+        _ root: inout YAMLSection,
+        _ environment: [String: String],
+        _ warnings: inout [String]
+    ) throws(ServiceError) -> LoggingOptions {
+        var options = LoggingOptions()
+        guard var system = try root.section("system") else {
+            try options.apply(level: environment["PS_LOG_LEVEL"], format: environment["PS_LOG_FORMAT"], root)
+            return options
+        }
+        if var section = try system.section("logging") {
+            try options.apply(level: try section.string("level"), format: try section.string("format"), section)
+            section.finish(&warnings)
+        }
+        try options.apply(level: environment["PS_LOG_LEVEL"], format: environment["PS_LOG_FORMAT"], system)
+        system.finish(&warnings)
+        return options
+    }
+
+    private static func requiredPath(_ key: String, in section: inout YAMLSection) throws(ServiceError) -> String {
+        guard let path = try section.string(key), !path.isEmpty else { throw section.error(key, "missing; give a file") }
+        return absolutePath(path, section.document.file)
+    }
+
+    private static func absolutePath(_ path: String, _ file: String) -> String {
+        URL(filePath: path, relativeTo: URL(filePath: file).deletingLastPathComponent()).standardizedFileURL.path(percentEncoded: false)
+    }
+}
+
+extension LoggingOptions {
+    /// The names of `wire-protocol.md` 19, and those of swift-log.
+    private static let levels: [String: Logger.Level] = [
+        "silly": .trace, "trace": .trace, "debug": .debug, "verbose": .debug, "http": .debug, "info": .info,
+        "notice": .notice, "warn": .warning, "warning": .warning, "error": .error, "critical": .critical,
+    ]
+
+    /// Replaces what is given; errors point to `section`.
+    fileprivate mutating func apply(
+        level: String?,
+        format: String?,
+        _ section: YAMLSection
+    ) throws(ServiceError) {
+        if let level {
+            guard let known = Self.levels[level.lowercased()] else {
+                throw section.error(
+                    "level", "\"\(level)\" is not one of silly, debug, verbose, http, info, warn, error")
+            }
+            self.level = known
+        }
+        switch format {
+        case nil: break
+        case "text": self.format = .text
+        case "json": self.format = .json
+        case .some(let other): throw section.error("format", "\"\(other)\" is not one of json, text")
+        }
+    }
+}

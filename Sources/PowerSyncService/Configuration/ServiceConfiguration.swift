@@ -1,0 +1,186 @@
+public import Logging
+
+/// Everything a ``SyncService`` needs to know before it starts (`service.md` 21.1).
+///
+/// Create it in code, or from a YAML file with ``init(contentsOf:environment:)``:
+///
+/// ```swift
+/// var configuration = ServiceConfiguration(
+///     source: .embedded(path: "data/source.db", statements: ["CREATE TABLE lists (id TEXT PRIMARY KEY, name TEXT)"]),
+///     storage: .sqlite(path: "data/buckets.db"),
+///     syncConfig: .content(
+///         """
+///         config: {edition: 3}
+///         streams:
+///           lists: {auto_subscribe: true, query: SELECT * FROM lists}
+///         """
+///     )
+/// )
+/// configuration.authentication.keys = [.hs256(secret: Array("a secret of at least 32 characters".utf8), id: "dev")]
+/// configuration.authentication.audience = ["powersync-dev"]
+/// ```
+public struct ServiceConfiguration: Sendable {
+    /// Where rows come from.
+    public var source: Source
+    /// Where buckets are kept.
+    public var storage: Storage
+    /// The sync config.
+    public var syncConfig: SyncConfigSource
+    /// The address to listen on. All interfaces when not set otherwise.
+    public var host = "0.0.0.0"
+    /// The port to listen on, 1024 … 65535, or 0 for any free port.
+    public var port = 8080
+    /// How clients' tokens are checked.
+    public var authentication = ClientAuthentication()
+    /// Limits per process and per connection.
+    public var limits = ServiceLimits()
+    /// How the service answers health checks.
+    public var probes = ProbeOptions()
+    /// What the executable sets up as the log output.
+    public var logging = LoggingOptions()
+    /// Endpoints for development.
+    public var development = DevelopmentEndpoints()
+    /// The formats that sync streams may have.
+    public var formats = ResponseFormats.all
+    /// Findings in the file that do not prevent a start, such as unknown keys. Log them at start.
+    public var warnings: [String] = []
+
+    /// Creates a configuration with the default for everything else.
+    ///
+    /// - Parameters:
+    ///   - source: Where rows come from.
+    ///   - storage: Where buckets are kept.
+    ///   - syncConfig: The sync config.
+    public init(source: Source, storage: Storage, syncConfig: SyncConfigSource) {
+        self.source = source
+        self.storage = storage
+        self.syncConfig = syncConfig
+    }
+}
+
+extension ServiceConfiguration {
+    /// Where rows come from.
+    public struct Source: Sendable, Equatable {
+        enum Kind: Equatable {
+            case embedded(path: String, statements: [String])
+        }
+
+        let kind: Kind
+
+        /// A SQLite file that the service watches (`service.md` 19.5).
+        ///
+        /// - Parameters:
+        ///   - path: The file. It and its folder are created when missing.
+        ///   - statements: `CREATE TABLE` statements, each run at start unless its table exists.
+        public static func embedded(path: String, statements: [String]) -> Source {
+            Source(kind: .embedded(path: path, statements: statements))
+        }
+    }
+
+    /// Where buckets are kept.
+    public struct Storage: Sendable, Equatable {
+        enum Kind: Equatable {
+            case sqlite(path: String)
+        }
+
+        let kind: Kind
+
+        /// A SQLite file of the service (`service.md` 19.3).
+        ///
+        /// - Parameter path: The file. It and its folder are created when missing.
+        public static func sqlite(path: String) -> Storage {
+            Storage(kind: .sqlite(path: path))
+        }
+    }
+
+    /// The text of the sync config, or the file that holds it.
+    public struct SyncConfigSource: Sendable, Equatable {
+        enum Kind: Equatable {
+            case content(String)
+            case file(String)
+        }
+
+        let kind: Kind
+
+        /// The text itself.
+        ///
+        /// - Parameter text: YAML.
+        public static func content(_ text: String) -> SyncConfigSource {
+            SyncConfigSource(kind: .content(text))
+        }
+
+        /// A file that is read when the service is created.
+        ///
+        /// - Parameter path: The path of a YAML file.
+        public static func file(_ path: String) -> SyncConfigSource {
+            SyncConfigSource(kind: .file(path))
+        }
+    }
+
+    /// The formats that sync streams may have.
+    public struct ResponseFormats: Sendable, Equatable {
+        let allowsBSON: Bool
+
+        /// NDJSON and BSON, as the client prefers.
+        public static let all = ResponseFormats(allowsBSON: true)
+        /// NDJSON, whatever the client prefers.
+        public static let ndjsonOnly = ResponseFormats(allowsBSON: false)
+    }
+}
+
+/// Limits per process and per connection (`wire-protocol.md` 16).
+public struct ServiceLimits: Sendable, Equatable {
+    /// Sync streams that may be open at the same time; more are answered with 429.
+    public var maxConcurrentConnections = 200
+    /// Sync streams that may read bucket data at the same time; others wait.
+    public var maxDataFetchConcurrency = 10
+    /// Buckets that one stream may have.
+    public var maxBucketsPerConnection = 1000
+    /// Rows that the parameter queries of one stream may return.
+    public var maxParameterQueryResults = 1000
+
+    /// Creates the default limits.
+    public init() {}
+}
+
+/// How the service answers health checks (`wire-protocol.md` 14).
+public struct ProbeOptions: Sendable, Equatable {
+    /// Whether `/probes/startup`, `/probes/liveness` and `/probes/readiness` exist.
+    public var useHTTP = true
+
+    /// Creates the default options.
+    public init() {}
+}
+
+/// What the executable sets up as the log output.
+public struct LoggingOptions: Sendable, Equatable {
+    /// The forms of log entries.
+    public struct Format: Sendable, Hashable {
+        private enum Value { case text, json }
+        private let value: Value
+
+        /// Lines for people.
+        public static let text = Format(value: .text)
+        /// One JSON object a line.
+        public static let json = Format(value: .json)
+    }
+
+    /// The lowest level that is written.
+    public var level = Logger.Level.info
+    /// The form of log entries.
+    public var format = Format.text
+
+    /// Creates the default options.
+    public init() {}
+}
+
+/// Endpoints that make a back end unnecessary while developing (`service.md` 19.6, 19.7). They need the embedded source.
+public struct DevelopmentEndpoints: Sendable, Equatable {
+    /// Whether `POST /dev/write` exists: any holder of a valid token may write any row of the embedded source.
+    public var writeEndpoint = true
+    /// Whether `POST /dev/token` exists: anybody may get a token for any user.
+    public var tokenEndpoint = false
+
+    /// Creates the default options.
+    public init() {}
+}

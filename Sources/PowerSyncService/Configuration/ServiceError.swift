@@ -1,0 +1,84 @@
+/// Why a service cannot be configured, started or kept running.
+///
+/// ```swift
+/// do {
+///     let configuration = try ServiceConfiguration(contentsOf: "service.yaml", environment: [:])
+/// } catch {
+///     print(error)  // service.yaml:4: replication.connections[0].type: "mysql" is not a known type; use "embedded"
+/// }
+/// ```
+public struct ServiceError: Error, Sendable {
+    /// The kinds of errors.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String {
+            case invalidConfiguration, unsupported, invalidSyncConfig, missingKey, portInUse, dataFolder, storage, notRunning
+        }
+
+        private let value: Value
+
+        /// The configuration has a value that makes no sense, or lacks one that is needed.
+        public static let invalidConfiguration = Code(value: .invalidConfiguration)
+        /// The configuration asks for something that this version cannot do yet.
+        public static let unsupported = Code(value: .unsupported)
+        /// The sync config has errors, listed in ``ServiceError/diagnostics``.
+        public static let invalidSyncConfig = Code(value: .invalidSyncConfig)
+        /// No key is configured that could sign or verify tokens.
+        public static let missingKey = Code(value: .missingKey)
+        /// Another process listens on the port.
+        public static let portInUse = Code(value: .portInUse)
+        /// A data folder cannot be created, read or written.
+        public static let dataFolder = Code(value: .dataFolder)
+        /// The storage or the source failed.
+        public static let storage = Code(value: .storage)
+        /// The service ended before it was ready, or was started twice.
+        public static let notRunning = Code(value: .notRunning)
+
+        /// The name of the code.
+        public var description: String { value.rawValue }
+    }
+
+    /// The kind of error.
+    public let code: Code
+    /// What happened and what to do, without position.
+    public let message: String
+    /// The configuration file, if the error comes from one.
+    public let file: String?
+    /// The line in ``file``, counted from 1.
+    public let line: Int?
+    /// The path of the configuration key, such as `replication.connections[0].type`.
+    public let key: String?
+    /// The findings in a sync config, one a line: `sync.yaml:4:12: error: … [code]`.
+    public let diagnostics: [String]
+    /// The error that caused this one.
+    public let underlyingError: (any Error)?
+
+    init(
+        _ code: Code,
+        _ message: String,
+        file: String? = nil,
+        line: Int? = nil,
+        key: String? = nil,
+        diagnostics: [String] = [],
+        underlyingError: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.file = file
+        self.line = line
+        self.key = key
+        self.diagnostics = diagnostics
+        self.underlyingError = underlyingError
+    }
+}
+
+extension ServiceError: CustomStringConvertible {
+    /// `file:line: key: message`, followed by the diagnostics and the cause on lines of their own.
+    public var description: String {
+        var position = file ?? ""
+        if let line, file != nil { position += ":\(line)" }
+        var text = [position, key ?? "", message].filter { !$0.isEmpty }.joined(separator: ": ")
+        for diagnostic in diagnostics { text += "\n  \(diagnostic)" }
+        if let underlyingError { text += "\n  cause: \(underlyingError)" }
+        return text
+    }
+}

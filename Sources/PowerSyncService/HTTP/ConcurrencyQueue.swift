@@ -1,0 +1,117 @@
+import Synchronization
+
+/// Limits how much of one kind of work is done at the same time (`wire-protocol.md` 2.6, 8.5).
+///
+/// A slot is an object: it is free again when the last reference to it goes away, also when a response is dropped before
+/// it was written.
+final class ConcurrencyQueue: Sendable {
+    /// The right to do one piece of work.
+    final class Slot: Sendable {
+        private let queue: ConcurrencyQueue
+
+        fileprivate init(_ queue: ConcurrencyQueue) {
+            self.queue = queue
+        }
+
+        deinit { queue.release() }
+    }
+
+    /// Why there is no slot.
+    enum Failure: Error, Equatable {
+        /// All slots and all waiting places are taken.
+        case overflow
+        /// No slot became free in time.
+        case timeout
+    }
+
+    private struct State {
+        var running = 0
+        var waiting = 0
+    }
+
+    private let maximumRunning: Int
+    private let maximumWaiting: Int
+    private let timeout: Duration?
+    private let clock: any Clock<Duration>
+    private let state = Mutex(State())
+    private let released = ChangeSignal()
+
+    /// Creates a queue.
+    ///
+    /// - Parameters:
+    ///   - maximumRunning: How many slots there are.
+    ///   - maximumWaiting: How many tasks may wait for one.
+    ///   - timeout: How long a task waits; `nil` for as long as it takes.
+    ///   - clock: Measures the timeout.
+    init(
+        maximumRunning: Int,
+        maximumWaiting: Int,
+        timeout: Duration? = nil,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        self.maximumRunning = maximumRunning
+        self.maximumWaiting = maximumWaiting
+        self.timeout = timeout
+        self.clock = clock
+    }
+
+    /// How many slots are in use.
+    var running: Int { state.withLock { $0.running } }
+
+    /// How many tasks wait for a slot.
+    var waiting: Int { state.withLock { $0.waiting } }
+
+    /// Does some work with a slot.
+    func withSlot<Result>(_ body: () async throws -> Result) async throws -> Result {
+        let slot = try await acquire()
+        defer { withExtendedLifetime(slot) {} }
+        return try await body()
+    }
+
+    /// Waits for a slot.
+    ///
+    /// - Throws: ``Failure``, or `CancellationError`.
+    func acquire() async throws -> Slot {
+        if let slot = takeIfAvailable() { return slot }
+        let isAdmitted = state.withLock { state in
+            guard state.waiting < maximumWaiting else { return false }
+            state.waiting += 1
+            return true
+        }
+        guard isAdmitted else { throw Failure.overflow }
+        defer { state.withLock { $0.waiting -= 1 } }
+        guard let timeout else { return try await wait() }
+        return try await withThrowingTaskGroup(of: Slot.self) { group in
+            group.addTask { try await self.wait() }
+            group.addTask { [clock] in
+                try await clock.sleep(for: timeout)
+                throw Failure.timeout
+            }
+            defer { group.cancelAll() }
+            guard let slot = try await group.next() else { throw CancellationError() }
+            return slot
+        }
+    }
+
+    private func wait() async throws -> Slot {
+        while true {
+            let seen = released.version
+            if let slot = takeIfAvailable() { return slot }
+            try await released.wait(after: seen)
+        }
+    }
+
+    private func takeIfAvailable() -> Slot? {
+        let isFree = state.withLock { state in
+            guard state.running < maximumRunning else { return false }
+            state.running += 1
+            return true
+        }
+        return isFree ? Slot(self) : nil
+    }
+
+    private func release() {
+        state.withLock { $0.running -= 1 }
+        released.advance()
+    }
+}

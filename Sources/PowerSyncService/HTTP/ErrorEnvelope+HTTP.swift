@@ -1,0 +1,89 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PowerSyncProtocol
+import PowerSyncRules
+
+extension ErrorEnvelope {
+    /// 413: the body is too long.
+    static func bodyTooLarge(limit: Int) -> ErrorEnvelope {
+        ErrorEnvelope(
+            code: .generic,
+            status: 413,
+            description: "Request body is too large",
+            name: "ValidationError",
+            details: "The limit is \(limit) bytes."
+        )
+    }
+
+    /// 415: the body is not JSON.
+    static func unsupportedMediaType(_ type: String?) -> ErrorEnvelope {
+        ErrorEnvelope(
+            code: .unsupportedMediaType,
+            description: "Unsupported Media Type\(type.map { ": \($0)" } ?? "")",
+            name: "UnsupportedMediaType"
+        )
+    }
+
+    /// 503: the process is about to end.
+    static let shuttingDown = ErrorEnvelope(
+        code: .unavailable,
+        description: "Service temporarily unavailable",
+        name: "ServiceError"
+    )
+
+    /// 500: no sync config has been replicated.
+    static let noSyncConfig = ErrorEnvelope(
+        code: .noSyncConfig,
+        description: "No sync config available",
+        name: "ServiceError"
+    )
+
+    /// Any error as the client is told about it.
+    init(_ error: any Error) {
+        switch error {
+        case let error as ErrorEnvelope:
+            self = error
+        case let error as AuthorizationError:
+            self.init(code: error.code, description: error.description, name: "AuthorizationError")
+        case let error as BucketLimitError:
+            self.init(code: .bucketLimit, description: error.message, name: "ServiceError")
+        case let error as BucketStorageError where error.code == .noActiveStream:
+            self = .noSyncConfig
+        default:
+            // Without details: the text of an unexpected error may hold SQL or the names of files. It is logged.
+            self.init(
+                code: .generic,
+                status: 500,
+                description: "Something went wrong",
+                name: "InternalServerError",
+                severity: .error
+            )
+        }
+    }
+
+    /// The response of a route that failed.
+    var response: Response {
+        Response(
+            status: HTTPResponse.Status(code: httpStatus),
+            headers: [.contentType: "application/json"],
+            body: ResponseBody(byteBuffer: encodedJSON())
+        )
+    }
+}
+
+extension Response {
+    /// A response with a JSON object.
+    init(status: HTTPResponse.Status = .ok, json object: JSONObject) {
+        self.init(
+            status: status,
+            headers: [.contentType: "application/json"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: object.text))
+        )
+    }
+
+    /// A successful response in the envelope of `wire-protocol.md` 2.2.
+    init(data: JSONObject) {
+        self.init(json: ["data": .object(data)])
+    }
+}

@@ -1,0 +1,63 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import PowerSyncProtocol
+
+/// Gives every request an id and a log entry, and turns errors into responses (`wire-protocol.md` 2.3, 19).
+struct ErrorMiddleware: RouterMiddleware {
+    typealias Context = ServiceRequestContext
+
+    /// Makes ids of requests.
+    let makeRequestID: @Sendable () -> String
+
+    func handle(
+        _ request: Request,
+        context: ServiceRequestContext,
+        next: @concurrent (Request, ServiceRequestContext) async throws -> Response
+    ) async throws -> Response {
+        var context = context
+        context.logger[metadataKey: "rid"] = "h/\(makeRequestID())"
+        let start = ContinuousClock.now
+        let response: Response
+        do {
+            response = try await next(request, context)
+        } catch let error as CancellationError {
+            throw error
+        } catch let failure as ConcurrencyQueue.Failure {
+            context.logger.warning(
+                "Request refused, queue overflow",
+                metadata: [
+                    "queue_overflow": "true", "status": "429", "method": "\(request.method)", "path": "\(request.uri.path)",
+                    "reason": "\(failure)",
+                ])
+            // An empty body, not the envelope.
+            return Response(status: .tooManyRequests)
+        } catch {
+            response = Self.response(to: error, request: request, logger: context.logger)
+        }
+        context.logger.info(
+            "Request complete",
+            metadata: [
+                "method": "\(request.method)", "path": "\(request.uri.path)", "status": "\(response.status.code)",
+                "duration_ms": "\((ContinuousClock.now - start) / .milliseconds(1))",
+            ])
+        return response
+    }
+
+    private static func response(to error: any Error, request: Request, logger: Logger) -> Response {
+        if let error = error as? any HTTPResponseError, error.status == .notFound {
+            return ErrorEnvelope.routeNotFound(method: request.method.rawValue, path: request.uri.path).response
+        }
+        let envelope = ErrorEnvelope(error)
+        var metadata: Logger.Metadata = [
+            "code": "\(envelope.code)", "status": "\(envelope.httpStatus)", "description": "\(envelope.description)",
+        ]
+        if let error = error as? AuthorizationError {
+            metadata["details"] = "\(error.logDetails ?? "")"
+        } else if !(error is ErrorEnvelope) {
+            metadata["error"] = "\(error)"
+        }
+        logger.error("Request failed", metadata: metadata)
+        return envelope.response
+    }
+}

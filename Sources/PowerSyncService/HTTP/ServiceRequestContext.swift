@@ -1,0 +1,15 @@
+import Hummingbird
+import Logging
+import NIOCore
+
+/// What routes know about a request besides the request itself.
+struct ServiceRequestContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    /// The connection; closing it is how a running response is broken off.
+    let channel: any Channel
+
+    init(source: ApplicationRequestContextSource) {
+        coreContext = CoreRequestContextStorage(source: source)
+        channel = source.channel
+    }
+}

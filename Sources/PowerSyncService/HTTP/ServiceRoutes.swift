@@ -1,0 +1,82 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import PowerSyncProtocol
+
+/// All routes of the service, with what they share.
+///
+/// A request passes its queue (429), the token (401), its parameters (400, 413, 415), and then the handler. The token
+/// comes before the body, so that nothing is read from strangers.
+struct ServiceRoutes: Sendable {
+    /// The longest body of requests that may be large: `POST /sync/stream`, which grows with the number of buckets, and
+    /// `POST /dev/write`. In bytes.
+    static let largeBodyLimit = 16 * 1024 * 1024
+    /// The longest body of other requests. In bytes.
+    static let bodyLimit = 1024 * 1024
+
+    /// Checks tokens.
+    var tokens: TokenVerifier
+    /// What sync sessions share.
+    var sessions: SyncSession.Environment
+    /// Records write checkpoints.
+    var writeCheckpoints: WriteCheckpointIssuer
+    /// Answers health checks.
+    var probes: Probes
+    /// Which health checks exist.
+    var probeOptions = ProbeOptions()
+    /// The embedded source, if rows may be written through `POST /dev/write`.
+    var writableSource: EmbeddedSource?
+    /// Signs tokens, if there is `POST /dev/token`.
+    var tokenSigner: DevelopmentTokenSigner?
+    /// The formats that streams may have.
+    var formats = ServiceConfiguration.ResponseFormats.all
+    /// Slots of sync streams.
+    var streamQueue: ConcurrencyQueue
+    /// Slots of write checkpoints.
+    var checkpointQueue = ConcurrencyQueue(maximumRunning: 100, maximumWaiting: 100)
+    /// Slots of everything else.
+    var apiQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: 20)
+
+    /// The router, with everything that all requests pass.
+    func makeRouter() -> Router<ServiceRequestContext> {
+        let router = Router(context: ServiceRequestContext.self, options: [.autoGenerateHeadEndpoints])
+        router.add(middleware: CrossOriginMiddleware())
+        router.add(middleware: ErrorMiddleware { UUID().uuidString.lowercased() })
+
+        router.post("sync/stream") { try await openStream($0, $1) }
+        router.get("write-checkpoint2.json") { request, _ in try await createWriteCheckpoint(request) }
+        if probeOptions.useHTTP {
+            for question in Probes.Question.allCases {
+                router.get("probes/\(question.rawValue)") { _, _ in
+                    try await apiQueue.withSlot { probes.response(to: question) }
+                }
+            }
+        }
+        if let writableSource {
+            router.post("dev/write") { request, _ in try await write(request, to: writableSource) }
+        }
+        if let tokenSigner {
+            router.post("dev/token") { request, _ in try await signToken(request, with: tokenSigner) }
+        }
+        return router
+    }
+
+    /// Checks the token of a request.
+    ///
+    /// - Throws: ``AuthorizationError``.
+    func authorize(_ request: Request) async throws(AuthorizationError) -> VerifiedToken {
+        try await tokens.verify(authorization: request.headers[.authorization], now: sessions.timing.seconds)
+    }
+
+    /// `GET /write-checkpoint2.json?client_id=…` (`wire-protocol.md` 12.1)
+    private func createWriteCheckpoint(_ request: Request) async throws -> Response {
+        try await checkpointQueue.withSlot {
+            let token = try await authorize(request)
+            var request = request
+            let parameters = try await RequestParameters(&request, bodyLimit: Self.bodyLimit)
+            let key = token.writeCheckpointKey(clientID: try parameters.string("client_id"))
+            let checkpoint = try await writeCheckpoints.create(userKey: key)
+            return Response(data: ["write_checkpoint": .string(checkpoint.description)])
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import Metrics
+import NIOCore
+import PowerSyncProtocol
+import ServiceLifecycle
+
+/// Writes a sync stream for as long as its client, its token and the process last (`wire-protocol.md` 4.8, 9).
+///
+/// It owns three tasks: the session and the keepalives, which hand their lines to a ``LineQueue``, and the watch for the end
+/// of the connection. The lines are written by the task that runs ``write(to:)``.
+struct SyncStreamResponse: Sendable {
+    /// The line that is sent with the head.
+    let firstLine: ByteBuffer
+    /// Makes all other lines.
+    let session: SyncSession
+    /// Sends keepalives.
+    let keepalives: Keepalives
+    /// The rest of the connection's input; its end means that the client has gone.
+    let requestBody: RequestBody
+    /// The connection.
+    let channel: any Channel
+    /// Counts what is sent.
+    let statistics: StreamStatistics
+    /// The place among the concurrent streams, free when the response goes away.
+    let slot: ConcurrencyQueue.Slot
+    /// With the ids of the request.
+    let logger: Logger
+
+    private static let connections = Meter(label: "powersync_concurrent_connections")
+
+    /// Why a stream is broken off, without the end that an HTTP response should have.
+    private struct BrokenOff: Error {}
+
+    /// Writes the stream until it ends.
+    ///
+    /// - Throws: An error when the connection has to be closed without a proper end, which is what tells the client that
+    ///   the stream did not end by itself.
+    @concurrent
+    func write(to writer: inout any ResponseBodyWriter) async throws {
+        let lines = LineQueue()
+        let start = ContinuousClock.now
+        Self.connections.increment()
+        defer {
+            Self.connections.decrement()
+            logEnd(lines.end, duration: ContinuousClock.now - start)
+        }
+        try await withGracefulShutdownHandler {
+            try await requestBody.consumeWithInboundCloseHandler { _ in
+                do {
+                    try await write(lines, to: &writer)
+                } catch {
+                    // Writing fails when the client has gone away before its end of the connection was noticed.
+                    lines.finish(.clientClosed)
+                    throw error
+                }
+            } onInboundClosed: {
+                lines.finish(.clientClosed)
+            }
+        } onGracefulShutdown: {
+            lines.finish(.shutdown)
+            // A client that does not read would keep the writing task, and with it the process.
+            channel.close(promise: nil)
+        }
+        switch lines.end {
+        case .completed: try await writer.finish(nil)
+        case .failed(let error): throw error
+        case .clientClosed, .shutdown, nil: throw BrokenOff()
+        }
+    }
+
+    @concurrent
+    private func write(_ lines: LineQueue, to writer: inout any ResponseBodyWriter) async throws {
+        try await writer.write(firstLine)
+        statistics.didWrite(byteCount: firstLine.readableBytes)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [session] in
+                var session = session
+                await lines.finish(afterRunning: { try await session.run(lines) })
+            }
+            group.addTask { [keepalives] in
+                await lines.finish(afterRunning: { try await keepalives.run(lines) })
+            }
+            while let line = try await lines.next() {
+                let byteCount = line.readableBytes
+                try await writer.write(line)
+                statistics.didWrite(byteCount: byteCount)
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func logEnd(_ end: LineQueue.End?, duration: Duration) {
+        let reason =
+            switch end {
+            case .clientClosed: "client closing stream"
+            case .completed: "service closing stream"
+            case .failed: "stream error"
+            case .shutdown: "process shutdown"
+            case nil: "unknown"
+            }
+        let counts = statistics.operationCounts
+        var metadata: Logger.Metadata = [
+            "operations_synced": "\(statistics.operationCount)",
+            "data_synced_bytes": "\(statistics.byteCount)",
+            "operation_counts": [
+                "put": "\(counts[.put, default: 0])", "remove": "\(counts[.remove, default: 0])",
+                "move": "\(counts[.move, default: 0])", "clear": "\(counts[.clear, default: 0])",
+            ],
+            "stream_ms": "\(Int(duration / .milliseconds(1)))",
+            "close_reason": "\(reason)",
+        ]
+        if case .failed(let error) = end {
+            metadata["error"] = "\(error)"
+            logger.error("Sync stream failed", metadata: ["error": "\(error)"])
+        }
+        logger.info("Sync stream complete", metadata: metadata)
+    }
+}
+
+extension LineQueue {
+    /// Runs a task that makes lines, and ends the queue when it ends.
+    fileprivate func finish(afterRunning body: () async throws -> Void) async {
+        do {
+            try await body()
+            finish(.completed)
+        } catch is CancellationError {
+            // Whoever cancelled the task has given the reason.
+        } catch {
+            finish(.failed(error))
+        }
+    }
+}

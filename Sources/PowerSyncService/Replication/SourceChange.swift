@@ -1,0 +1,61 @@
+package import PowerSyncRules
+
+/// One changed row of a source table.
+package struct SourceChange: Sendable {
+    /// The kinds of changes.
+    package enum Kind: Sendable, Hashable {
+        /// A row that did not exist. What is stored for its key does not count (`service.md` 12.2).
+        case insert
+        /// A row that may be stored, under the same or another key.
+        case update
+        /// A row that is gone.
+        case delete
+    }
+
+    /// What happened to the row.
+    package var kind: Kind
+    /// The values of the identity columns before the change, when they are known to differ from those in `row`, and for
+    /// a delete.
+    package var oldKey: [SQLiteValue]?
+    /// The complete row after the change; `nil` for a delete.
+    package var row: SourceRow?
+
+    private init(kind: Kind, oldKey: [SQLiteValue]?, row: SourceRow?) {
+        self.kind = kind
+        self.oldKey = oldKey
+        self.row = row
+    }
+
+    /// A new row.
+    package static func insert(_ row: SourceRow) -> SourceChange {
+        SourceChange(kind: .insert, oldKey: nil, row: row)
+    }
+
+    /// A changed row.
+    ///
+    /// - Parameters:
+    ///   - row: The row after the change.
+    ///   - oldKey: Its identity before the change, if that was another one.
+    /// - Returns: The change.
+    package static func update(_ row: SourceRow, oldKey: [SQLiteValue]? = nil) -> SourceChange {
+        SourceChange(kind: .update, oldKey: oldKey, row: row)
+    }
+
+    /// A deleted row.
+    package static func delete(key: [SQLiteValue]) -> SourceChange {
+        SourceChange(kind: .delete, oldKey: key, row: nil)
+    }
+}
+
+/// One element of a source's change stream (`service.md` 22.3).
+package enum SourceMessage: Sendable {
+    /// Changes of one table, in the order of the source. `relationID` is that of the table's descriptor.
+    case changes([SourceChange], relationID: String)
+    /// All rows of a table were removed at once.
+    case truncate(relationID: String)
+    /// A transaction boundary: everything up to this position has been delivered.
+    case commit(LSN)
+    /// The descriptors of tables are no longer those that the reader was opened with. The last message of a reader: the
+    /// caller resolves tables again, and opens another reader.
+    case tablesChanged
+}

@@ -1,0 +1,150 @@
+import GRDB
+import NIOCore
+import PowerSyncProtocol
+
+/// Reads operations into chunks (`service.md` 14.2).
+///
+/// Texts go from SQLite's memory into the buffer of the line; no `String` is made of them.
+struct BucketDataReader {
+    private let statement: PreparedStatement
+    private let checkpoint: StorageCheckpoint
+    private let limits: BucketDataLimits
+
+    private var chunks: [BucketChunk] = []
+    /// The chunk that is being filled; `nil` between two buckets.
+    private var current: BucketChunk?
+    /// The bytes of row data in ``current``.
+    private var currentBytes = 0
+    private var totalBytes = 0
+    private var remainingOperations: Int
+
+    /// Creates a reader for one read transaction.
+    init(_ db: Database, checkpoint: StorageCheckpoint, limits: BucketDataLimits) throws {
+        statement = try PreparedStatement(db, sql: Self.query)
+        self.checkpoint = checkpoint
+        self.limits = limits
+        remainingOperations = limits.operations
+    }
+
+    /// Reads the buckets in the order given.
+    consuming func read(_ positions: [StreamingSyncRequest.BucketPosition]) throws -> [BucketChunk] {
+        defer { statement.reset() }
+        statement.bind(checkpoint.streamID.rawValue, at: 1)
+        for position in positions {
+            guard remainingOperations > 0 else { break }
+            guard totalBytes <= limits.totalBytes else {
+                // The caller goes on while the last chunk says so, and other buckets are waiting.
+                chunks[chunks.count - 1].line.hasMore = true
+                break
+            }
+            try read(position)
+        }
+        return chunks
+    }
+
+    private mutating func read(_ position: StreamingSyncRequest.BucketPosition) throws {
+        statement.bind(position.name.rawValue, at: 2)
+        statement.bind(position.after.rawValue, at: 3)
+        statement.bind(checkpoint.opID.rawValue, at: 4)
+        statement.bind(Int64(remainingOperations), at: 5)
+        var after = position.after
+        while try statement.step() {
+            let bytes = statement.withText(at: Column.data) { $0.count }
+            if let chunk = current, currentBytes + bytes > limits.chunkBytes {
+                after = chunk.line.nextAfter ?? after
+                close(hasMore: true)
+                if totalBytes > limits.totalBytes {
+                    statement.reset()
+                    statement.bind(checkpoint.streamID.rawValue, at: 1)
+                    return
+                }
+            }
+            append(bucket: position.name, after: after)
+            currentBytes += bytes
+            totalBytes += bytes
+            remainingOperations -= 1
+        }
+        close(hasMore: remainingOperations == 0)
+    }
+
+    private mutating func append(bucket: BucketName, after: OpID) {
+        var chunk = current ?? BucketChunk(line: DataLine(bucket: bucket, after: after))
+        current = nil
+        let opID = OpID(statement.integer(at: Column.opID))
+        let kind = kind
+        var operation = SyncOperation(
+            opID: opID,
+            kind: kind,
+            checksum: Checksum(truncating: statement.integer(at: Column.checksum))
+        )
+        if kind == .put || kind == .remove {
+            operation.objectType = appendText(at: Column.tableName, to: &chunk.line.text)
+            operation.objectID = appendText(at: Column.rowID, to: &chunk.line.text)
+            operation.subkey = appendSubkey(to: &chunk.line.text)
+        }
+        if kind == .put { operation.data = appendText(at: Column.data, to: &chunk.line.text) }
+        if !statement.isNull(at: Column.targetOp) {
+            chunk.targetOp = max(chunk.targetOp ?? .zero, OpID(statement.integer(at: Column.targetOp)))
+        }
+        chunk.line.operations.append(operation)
+        chunk.line.nextAfter = opID
+        current = chunk
+    }
+
+    private mutating func close(hasMore: Bool) {
+        guard var chunk = current else { return }
+        current = nil
+        currentBytes = 0
+        chunk.line.hasMore = hasMore
+        chunks.append(chunk)
+    }
+
+    /// The kind of the current operation, from the first letter of its name.
+    private var kind: SyncOperation.Kind {
+        statement.withText(at: Column.op) { name in
+            switch name.first {
+            case UInt8(ascii: "P"): .put
+            case UInt8(ascii: "R"): .remove
+            case UInt8(ascii: "C"): .clear
+            default: .move
+            }
+        }
+    }
+
+    private func appendText(at column: CInt, to text: inout ByteBuffer) -> TextRange {
+        statement.withText(at: column) { bytes in
+            let offset = text.readableBytes
+            text.writeBytes(bytes)
+            return TextRange(offset: offset, count: bytes.count)
+        }
+    }
+
+    /// Appends `<source table id>/<replica id>`.
+    private func appendSubkey(to text: inout ByteBuffer) -> TextRange {
+        let offset = text.readableBytes
+        statement.withText(at: Column.sourceTable) { _ = text.writeBytes($0) }
+        var rest = [UInt8(ascii: "/")]
+        statement.withBlob(at: Column.sourceKey) { ReplicaID(bytes: $0).appendText(to: &rest) }
+        text.writeBytes(rest)
+        return TextRange(offset: offset, count: text.readableBytes - offset)
+    }
+
+    private enum Column {
+        static let opID: CInt = 0
+        static let op: CInt = 1
+        static let checksum: CInt = 2
+        static let targetOp: CInt = 3
+        static let sourceTable: CInt = 4
+        static let sourceKey: CInt = 5
+        static let tableName: CInt = 6
+        static let rowID: CInt = 7
+        static let data: CInt = 8
+    }
+
+    private static let query = """
+        SELECT op_id, op, checksum, target_op, source_table, source_key, table_name, row_id, data FROM bucket_data
+        WHERE group_id = ? AND bucket_name = ? AND op_id > ? AND op_id <= ?
+        ORDER BY op_id
+        LIMIT ?
+        """
+}

@@ -1,0 +1,25 @@
+package import PowerSyncProtocol
+
+/// A point up to which the stored data of one replication stream is consistent and may be shown to clients
+/// (`service.md` 13).
+package struct StorageCheckpoint: Sendable, Hashable {
+    /// The replication stream whose data this is.
+    package var streamID: ReplicationStreamID
+    /// Operations and parameter entries with an op id up to this one belong to the checkpoint.
+    package var opID: OpID
+    /// The source position that the checkpoint corresponds to. Decides which write checkpoints are visible.
+    package var lsn: LSN
+
+    /// Creates a checkpoint.
+    package init(streamID: ReplicationStreamID, opID: OpID, lsn: LSN) {
+        self.streamID = streamID
+        self.opID = opID
+        self.lsn = lsn
+    }
+
+    /// Whether this checkpoint is an advance over an earlier one of the same stream: neither the op id nor the source
+    /// position went back, and at least one went on (`service.md` 13.5).
+    package func advances(over earlier: StorageCheckpoint) -> Bool {
+        opID >= earlier.opID && lsn >= earlier.lsn && (opID > earlier.opID || lsn > earlier.lsn)
+    }
+}

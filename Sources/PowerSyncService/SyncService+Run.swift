@@ -1,0 +1,209 @@
+import Foundation
+import Hummingbird
+import Logging
+import NIOCore
+import PowerSyncRules
+import ServiceLifecycle
+
+/// How a service is put together.
+extension SyncService {
+    /// Opens everything, and runs it until it ends.
+    func start() async throws {
+        for warning in configuration.warnings {
+            logger.warning("The configuration has a warning", metadata: ["warning": "\(warning)"])
+        }
+        try await checkKeys()
+        let storage = try openStorage()
+        defer { close("storage") { try storage.close() } }
+        let source = try openSource()
+        defer { close("source") { try source.close() } }
+
+        let probes = Probes(now: timing.now)
+        let progress = ChangeSignal()
+        let replicator = Replicator(
+            storage: storage, source: source, content: syncConfigText, plan: plan, logger: logger
+        ) {
+            probes.touch()
+            progress.advance()
+        }
+        let readiness = Readiness { [self] in
+            let address = try await waitUntilListening()
+            while try await storage.activeStream() == nil {
+                let seen = progress.version
+                // Looked at again, because it may have become active before the version was read.
+                if try await storage.activeStream() != nil { break }
+                try await progress.wait(after: seen)
+            }
+            probes.didStart()
+            transition(to: .ready(address))
+            logger.notice("The service is ready", metadata: ["url": "\(address.url)"])
+        }
+        let server = makeServer(storage: storage, source: source, probes: probes)
+
+        // Shut down in reverse order: first no new streams, then no new checkpoints.
+        var group = ServiceGroupConfiguration(services: [replicator, readiness, server], logger: logger)
+        // Streams end at once; this is for a handler that hangs.
+        group.maximumGracefulShutdownDuration = .seconds(15)
+        try await ServiceGroup(configuration: group).run()
+    }
+
+    private func makeServer(
+        storage: SQLiteBucketStorage,
+        source: EmbeddedSource,
+        probes: Probes
+    ) -> some ApplicationProtocol {
+        let limits = configuration.limits
+        let (authentication, tokenSigner) = makeTokenSigner()
+        let routes = ServiceRoutes(
+            tokens: TokenVerifier(keys: authentication.keys.map(\.key), audience: authentication.audience),
+            sessions: SyncSession.Environment(
+                storage: storage,
+                dataReaders: ConcurrencyQueue(
+                    maximumRunning: limits.maxDataFetchConcurrency, maximumWaiting: .max, timeout: .seconds(30),
+                    clock: timing.clock),
+                limits: BucketLimits(
+                    maximumBuckets: limits.maxBucketsPerConnection,
+                    maximumParameterResults: limits.maxParameterQueryResults),
+                timing: timing
+            ),
+            writeCheckpoints: WriteCheckpointIssuer(storage: storage, source: source),
+            probes: probes,
+            probeOptions: configuration.probes,
+            writableSource: configuration.development.writeEndpoint ? source : nil,
+            tokenSigner: tokenSigner,
+            formats: configuration.formats,
+            streamQueue: ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0)
+        )
+        return Application(
+            router: routes.makeRouter(),
+            configuration: ApplicationConfiguration(
+                address: .hostname(configuration.host, port: configuration.port)),
+            onServerRunning: { [self] channel in
+                let address = BoundAddress(
+                    host: configuration.host, port: channel.localAddress?.port ?? configuration.port)
+                transition(to: .listening(address))
+                logger.notice("Running on port \(address.port)")
+            },
+            logger: logger
+        )
+    }
+}
+
+// MARK: Files
+
+extension SyncService {
+    private func openStorage() throws -> SQLiteBucketStorage {
+        switch configuration.storage.kind {
+        case .sqlite(let path):
+            try createFolder(of: path, key: "storage.path")
+            do {
+                return try SQLiteBucketStorage(path: path)
+            } catch let error as BucketStorageError {
+                throw ServiceError(.dataFolder, error.message, key: "storage.path", underlyingError: nil)
+            }
+        }
+    }
+
+    private func openSource() throws -> EmbeddedSource {
+        switch configuration.source.kind {
+        case .embedded(let path, let statements):
+            try createFolder(of: path, key: "replication.connections[0].path")
+            return try EmbeddedSource(path: path, schema: statements, logger: logger)
+        }
+    }
+
+    private func createFolder(of path: String, key: String) throws {
+        let folder = URL(filePath: path).deletingLastPathComponent()
+        do {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        } catch {
+            throw ServiceError(
+                .dataFolder,
+                "the folder \(folder.path(percentEncoded: false)) cannot be created; check that it may be written",
+                key: key, underlyingError: error)
+        }
+    }
+
+    private func close(_ name: String, _ body: () throws -> Void) {
+        do {
+            try body()
+        } catch {
+            logger.error("A database cannot be closed", metadata: ["database": "\(name)", "error": "\(error)"])
+        }
+    }
+}
+
+// MARK: Keys
+
+extension SyncService {
+    private func checkKeys() async throws {
+        for key in configuration.authentication.keys.map(\.key) {
+            do {
+                try await key.checkMaterial()
+            } catch {
+                throw ServiceError(
+                    .invalidConfiguration, error.message, key: "client_auth.jwks.keys (kid \(key.id ?? "none"))")
+            }
+        }
+    }
+
+    /// The signer of the token endpoint, and the authentication with its key.
+    private func makeTokenSigner() -> (ClientAuthentication, DevelopmentTokenSigner?) {
+        var authentication = configuration.authentication
+        if configuration.development.writeEndpoint {
+            logger.notice("Clients may write every row of the source: POST /dev/write is on")
+        }
+        guard configuration.development.tokenEndpoint else { return (authentication, nil) }
+        logger.warning("Anybody gets a token for any user: POST /dev/token is on")
+        if authentication.audience.isEmpty { authentication.audience = ["powersync-dev"] }
+        if DevelopmentTokenSigner(authentication) == nil {
+            var random = SystemRandomNumberGenerator()
+            let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+            authentication.keys.append(.hs256(secret: secret, id: "dev-\(UUID().uuidString.lowercased())"))
+        }
+        return (authentication, DevelopmentTokenSigner(authentication))
+    }
+}
+
+// MARK: Errors
+
+extension SyncService {
+    /// The error for whoever started the service.
+    func describe(_ error: any Error) -> any Error {
+        switch error {
+        case let error as IOError where error.errnoCode == EADDRINUSE:
+            ServiceError(
+                .portInUse,
+                "port \(configuration.port) is in use; stop the other process or choose another port",
+                key: "port", underlyingError: error)
+        case let error as IOError where error.errnoCode == EACCES || error.errnoCode == EADDRNOTAVAIL:
+            ServiceError(
+                .invalidConfiguration, "cannot listen on \(configuration.host):\(configuration.port)",
+                key: "port", underlyingError: error)
+        case let error as ReplicationSourceError where error.code == .configuration:
+            ServiceError(.dataFolder, error.message, key: "replication.connections[0]")
+        case is BucketStorageError, is ReplicationSourceError:
+            ServiceError(.storage, "\(error)", underlyingError: error)
+        default:
+            error
+        }
+    }
+}
+
+/// Does something once everything runs, then waits for the end.
+private struct Readiness: Service {
+    let becomeReady: @Sendable () async throws -> Void
+
+    init(_ becomeReady: @escaping @Sendable () async throws -> Void) {
+        self.becomeReady = becomeReady
+    }
+
+    func run() async throws {
+        do {
+            try await cancelWhenGracefulShutdown { try await becomeReady() }
+        } catch is CancellationError {
+            return
+        }
+        try await gracefulShutdown()
+    }
+}

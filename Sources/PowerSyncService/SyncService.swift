@@ -1,0 +1,150 @@
+public import Logging
+import PowerSyncRules
+public import ServiceLifecycle
+import Synchronization
+
+/// A sync service: replicates a source into buckets, and serves them to clients over HTTP.
+///
+/// Run it in a `ServiceGroup`, which ends it on signals:
+///
+/// ```swift
+/// let configuration = try ServiceConfiguration(
+///     contentsOf: "service.yaml", environment: ProcessInfo.processInfo.environment)
+/// let service = try SyncService(configuration: configuration, logger: logger)
+/// try await ServiceGroup(services: [service], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger).run()
+/// ```
+///
+/// or for as long as a closure runs, with ``withService(configuration:logger:_:)``.
+///
+/// An instance runs once. Several may run one after the other on the same files.
+public final class SyncService: Service {
+    /// Where the service is in its life.
+    enum State {
+        /// Not run yet.
+        case idle
+        /// Opening files and the listener.
+        case starting
+        /// Listening, but without a sync config to serve yet.
+        case listening(BoundAddress)
+        /// Serving clients.
+        case ready(BoundAddress)
+        /// Run, with the error that ended it.
+        case ended((any Error)?)
+    }
+
+    /// What the service was created with.
+    public let configuration: ServiceConfiguration
+    let logger: Logger
+    let timing: Timing
+    /// The YAML text that `plan` was compiled from.
+    let syncConfigText: String
+    let plan: SyncPlan
+    private let state = Mutex(State.idle)
+    private let stateChanged = ChangeSignal()
+
+    /// Checks the configuration and compiles the sync config. Opens nothing.
+    ///
+    /// - Parameters:
+    ///   - configuration: The configuration.
+    ///   - logger: For everything that the service logs.
+    /// - Throws: `ServiceError` with code `invalidSyncConfig` and all diagnostics, `invalidConfiguration` when the sync
+    ///   config cannot be read or the port is impossible, `missingKey` when the token endpoint has no key to sign with.
+    public convenience init(configuration: ServiceConfiguration, logger: Logger) throws(ServiceError) {
+        try self.init(configuration: configuration, logger: logger, timing: Timing())
+    }
+
+    /// Creates a service with its own time and randomness.
+    init(configuration: ServiceConfiguration, logger: Logger, timing: Timing) throws(ServiceError) {
+        guard (0...65535).contains(configuration.port) else {
+            throw ServiceError(.invalidConfiguration, "\(configuration.port) is not a port", key: "port")
+        }
+        let (text, file) = try configuration.readSyncConfigText()
+        let result = SyncConfig.parse(text)
+        let diagnostics = result.diagnostics.map { $0.formatted(file: file) }
+        guard let plan = result.plan else {
+            throw ServiceError(
+                .invalidSyncConfig, "the sync config has errors", file: file, diagnostics: diagnostics)
+        }
+        for diagnostic in diagnostics {
+            logger.warning("The sync config has a warning", metadata: ["diagnostic": "\(diagnostic)"])
+        }
+        self.configuration = configuration
+        self.logger = logger
+        self.timing = timing
+        self.plan = plan
+        syncConfigText = text
+    }
+
+    /// Runs until graceful shutdown or cancellation.
+    ///
+    /// - Throws: `ServiceError` with code `portInUse`, `dataFolder`, `storage`, `invalidConfiguration` (a key that is not
+    ///   one), or `notRunning` when the service has run before.
+    public func run() async throws {
+        let mayStart = state.withLock { state in
+            guard case .idle = state else { return false }
+            state = .starting
+            return true
+        }
+        guard mayStart else { throw ServiceError(.notRunning, "a service runs once; create another one") }
+        do {
+            try await start()
+            transition(to: .ended(nil))
+        } catch {
+            let error = describe(error)
+            transition(to: .ended(error))
+            throw error
+        }
+    }
+
+    /// Waits until clients can sync: the service listens, and has replicated the source for the first time.
+    ///
+    /// - Returns: Where it listens.
+    /// - Throws: The error of ``run()`` when that ends before, or `CancellationError`.
+    public func waitUntilReady() async throws -> BoundAddress {
+        try await wait { state in
+            if case .ready(let address) = state { address } else { nil }
+        }
+    }
+
+    /// Waits until the listener is open.
+    func waitUntilListening() async throws -> BoundAddress {
+        try await wait { state in
+            switch state {
+            case .listening(let address), .ready(let address): address
+            case .idle, .starting, .ended: nil
+            }
+        }
+    }
+
+    private func wait(for address: (State) -> BoundAddress?) async throws -> BoundAddress {
+        while true {
+            let seen = stateChanged.version
+            let state = state.withLock { $0 }
+            if let address = address(state) { return address }
+            if case .ended(let error) = state {
+                throw error ?? ServiceError(.notRunning, "the service ended before it was ready")
+            }
+            try await stateChanged.wait(after: seen)
+        }
+    }
+
+    /// Enters the next state, and wakes who waits for it.
+    func transition(to next: State) {
+        state.withLock { $0 = next }
+        stateChanged.advance()
+    }
+}
+
+/// Where a service listens.
+public struct BoundAddress: Sendable, Hashable {
+    /// The host, as configured.
+    public let host: String
+    /// The port.
+    public let port: Int
+
+    /// The endpoint for clients on the same machine, such as `http://127.0.0.1:8080`.
+    public var url: String {
+        let isAnyInterface = host == "0.0.0.0" || host == "::"
+        return "http://\(isAnyInterface ? "127.0.0.1" : host):\(port)"
+    }
+}

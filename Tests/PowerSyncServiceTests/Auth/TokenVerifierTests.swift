@@ -1,0 +1,313 @@
+import Crypto
+import JWTKit
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncService
+
+/// `wire-protocol.md` 3.3–3.5, 22.1 and cases 16, 17, 21 of 23.
+@Suite struct TokenVerifierTests {
+    /// 100 s after `iat` of the tokens in 22.1.
+    static let now = 1_767_225_700.0
+    static let secret = Array("interop-test-key-0123456789abcdef".utf8)
+    static let interopKey = JSONWebKey(id: "test-1", algorithm: .hs256, material: .symmetric(secret))
+
+    static func verifier(_ keys: [JSONWebKey] = [interopKey]) -> TokenVerifier {
+        TokenVerifier(keys: keys, audience: ["powersync-dev"])
+    }
+
+    /// The error for a token; `nil` when it is accepted.
+    static func failure(_ token: String, _ verifier: TokenVerifier = verifier()) async -> AuthorizationError? {
+        do {
+            _ = try await verifier.verify(token, now: now)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    // MARK: 22.1
+
+    struct InteropCase: CustomTestStringConvertible, Sendable {
+        var name: String
+        var payload: String
+        var signature: String
+        var header = "eyJhbGciOiJIUzI1NiIsImtpZCI6InRlc3QtMSJ9"
+        var userID: String?
+        var code: String?
+        var testDescription: String { name }
+    }
+
+    static let interopCases = [
+        InteropCase(
+            name: "valid, expires after 3600 s",
+            payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyOTIwMH0",
+            signature: "oT-9VjpmqDXb6haNQ1ZjNoXPpuXsiZykkKIsxdqUsp4", userID: "u1"),
+        InteropCase(
+            name: "no kid in header",
+            payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyOTIwMH0",
+            signature: "ygDQzgTEVeEwCbLrcJaxwyRozTcpb_IqJ9kJxY20U1s", header: "eyJhbGciOiJIUzI1NiJ9",
+            code: "PSYNC_S2101"),
+        InteropCase(
+            name: "lifetime 86401 s",
+            payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzMxMjAwMX0",
+            signature: "q6o3qzOEsJZnzcmDEemkVFai5pg9bdSfUPU8N8fQ_wA", code: "PSYNC_S2104"),
+        InteropCase(
+            name: "aud: other",
+            payload: "eyJzdWIiOiJ1MSIsImF1ZCI6Im90aGVyIiwiaWF0IjoxNzY3MjI1NjAwLCJleHAiOjE3NjcyMjkyMDB9",
+            signature: "tho3no_gL86ngBZmdCWpmeTUiDv3cvlU1qeVYG0XgPE", code: "PSYNC_S2105"),
+        InteropCase(
+            name: "no aud",
+            payload: "eyJzdWIiOiJ1MSIsImlhdCI6MTc2NzIyNTYwMCwiZXhwIjoxNzY3MjI5MjAwfQ",
+            signature: "bT3k377RjYnyWiOp9Kn9W6QeQ7ZAm3Q-PRqcoeMf1P4", code: "PSYNC_S2105"),
+        InteropCase(
+            name: "parameters: \"x\"",
+            payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyOTIwMCwicGFyYW1ldGVycyI6"
+                + "IngifQ",
+            signature: "d5XJpvOyGohdngxR9zj3KR8XvsFAHY5u9Je5Hv7OfyU", code: "PSYNC_S2101"),
+        InteropCase(
+            name: "aud array, sub number",
+            payload: "eyJzdWIiOjQyLCJhdWQiOlsieCIsInBvd2Vyc3luYy1kZXYiXSwiaWF0IjoxNzY3MjI1NjAwLCJleHAiOjE3NjcyMjkyMDB9",
+            signature: "caVMszorBuiEdSvYNrrTmOXN8hAYT0jyOauheFVqB24", userID: "42"),
+        InteropCase(
+            name: "no sub",
+            payload: "eyJhdWQiOiJwb3dlcnN5bmMtZGV2IiwiaWF0IjoxNzY3MjI1NjAwLCJleHAiOjE3NjcyMjkyMDB9",
+            signature: "t4ZJ5EvOGa1iGNrtb8nL7e2lXMkmEL4o-WBXbm0bmr4", code: "PSYNC_S2101"),
+        InteropCase(
+            name: "expired 59 s ago",
+            payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyNTY0MX0",
+            signature: "A2T4i92-rc7oy6M5Ky1CDryFYVNhWv8PgdGzyIzOLQo", userID: "u1"),
+        InteropCase(
+            name: "expired exactly 60 s ago",
+            payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyNTY0MH0",
+            signature: "QAXe5iyJ5rkWnTpFxiAkc0Kr0umPMQO_AKHTxyls35Y", code: "PSYNC_S2103"),
+    ]
+
+    @Test(arguments: interopCases)
+    func interopTokensGetTheirResult(_ test: InteropCase) async throws {
+        let token = "\(test.header).\(test.payload).\(test.signature)"
+        if let code = test.code {
+            #expect(await Self.failure(token)?.code.rawValue == code)
+        } else {
+            let verified = try await Self.verifier().verify(token, now: Self.now)
+            #expect(verified.userID == test.userID)
+        }
+    }
+
+    @Test func aTokenWithoutKeyIDIsAcceptedByAWildcardKey() async throws {
+        let test = try #require(Self.interopCases.first { $0.name == "no kid in header" })
+        let wildcard = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Self.secret))
+        let token = "\(test.header).\(test.payload).\(test.signature)"
+        let verified = try await Self.verifier([Self.interopKey, wildcard]).verify(token, now: Self.now)
+        #expect(verified.userID == "u1")
+    }
+
+    // MARK: Presentation
+
+    @Test(arguments: [
+        nil, "", "Token", "Token ", "token abc", "TOKEN abc", "Basic abc", "Token  abc", "Token abc ", "Token a b",
+        "Bearer\tabc",
+    ])
+    func otherHeadersHaveNoToken(_ header: String?) async {
+        await #expect(throws: AuthorizationError.missingToken) {
+            _ = try await Self.verifier().verify(authorization: header, now: Self.now)
+        }
+    }
+
+    @Test(arguments: ["Token", "Bearer"])
+    func bothSchemesAreAccepted(_ scheme: String) async throws {
+        let token = TestToken().signed(with: Self.interopKey)
+        let verified = try await Self.verifier().verify(authorization: "\(scheme) \(token)", now: Self.now)
+        #expect(verified.userID == "u1")
+    }
+
+    @Test(arguments: [
+        "garbage", "a.b", "a.b.c.d", "..", "!.!.!", "W10.W10.", "eyJhbGciOiJIUzI1NiJ9.W10.", "eyJhbGciOiJIUzI1NiJ9.e30.=",
+        "eyJhbGciOiJIUzI1NiJ9._w.AA",
+    ])
+    func malformedTokensAreRejected(_ token: String) async {
+        #expect(await Self.failure(token) == .malformedToken)
+    }
+
+    @Test(arguments: ["none", "None", "PS256", "HS257", "ES256K", ""])
+    func otherAlgorithmsAreRejected(_ algorithm: String) async {
+        let token = TestToken(header: ["alg": .string(algorithm), "kid": "test-1"]).signed(with: Self.interopKey)
+        let failure = await Self.failure(token)
+        #expect(failure?.code.rawValue == "PSYNC_S2101")
+        #expect(failure?.description.contains("not allowed") == true)
+    }
+
+    // MARK: Keys
+
+    @Test("23.16: the key that a token names is the only one that counts")
+    func aNamedKeyIsFinal() async {
+        let other = JSONWebKey(id: "test-1", algorithm: .hs256, material: .symmetric(Array("another secret".utf8)))
+        let wildcard = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Self.secret))
+        let token = TestToken().signed(with: Self.interopKey)
+        let failure = await Self.failure(token, Self.verifier([other, wildcard]))
+        #expect(failure == AuthorizationError(.authentication, "signature verification failed"))
+    }
+
+    @Test("23.17: a wildcard key verifies tokens with and without kid", arguments: [nil, "unknown"])
+    func wildcardsAreTried(_ keyID: String?) async throws {
+        var header: JSONObject = ["alg": "HS256"]
+        header["kid"] = keyID.map { .string($0) }
+        let wrong = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Array("another secret".utf8)))
+        let wildcard = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Self.secret))
+        let token = TestToken(header: header).signed(with: wildcard)
+        let verified = try await Self.verifier([Self.interopKey, wrong, wildcard]).verify(token, now: Self.now)
+        #expect(verified.userID == "u1")
+    }
+
+    @Test func anUnknownKeyIDIsNotFound() async {
+        let token = TestToken(header: ["alg": "HS256", "kid": "other"]).signed(with: Self.interopKey)
+        let failure = await Self.failure(token)
+        #expect(failure?.description.hasPrefix("Could not find an appropriate key in the keystore.") == true)
+        #expect(failure?.logDetails?.contains("token kid: other") == true)
+    }
+
+    @Test func aPublicKeyIsNoSharedSecret() async throws {
+        let key = try Self.rsaKey(alg: nil)
+        let token = TestToken(header: ["alg": "HS256", "kid": "rsa-1"]).signed(with: Self.interopKey)
+        let failure = await Self.failure(token, Self.verifier([key]))
+        #expect(failure == AuthorizationError(.authentication, "Unexpected token algorithm HS256"))
+    }
+
+    @Test(arguments: [SigningAlgorithm.hs384, .hs512])
+    func longerHashesWork(_ algorithm: SigningAlgorithm) async throws {
+        let key = JSONWebKey(id: "k", algorithm: algorithm, material: .symmetric(Self.secret))
+        let token = TestToken(header: ["alg": .string(algorithm.rawValue), "kid": "k"]).signed(with: key)
+        #expect(await Self.failure(token, Self.verifier([key])) == nil)
+        #expect(await Self.failure(token + "A", Self.verifier([key])) != nil)
+    }
+
+    @Test func ellipticCurveKeysVerify() async throws {
+        let privateKey = P256.Signing.PrivateKey()
+        let point = privateKey.publicKey.rawRepresentation
+        let key = try JSONWebKey(members: [
+            "kty": "EC", "crv": "P-256", "alg": "ES256", "kid": "ec-1",
+            "x": Base64URL.encode(point.prefix(32)), "y": Base64URL.encode(point.suffix(32)),
+        ])
+        try await key.checkMaterial()
+        let token = try TestToken(header: ["alg": "ES256", "kid": "ec-1"]).signed { input in
+            Array(try privateKey.signature(for: input).rawRepresentation)
+        }
+        #expect(await Self.failure(token, Self.verifier([key])) == nil)
+        let forged = TestToken(header: ["alg": "ES256", "kid": "ec-1"]).signed { _ in Array(repeating: 1, count: 64) }
+        #expect(await Self.failure(forged, Self.verifier([key]))?.description == "signature verification failed")
+        let short = TestToken(header: ["alg": "ES256", "kid": "ec-1"]).signed { _ in [1, 2, 3] }
+        #expect(await Self.failure(short, Self.verifier([key]))?.description == "signature verification failed")
+    }
+
+    @Test func edwardsCurveKeysVerify() async throws {
+        let privateKey = Curve25519.Signing.PrivateKey()
+        let key = try JSONWebKey(members: [
+            "kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "ed-1",
+            "x": Base64URL.encode(privateKey.publicKey.rawRepresentation),
+        ])
+        try await key.checkMaterial()
+        let token = try TestToken(header: ["alg": "EdDSA", "kid": "ed-1"]).signed { input in
+            Array(try privateKey.signature(for: input))
+        }
+        #expect(await Self.failure(token, Self.verifier([key])) == nil)
+    }
+
+    @Test(arguments: ["RS256", "RS384", "RS512"])
+    func rsaKeysWithoutAlgorithmVerifyTheWholeFamily(_ algorithm: String) async throws {
+        let key = try Self.rsaKey(alg: nil)
+        let token = try await Self.rsaToken(algorithm)
+        let verifier = Self.verifier([key])
+        #expect(await Self.failure(token, verifier) == nil)
+        #expect(await Self.failure(try await Self.rsaToken("RS256"), verifier) == nil)
+    }
+
+    @Test func shortRSAKeysAreRejectedWhenUsed() async throws {
+        let modulus = Base64URL.encode([0x80] + Array(repeating: UInt8(1), count: 127))
+        let key = try JSONWebKey(members: ["kty": "RSA", "kid": "short", "n": modulus, "e": "AQAB"])
+        try await key.checkMaterial()
+        let token = TestToken(header: ["alg": "RS256", "kid": "short"]).signed { _ in Array(repeating: 1, count: 128) }
+        #expect(await Self.failure(token, Self.verifier([key]))?.code.rawValue == "PSYNC_S2101")
+    }
+
+    // MARK: Claims
+
+    struct ClaimCase: CustomTestStringConvertible, Sendable {
+        var changes: [String: JSONValue?]
+        var code: String?
+        var description = ""
+        var testDescription: String { changes.map { "\($0.key): \($0.value?.text ?? "missing")" }.sorted().joined() }
+    }
+
+    @Test(arguments: [
+        ClaimCase(changes: ["exp": .some(nil), "aud": .some(nil)], code: "PSYNC_S2101", description: "\"exp\""),
+        ClaimCase(changes: ["iat": .some(nil)], code: "PSYNC_S2101", description: "\"iat\""),
+        ClaimCase(changes: ["iat": "x"], code: "PSYNC_S2101", description: "\"iat\""),
+        ClaimCase(changes: ["exp": "x"], code: "PSYNC_S2101", description: "\"exp\""),
+        ClaimCase(changes: ["nbf": "x"], code: "PSYNC_S2101", description: "\"nbf\""),
+        ClaimCase(changes: ["nbf": 1_767_225_760]),
+        ClaimCase(changes: ["nbf": 1_767_225_761], code: "PSYNC_S2101", description: "\"nbf\""),
+        ClaimCase(changes: ["aud": 1], code: "PSYNC_S2105", description: "Unexpected \"aud\" claim value: 1"),
+        ClaimCase(changes: ["aud": ["x", "y"]], code: "PSYNC_S2105", description: "[\"x\",\"y\"]"),
+        ClaimCase(
+            changes: ["exp": 1_767_315_600], code: "PSYNC_S2104",
+            description: "Token must expire in a maximum of 86400 seconds, got 90000s"),
+        ClaimCase(changes: ["exp": 1_767_312_000]),
+        ClaimCase(changes: ["parameters": .null]),
+        ClaimCase(changes: ["parameters": ["a": 1]]),
+        ClaimCase(changes: ["parameters": [1]], code: "PSYNC_S2101", description: "Payload parameters must be an object"),
+        ClaimCase(changes: ["iss": "anybody"]),
+        ClaimCase(changes: ["exp": 1_767_225_640.5]),
+    ])
+    func claimsAreChecked(_ test: ClaimCase) async {
+        var token = TestToken()
+        for (name, value) in test.changes { token.payload[name] = value }
+        let failure = await Self.failure(token.signed(with: Self.interopKey))
+        #expect(failure?.code.rawValue == test.code)
+        #expect(failure?.description.contains(test.description) ?? true)
+    }
+
+    @Test(
+        "23.21: user ids are texts",
+        arguments: [
+            ("u1", "u1"), (true, "1"), (false, "0"), (JSONValue.null, "null"), (["id": 1], "{\"id\":1}"), (123, "123"),
+        ] as [(JSONValue, String)])
+    func userIDsAreTexts(_ subject: JSONValue, _ text: String) async throws {
+        var token = TestToken()
+        token.payload["sub"] = subject
+        let verified = try await Self.verifier().verify(token.signed(with: Self.interopKey), now: Self.now)
+        #expect(verified.userID == text)
+        #expect(verified.writeCheckpointKey(clientID: "c1") == "\(text)/c1")
+        #expect(verified.writeCheckpointKey(clientID: nil) == text)
+    }
+
+    @Test func withoutAudienceEveryTokenIsRejected() async {
+        let verifier = TokenVerifier(keys: [Self.interopKey], audience: [])
+        #expect(await Self.failure(TestToken().signed(with: Self.interopKey), verifier)?.code.rawValue == "PSYNC_S2105")
+    }
+}
+
+// MARK: RSA
+
+extension TokenVerifierTests {
+    /// A key pair made for this test with `openssl genrsa 2048`.
+    private static func rsaPrivateKey() throws -> JWTKit.Insecure.RSA.PrivateKey {
+        try JWTKit.Insecure.RSA.PrivateKey(pem: RSATestKey.pem)
+    }
+
+    private static func rsaKey(alg: String?) throws -> JSONWebKey {
+        let (modulus, exponent) = try rsaPrivateKey().publicKey.getKeyPrimitives()
+        var members = ["kty": "RSA", "kid": "rsa-1", "n": Base64URL.encode(modulus), "e": Base64URL.encode(exponent)]
+        members["alg"] = alg
+        return try JSONWebKey(members: members)
+    }
+
+    private static func rsaToken(_ algorithm: String) async throws -> String {
+        let keys = JWTKeyCollection()
+        let digests: [String: DigestAlgorithm] = ["RS256": .sha256, "RS384": .sha384, "RS512": .sha512]
+        await keys.add(
+            rsa: try rsaPrivateKey(), digestAlgorithm: try #require(digests[algorithm]),
+            kid: JWKIdentifier(string: "rsa-1"))
+        let signer = try await keys.getKey(for: JWKIdentifier(string: "rsa-1"), alg: algorithm)
+        return try TestToken(header: ["alg": .string(algorithm), "kid": "rsa-1"]).signed { try signer.sign($0) }
+    }
+}

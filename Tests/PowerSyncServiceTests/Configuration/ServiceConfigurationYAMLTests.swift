@@ -1,0 +1,208 @@
+import Foundation
+import Logging
+import Testing
+
+@testable import PowerSyncService
+
+/// `service.md` 21.1.
+@Suite struct ServiceConfigurationYAMLTests {
+    /// The smallest file that can be used, with more lines.
+    private static func yaml(_ more: String = "", source: String = "type: embedded\n      path: data/source.db") -> String {
+        """
+        replication:
+          connections:
+            - \(source)
+        storage: {type: sqlite, path: data/buckets.db}
+        sync_config: {content: "streams: {}"}
+        \(more)
+        """
+    }
+
+    private static func read(_ yaml: String, _ environment: [String: String] = [:]) throws -> ServiceConfiguration {
+        try ServiceConfiguration(yaml: yaml, file: "/etc/ps/service.yaml", environment: environment)
+    }
+
+    @Test func theSmallestFileHasDefaults() throws {
+        let configuration = try Self.read(Self.yaml())
+        #expect(configuration.source == .embedded(path: "/etc/ps/data/source.db", statements: []))
+        #expect(configuration.storage == .sqlite(path: "/etc/ps/data/buckets.db"))
+        #expect(configuration.syncConfig == .content("streams: {}"))
+        #expect(configuration.port == 8080)
+        #expect(configuration.host == "0.0.0.0")
+        #expect(configuration.limits == ServiceLimits())
+        #expect(configuration.probes.useHTTP)
+        #expect(configuration.development == DevelopmentEndpoints())
+        #expect(configuration.warnings == ["/etc/ps/service.yaml: client_auth: missing, every client is rejected"])
+    }
+
+    @Test func everythingIsRead() throws {
+        let configuration = try Self.read(
+            """
+            replication:
+              connections:
+                - type: embedded
+                  id: default
+                  path: /var/source.db
+                  tables:
+                    - CREATE TABLE lists (id TEXT PRIMARY KEY)
+                    - CREATE TABLE todos (id TEXT PRIMARY KEY)
+                  schema: |
+                    CREATE TABLE users (id TEXT PRIMARY KEY);
+            storage:
+              type: sqlite
+              path: /var/buckets.db
+            port: !env PS_PORT::number
+            host: 127.0.0.1
+            sync_config:
+              path: sync.yaml
+              exit_on_error: true
+            client_auth:
+              audience: powersync-dev
+              jwks:
+                keys:
+                  - {kty: oct, alg: HS256, kid: a, k: !env PS_SECRET, use: sig}
+            api:
+              parameters:
+                max_concurrent_connections: 3
+                max_data_fetch_concurrency: 4
+                max_buckets_per_connection: 5
+                max_parameter_query_results: 6
+            healthcheck: {probes: {use_http: false}}
+            system: {logging: {level: warn, format: json}}
+            development: {write_endpoint: false, token_endpoint: !env PS_DEV::boolean}
+            migrations: {disable_auto_migration: false}
+            """,
+            ["PS_PORT": "9000", "PS_SECRET": "AQID", "PS_DEV": "1"]
+        )
+        #expect(
+            configuration.source
+                == .embedded(
+                    path: "/var/source.db",
+                    statements: [
+                        "CREATE TABLE lists (id TEXT PRIMARY KEY)", "CREATE TABLE todos (id TEXT PRIMARY KEY)",
+                        "CREATE TABLE users (id TEXT PRIMARY KEY);\n",
+                    ]))
+        #expect(configuration.port == 9000)
+        #expect(configuration.host == "127.0.0.1")
+        #expect(configuration.syncConfig == .file("/etc/ps/sync.yaml"))
+        #expect(configuration.authentication.audience == ["powersync-dev"])
+        #expect(configuration.authentication.keys.map(\.key.id) == ["a"])
+        #expect(configuration.limits.maxConcurrentConnections == 3)
+        #expect(configuration.limits.maxDataFetchConcurrency == 4)
+        #expect(configuration.limits.maxBucketsPerConnection == 5)
+        #expect(configuration.limits.maxParameterQueryResults == 6)
+        #expect(!configuration.probes.useHTTP)
+        #expect(configuration.logging.level == .warning)
+        #expect(configuration.logging.format == .json)
+        #expect(!configuration.development.writeEndpoint)
+        #expect(configuration.development.tokenEndpoint)
+        #expect(configuration.warnings.isEmpty)
+    }
+
+    @Test func theEnvironmentReplacesTheLogOptions() throws {
+        let environment = ["PS_LOG_LEVEL": "debug", "PS_LOG_FORMAT": "json"]
+        for more in ["", "system: {logging: {level: error, format: text}}"] {
+            let configuration = try Self.read(Self.yaml(more), environment)
+            #expect(configuration.logging.level == .debug)
+            #expect(configuration.logging.format == .json)
+        }
+    }
+
+    @Test func unknownKeysAreWarnings() throws {
+        let configuration = try Self.read(
+            Self.yaml("client_auth: {audience: [a], jwks: {keys: []}, audiance: b}\nprot: 1\ntelemetry: {prometheus_port: 9090}"))
+        #expect(
+            configuration.warnings == [
+                "/etc/ps/service.yaml:7: client_auth.audiance: unknown key, ignored",
+                "/etc/ps/service.yaml: client_auth: no keys, every client is rejected",
+                "/etc/ps/service.yaml: telemetry.prometheus_port: not supported yet, no metrics are served",
+                "/etc/ps/service.yaml:8: prot: unknown key, ignored",
+            ])
+    }
+
+    struct ErrorCase: CustomTestStringConvertible, Sendable {
+        var yaml: String
+        var line: Int?
+        var key: String?
+        var message: String
+        var code = ServiceError.Code.invalidConfiguration
+        var testDescription: String { "\(key ?? "file"): \(message)" }
+    }
+
+    @Test(arguments: [
+        ErrorCase(yaml: "", message: "the file is empty"),
+        ErrorCase(yaml: "- a", line: 1, message: "expected a mapping"),
+        ErrorCase(yaml: "a: [", line: 2, message: "not valid YAML"),
+        ErrorCase(yaml: "port: 1\nport: 2", line: 1, message: "not valid YAML"),
+        ErrorCase(yaml: "storage: {}", line: 1, key: "replication", message: "missing"),
+        ErrorCase(yaml: "replication: {connections: []}", line: 1, key: "replication.connections", message: "missing"),
+        ErrorCase(
+            yaml: "replication: {connections: [{}, {}]}", line: 1, key: "replication.connections",
+            message: "only one connection is possible"),
+        ErrorCase(
+            yaml: yaml(source: "uri: x"), line: 3, key: "replication.connections[0].type", message: "missing"),
+        ErrorCase(
+            yaml: yaml(source: "type: mysql"), line: 3, key: "replication.connections[0].type",
+            message: "\"mysql\" is not a known type"),
+        ErrorCase(
+            yaml: yaml(source: "type: postgresql"), line: 3, key: "replication.connections[0].type",
+            message: "not supported yet", code: .unsupported),
+        ErrorCase(
+            yaml: yaml(source: "type: embedded"), line: 3, key: "replication.connections[0].path", message: "missing"),
+        ErrorCase(yaml: yaml("port: 80"), line: 7, key: "port", message: "between 1024 and 65535"),
+        ErrorCase(yaml: yaml("port: x"), line: 7, key: "port", message: "\"x\" is not a whole number"),
+        ErrorCase(yaml: yaml("port: [1]"), line: 7, key: "port", message: "expected a single value"),
+        ErrorCase(yaml: yaml("port: !env PORT"), line: 7, key: "port", message: "must begin with PS_"),
+        ErrorCase(yaml: yaml("port: !env PS_PORT"), line: 7, key: "port", message: "PS_PORT is not set"),
+        ErrorCase(yaml: yaml("port: !env PS_A::number"), line: 7, key: "port", message: "PS_A is not a number"),
+        ErrorCase(yaml: yaml("port: !env PS_A::date"), line: 7, key: "port", message: "the type is not"),
+        ErrorCase(
+            yaml: yaml("sync_rules: {content: a}"), line: 7, key: "sync_rules", message: "an alias of sync_config"),
+        ErrorCase(
+            yaml: yaml("client_auth: {jwks_uri: https://example.com}"), line: 7, key: "client_auth.jwks_uri",
+            message: "not supported yet", code: .unsupported),
+        ErrorCase(
+            yaml: yaml("client_auth: {supabase: true}"), line: 7, key: "client_auth.supabase", message: "not supported yet",
+            code: .unsupported),
+        ErrorCase(
+            yaml: yaml("client_auth:\n  jwks:\n    keys:\n      - kty: oct\n        alg: HS256"), line: 10,
+            key: "client_auth.jwks.keys[0].k", message: "needs \"k\""),
+        ErrorCase(
+            yaml: yaml("api: {parameters: {max_concurrent_connections: 0}}"), line: 7,
+            key: "api.parameters.max_concurrent_connections", message: "at least 1"),
+        ErrorCase(
+            yaml: yaml("system: {logging: {level: loud}}"), line: 7, key: "system.logging.level",
+            message: "\"loud\" is not one of"),
+        ErrorCase(
+            yaml: yaml("development: {token_endpoint: maybe}"), line: 7, key: "development.token_endpoint",
+            message: "is not true or false"),
+    ])
+    func errorsNameFileLineAndKey(_ test: ErrorCase) throws {
+        #expect {
+            _ = try Self.read(test.yaml, ["PS_A": "text"])
+        } throws: { error in
+            let error = try #require(error as? ServiceError)
+            #expect(error.code == test.code)
+            #expect(error.file == "/etc/ps/service.yaml")
+            #expect(error.line == test.line)
+            #expect(error.key == test.key)
+            #expect(error.message.contains(test.message), "\(error.message)")
+            return true
+        }
+    }
+
+    @Test func aMissingFileIsNamed() throws {
+        #expect {
+            _ = try ServiceConfiguration(contentsOf: "/nowhere/service.yaml", environment: [:])
+        } throws: { error in
+            (error as? ServiceError)?.file == "/nowhere/service.yaml"
+        }
+    }
+
+    @Test func errorsReadAsOneLine() {
+        let error = ServiceError(.invalidConfiguration, "wrong", file: "a.yaml", line: 3, key: "port")
+        #expect("\(error)" == "a.yaml:3: port: wrong")
+        let other = ServiceError(.invalidSyncConfig, "bad", file: "s.yaml", diagnostics: ["s.yaml:1:1: error: x [y]"])
+        #expect("\(other)" == "s.yaml: bad\n  s.yaml:1:1: error: x [y]")
+    }
+}

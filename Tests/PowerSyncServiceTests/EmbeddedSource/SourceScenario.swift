@@ -1,0 +1,130 @@
+import GRDB
+import Logging
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+@testable import PowerSyncService
+
+/// An embedded source, a bucket storage and a replicator between them, in a temporary folder.
+struct SourceScenario {
+    static let lists = "CREATE TABLE lists (id TEXT PRIMARY KEY, owner TEXT, name TEXT)"
+    static let listsByOwner = """
+        config:
+          edition: 3
+        streams:
+          lists:
+            query: SELECT * FROM lists WHERE owner = auth.user_id()
+        """
+    static let allLists = """
+        config:
+          edition: 3
+        streams:
+          all:
+            query: SELECT * FROM lists
+        """
+
+    let folder: TemporaryFolder
+    let source: EmbeddedSource
+    let storage: SQLiteBucketStorage
+    let config: String
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    /// Opens the files of a folder.
+    init(
+        schema: [String] = [Self.lists],
+        config: String = Self.allLists,
+        folder: TemporaryFolder? = nil
+    ) throws {
+        self.folder = try folder ?? TemporaryFolder()
+        self.config = config
+        source = try EmbeddedSource(path: self.folder.path("source.db"), schema: schema, logger: logger)
+        storage = try SQLiteBucketStorage(path: self.folder.path("buckets.db"))
+    }
+
+    /// The source of a scenario with another storage.
+    init(_ other: SourceScenario, storage: SQLiteBucketStorage) {
+        folder = other.folder
+        source = other.source
+        config = other.config
+        self.storage = storage
+    }
+
+    /// Opens the files again, as after a restart, optionally with another config.
+    func reopened(schema: [String] = [], config: String? = nil) throws -> SourceScenario {
+        try source.close()
+        try storage.close()
+        return try SourceScenario(schema: schema, config: config ?? self.config, folder: folder)
+    }
+
+    /// A connection to the source that knows nothing about the service.
+    func foreignConnection() throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        return try DatabaseQueue(path: folder.path("source.db"), configuration: configuration)
+    }
+
+    /// Runs a replicator while `body` runs.
+    func replicating<Result: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let replicator = Replicator(
+            storage: storage,
+            source: source,
+            content: config,
+            plan: try plan(config),
+            logger: logger
+        )
+        return try await withThrowingTaskGroup(of: Result?.self) { group in
+            group.addTask {
+                try await replicator.run()
+                return nil
+            }
+            group.addTask { try await body() }
+            defer { group.cancelAll() }
+            while let result = try await group.next() {
+                if let result { return result }
+            }
+            throw ReplicatorEnded()
+        }
+    }
+
+    /// Replicates until everything that is committed to the source now has been published.
+    func replicate() async throws {
+        try await replicating { try await caughtUp() }
+    }
+
+    /// Waits until everything that is committed to the source now has been published.
+    func caughtUp() async throws {
+        let head = try await source.head()
+        try await published { $0.lsn >= head }
+    }
+
+    /// Waits for a checkpoint of the stream with this scenario's config.
+    @discardableResult
+    func published(_ isExpected: @Sendable (StorageCheckpoint) -> Bool) async throws -> StorageCheckpoint {
+        while true {
+            let seen = storage.feed.signal.version
+            if let active = try await stream(), active.state == .active, let current = storage.feed.current,
+                current.streamID == active.id, isExpected(current)
+            {
+                return current
+            }
+            try await storage.feed.signal.wait(after: seen)
+        }
+    }
+
+    /// The stream of this scenario's config.
+    func stream() async throws -> ReplicationStream? {
+        try await storage.streams().last { $0.content == config && $0.state != .stop }
+    }
+
+    /// The rows of a bucket at the current checkpoint.
+    func rows(_ bucket: String = "all|0[]") async throws -> [String: String] {
+        let checkpoint = try #require(storage.feed.current)
+        let stream = try #require(try await storage.streams().first { $0.id == checkpoint.streamID })
+        return reduce(try await storage.allOperations(bucket, of: stream, at: checkpoint))
+    }
+}
+
+struct ReplicatorEnded: Error {}

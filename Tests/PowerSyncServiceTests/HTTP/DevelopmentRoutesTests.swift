@@ -1,0 +1,85 @@
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncService
+
+/// `service.md` 19.6, 19.7.
+@Suite(.timeLimit(.minutes(1))) struct DevelopmentRoutesTests {
+    private typealias Scenario = ServiceScenario
+
+    struct Case: CustomTestStringConvertible, Sendable {
+        var body: String
+        var details: String
+        var testDescription: String { body }
+    }
+
+    @Test(arguments: [
+        Case(body: "{}", details: "data must be an array"),
+        Case(body: #"{"data":[1]}"#, details: "data[0]: must be an object"),
+        Case(body: #"{"data":[{"op":"PUT","type":"lists"}]}"#, details: "data[0]: id must be a string"),
+        Case(body: #"{"data":[{"op":"MERGE","type":"lists","id":"a"}]}"#, details: "not \\\"MERGE\\\""),
+        Case(body: #"{"data":[{"op":"PUT","id":"a"}]}"#, details: "data[0]: type"),
+        Case(body: #"{"data":[{"op":"PUT","type":"lists","id":"a","data":1}]}"#, details: "data[0]: data"),
+        Case(body: #"{"data":[{"op":"PUT","type":"nope","id":"a"}]}"#, details: "nope"),
+        Case(
+            body: #"{"data":[{"op":"PUT","type":"lists","id":"a"},{"op":"PATCH","type":"lists","id":"a","data":{"nope":1}}]}"#,
+            details: "data[1]: "),
+    ])
+    func wrongWritesAreRefusedAsAWhole(_ test: Case) async throws {
+        try await Scenario.run { scenario in
+            let token = try scenario.token()
+            let reply = try await scenario.send("POST", "/dev/write", token: token, body: test.body)
+            #expect(reply.status == 400)
+            #expect(try reply.error("details")?.contains(test.details) == true, "\(reply.body)")
+            try await scenario.settle()
+            var stream = try await scenario.stream(token)
+            #expect(try await stream.untilComplete().first?.hasPrefix("checkpoint 0:") == true)
+        }
+    }
+
+    @Test func writesAreApplied() async throws {
+        try await Scenario.run { scenario in
+            let reply = try await scenario.send(
+                "POST", "/dev/write", token: try scenario.token(),
+                body: """
+                    {"data":[
+                        {"op_id":1,"op":"PUT","type":"lists","id":"a","tx_id":1,"data":{"owner_id":"u1","name":"A"}},
+                        {"op":"PATCH","type":"lists","id":"a","data":{"name":"B"}},
+                        {"op":"PUT","type":"lists","id":"b","data":{"owner_id":"u1"}},
+                        {"op":"DELETE","type":"lists","id":"b","data":null}
+                    ]}
+                    """)
+            #expect(reply.body == #"{"data":{"applied":4}}"#)
+            try await scenario.settle()
+            var stream = try await scenario.stream(try scenario.token())
+            var rows: [String] = []
+            while let line = try await stream.next(), line["checkpoint_complete"] == nil {
+                rows += line.object("data").objects("data").compactMap { $0.text("data") }
+            }
+            #expect(rows.contains(#"{"id":"a","name":"B"}"#))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func tokensAreSignedForAnyUser(_ hasKey: Bool) async throws {
+        try await Scenario.run(configure: { configuration in
+            configuration.development.tokenEndpoint = true
+            if !hasKey { configuration.authentication = ClientAuthentication() }
+        }) { scenario in
+            let reply = try await scenario.send("POST", "/dev/token", body: #"{"user_id":"u7"}"#)
+            #expect(reply.status == 200)
+            let data = try reply.json.object("data")
+            #expect(data.text("user_id") == "u7")
+            var stream = try await scenario.stream(try #require(data.text("token")))
+            #expect(try await stream.summary()?.contains(#"lists|0["u7"]"#) == true)
+            #expect(try await scenario.send("POST", "/dev/token", body: "{}").status == 400)
+        }
+    }
+
+    @Test func bothEndpointsCanBeOff() async throws {
+        try await Scenario.run(configure: { $0.development.writeEndpoint = false }) { scenario in
+            #expect(try await scenario.send("POST", "/dev/token", body: #"{"user_id":"u7"}"#).status == 404)
+            #expect(try await scenario.send("POST", "/dev/write", token: try scenario.token(), body: "{}").status == 404)
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncService
+
+/// Requests that fail, and headers of all responses (`wire-protocol.md` 2; 22.2, items 1–12 and 36).
+@Suite(.timeLimit(.minutes(1))) struct RequestTests {
+    private typealias Scenario = ServiceScenario
+
+    @Test("22.2.1, 2: without a good token nothing is answered")
+    func authentication() async throws {
+        try await Scenario.run { scenario in
+            let token = try scenario.token()
+            for (authorization, code) in [
+                (nil, "PSYNC_S2106"), ("token \(token)", "PSYNC_S2106"), ("Token garbage", "PSYNC_S2101"),
+            ] as [(String?, String)] {
+                let headers = authorization.map { ["Authorization": $0] } ?? [:]
+                for (method, path, body) in [
+                    ("POST", "/sync/stream", "{}"), ("GET", "/write-checkpoint2.json", nil), ("POST", "/dev/write", "{}"),
+                ] as [(String, String, String?)] {
+                    let reply = try await scenario.send(method, path, headers: headers, body: body)
+                    #expect(reply.status == 401)
+                    #expect(try reply.error("code") == code)
+                    #expect(try reply.error("name") == "AuthorizationError")
+                    #expect(reply.headers["content-type"] == "application/json")
+                }
+            }
+            let reply = try await scenario.send(
+                "GET", "/write-checkpoint2.json", headers: ["Authorization": "Bearer \(token)"])
+            #expect(reply.status == 200)
+        }
+    }
+
+    struct BodyCase: CustomTestStringConvertible, Sendable {
+        var body: String
+        var type = "application/json"
+        var status = 400
+        var details: String?
+        var testDescription: String { "\(type) \(body.prefix(60))" }
+    }
+
+    @Test(
+        "22.2.3–5: bodies are checked",
+        arguments: [
+            BodyCase(body: #"{"buckets":[{"name":"x"}]}"#, details: "buckets"),
+            BodyCase(body: #"{"buckets":[{"name":"x","after":"-1"}]}"#, details: "after"),
+            BodyCase(body: #"{"streams":{"subscriptions":[{"stream":"a","override_priority":null}]}}"#, details: "parameters"),
+            BodyCase(
+                body: #"{"streams":{"subscriptions":[{"stream":"a","parameters":null,"override_priority":9}]}}"#,
+                details: "override_priority"),
+            BodyCase(body: #"{"client_id":null}"#, details: "client_id"),
+            BodyCase(body: #"{"app_metadata":{"a":1}}"#, details: "app_metadata"),
+            BodyCase(body: "{"), BodyCase(body: ""), BodyCase(body: #"{"a":1}x"#),
+            BodyCase(body: "<a/>", type: "application/xml", status: 415),
+            BodyCase(body: "a=1", type: "application/x-www-form-urlencoded", status: 415),
+        ])
+    func bodies(_ test: BodyCase) async throws {
+        try await Scenario.run { scenario in
+            let reply = try await scenario.send(
+                "POST", "/sync/stream", token: try scenario.token(), headers: ["Content-Type": test.type], body: test.body)
+            #expect(reply.status == test.status)
+            if test.status == 400 {
+                #expect(try reply.error("code") == "PSYNC_S2001")
+                #expect(try reply.error("details")?.contains(test.details ?? "") == true)
+            }
+        }
+    }
+
+    @Test("22.2.4, 2.1: bodies that are fine")
+    func acceptedBodies() async throws {
+        try await Scenario.run { scenario in
+            let subscription = #"{"streams":{"subscriptions":[{"stream":"a","parameters":null,"override_priority":null}]}}"#
+            for (path, type, body) in [
+                ("/sync/stream", "application/json", subscription), ("/sync/stream", "application/json", "[1]"),
+                ("/sync/stream", "application/json; charset=utf-8", "{}"), ("/sync/stream", "text/plain", "whatever"),
+                ("/sync/stream?client_id=c1&x=1", "application/json", "{}"),
+                ("/sync/stream", "application/json", #"{"parameters":null,"app_metadata":null,"unknown":1}"#),
+            ] {
+                // A stream has no end of its own, so only its head is waited for.
+                let status = try await scenario.status(
+                    "POST", path, token: try scenario.token(), headers: ["Content-Type": type], body: body)
+                #expect(status == 200, "\(type) \(body)")
+            }
+        }
+    }
+
+    @Test("22.2.5: bodies have a limit")
+    func bodyLimit() async throws {
+        try await Scenario.run { scenario in
+            let body = #"{"x":""# + String(repeating: "x", count: ServiceRoutes.largeBodyLimit) + #""}"#
+            let reply = try await scenario.send("POST", "/sync/stream", token: try scenario.token(), body: body)
+            #expect(reply.status == 413)
+        }
+    }
+
+    @Test("22.2.6: unknown paths and methods", arguments: [("GET", "/nope"), ("GET", "/sync/stream"), ("PUT", "/sync/stream")])
+    func notFound(_ method: String, _ path: String) async throws {
+        try await Scenario.run { scenario in
+            let reply = try await scenario.send(method, path)
+            #expect(reply.status == 404)
+            #expect(try reply.error("code") == "PSYNC_S2002")
+            #expect(try reply.error("details")?.contains("\(method) \"\(path)\"") == true)
+            #expect(reply.headers["access-control-allow-origin"] == "*")
+        }
+    }
+
+    @Test("22.2.11: headers of a stream")
+    func streamHeaders() async throws {
+        try await Scenario.run { scenario in
+            // The first line of an expired token is also the last one, so that the response ends.
+            let token = try scenario.token(lifetime: .seconds(1), now: .now.addingTimeInterval(-30))
+            let reply = try await scenario.send("POST", "/sync/stream", token: token, body: "{}")
+            #expect(reply.status == 200)
+            #expect(reply.body == "{\"token_expires_in\":0}\n")
+            #expect(reply.headers["content-type"] == "application/x-ndjson")
+            #expect(reply.headers["x-accel-buffering"] == "no")
+            #expect(reply.headers["access-control-allow-origin"] == "*")
+            #expect(reply.headers["access-control-expose-headers"] == "Content-Type")
+        }
+    }
+
+    @Test("22.2.12: preflight requests")
+    func preflight() async throws {
+        try await Scenario.run { scenario in
+            let headers = ["Origin": "http://a", "Access-Control-Request-Method": "POST"]
+            let reply = try await scenario.send("OPTIONS", "/sync/stream", headers: headers)
+            #expect(reply.status == 204)
+            #expect(reply.headers["access-control-allow-origin"] == "*")
+            #expect(
+                reply.headers["access-control-allow-headers"] == "Content-Type, Authorization, User-Agent, X-User-Agent")
+            #expect(reply.headers["access-control-allow-methods"] == "GET, HEAD, POST")
+            #expect(reply.headers["access-control-max-age"] == "3600")
+            for missing in headers.keys {
+                let reply = try await scenario.send("OPTIONS", "/", headers: headers.filter { $0.key != missing })
+                #expect(reply.status == 400)
+                #expect(reply.body == "Invalid Preflight Request")
+            }
+        }
+    }
+
+    @Test("22.2.36: health checks", arguments: ["startup", "liveness", "readiness"])
+    func probes(_ question: String) async throws {
+        try await Scenario.run { scenario in
+            let reply = try await scenario.send("GET", "/probes/\(question)")
+            #expect(reply.status == 200)
+            let body = try reply.json
+            #expect(body["ready"] == true)
+            #expect(body["started"] == true)
+            #expect(body.text("touched_at")?.hasSuffix("Z") == true)
+            #expect(try await scenario.send("HEAD", "/probes/\(question)").status == 200)
+        }
+    }
+
+    @Test func healthChecksCanBeOff() async throws {
+        try await Scenario.run(configure: { $0.probes.useHTTP = false }) { scenario in
+            #expect(try await scenario.send("GET", "/probes/liveness").status == 404)
+        }
+    }
+}

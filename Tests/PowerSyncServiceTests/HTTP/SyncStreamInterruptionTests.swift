@@ -1,0 +1,116 @@
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncService
+
+/// Urgent data overtakes a long download, and the end of connections (`wire-protocol.md` 8.4, 4.8).
+@Suite(.timeLimit(.minutes(3))) struct SyncStreamInterruptionTests {
+    private typealias Scenario = ServiceScenario
+
+    @Test("22.2.25: a newer checkpoint interrupts a long download; every operation arrives once")
+    func interruption() async throws {
+        try await Scenario.run { scenario in
+            // More than the buffers between service and client hold, so that the service has to wait for the reader.
+            let count = 10_000
+            let title = String(repeating: "x", count: 3_000)
+            try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "A"]))
+            for start in stride(from: 0, to: count, by: 2_000) {
+                try await scenario.write(
+                    (start..<start + 2_000).map {
+                        Scenario.put("todos", "t\($0)", ["list_id": "l1", "title": .string(title)])
+                    })
+            }
+            try await scenario.settle()
+
+            var stream = try await scenario.stream(try scenario.token())
+            var operations = 0
+            var ids: Set<String> = []
+            func take(_ line: JSONObject) {
+                for operation in line.object("data").objects("data") {
+                    operations += 1
+                    ids.insert(operation.text("op_id") ?? "")
+                }
+            }
+            while operations < 1_000, let line = try await stream.next() { take(line) }
+
+            try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "Urgent"]))
+            try await scenario.settle()
+
+            var kinds: [String] = []
+            while let line = try await stream.next() {
+                take(line)
+                kinds.append(line.members[0].name)
+                if line["checkpoint_complete"] != nil { break }
+            }
+            let diff = try #require(kinds.firstIndex(of: "checkpoint_diff"))
+            #expect(Array(kinds[diff...].prefix(3)) == ["checkpoint_diff", "data", "partial_checkpoint_complete"])
+            #expect(kinds[(diff + 3)...].contains("data"))
+            #expect(kinds.filter { $0 == "checkpoint_complete" }.count == 1)
+            #expect(operations == count + 2)
+            #expect(ids.count == operations)
+        }
+    }
+
+    @Test("a client that goes away ends its stream")
+    func clientGoesAway() async throws {
+        let log = CollectedLog()
+        try await Scenario.run(log: log) { scenario in
+            do {
+                var stream = try await scenario.stream(try scenario.token(), ["client_id": "c1"])
+                _ = try await stream.untilComplete()
+            }
+            let line = try await log.line(containing: "Sync stream complete")
+            #expect(line.contains("close_reason=client closing stream"))
+            #expect(line.contains("client_id=c1"))
+            let start = try await log.line(containing: "Sync stream started")
+            #expect(Self.requestID(start) == Self.requestID(line))
+        }
+    }
+
+    @Test("22.2.31: shutdown breaks streams off, whether idle or blocked by a slow client")
+    func shutdown() async throws {
+        let log = CollectedLog()
+        var idle: StreamReader?
+        var slow: StreamReader?
+        try await Scenario.run(log: log) { scenario in
+            try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u2", "name": "A"]))
+            let title = String(repeating: "x", count: 3_000)
+            for batch in 0..<5 {
+                try await scenario.write(
+                    (0..<2_000).map {
+                        Scenario.put("todos", "t\(batch)-\($0)", ["list_id": "l1", "title": .string(title)])
+                    })
+            }
+            try await scenario.settle()
+            idle = try await scenario.stream(try scenario.token("u1"))
+            _ = try await idle?.untilComplete()
+            slow = try await scenario.stream(try scenario.token("u2"))
+            _ = try await slow?.next()
+        }
+        for var stream in [idle, slow].compactMap(\.self) {
+            await #expect(throws: (any Error).self) {
+                while try await stream.chunk() != nil {}
+            }
+        }
+        #expect(log.lines.filter { $0.contains("close_reason=process shutdown") }.count == 2)
+    }
+
+    @Test("22.2.30: a stream more than allowed gets 429 with an empty body")
+    func tooManyStreams() async throws {
+        try await Scenario.run(configure: { $0.limits.maxConcurrentConnections = 1 }) { scenario in
+            var stream = try await scenario.stream(try scenario.token())
+            _ = try await stream.untilComplete()
+            let reply = try await scenario.send("POST", "/sync/stream", token: try scenario.token(), body: "{}")
+            #expect(reply.status == 429)
+            #expect(reply.body.isEmpty)
+            #expect(reply.headers["access-control-allow-origin"] == "*")
+            // Still open, and other routes are not concerned.
+            #expect(try await scenario.send("GET", "/probes/liveness").status == 200)
+            withExtendedLifetime(stream) {}
+        }
+    }
+
+    private static func requestID(_ line: String) -> Substring? {
+        line.split(separator: " ").first { $0.hasPrefix("rid=") }
+    }
+}

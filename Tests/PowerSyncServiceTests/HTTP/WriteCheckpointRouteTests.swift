@@ -1,0 +1,79 @@
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncService
+
+/// Write checkpoints over HTTP (`wire-protocol.md` 12; 22.2, items 32 and 33).
+@Suite(.timeLimit(.minutes(1))) struct WriteCheckpointRouteTests {
+    private typealias Scenario = ServiceScenario
+
+    @Test("22.2.32, 33: a write checkpoint comes back on the stream of its client, also when the source is idle")
+    func delivery() async throws {
+        try await Scenario.run { scenario in
+            let token = try scenario.token()
+            var own = try await scenario.stream(token, ["client_id": "c1"])
+            var other = try await scenario.stream(token, ["client_id": "c2"])
+            var anonymous = try await scenario.stream(token)
+            #expect(try await own.untilComplete() == ["checkpoint 0: 1#lists|0[\"u1\"] ×0 p1", "complete 0"])
+            _ = try await other.untilComplete()
+            _ = try await anonymous.untilComplete()
+
+            for number in ["1", "2"] {
+                let reply = try await scenario.send("GET", "/write-checkpoint2.json?client_id=c1", token: token)
+                #expect(reply.body == #"{"data":{"write_checkpoint":"\#(number)"}}"#)
+                #expect(try await own.untilComplete() == ["diff 0 write \(number):  -[]", "complete 0"])
+            }
+
+            // Others see nothing of it: the next line they get is about a row.
+            try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "A"]))
+            let row = ["diff 1: 1#lists|0[\"u1\"] ×1 p1", "data 1#lists|0[\"u1\"] 0…1 ×1"]
+            for var stream in [other, anonymous] {
+                let lines = try await stream.untilComplete()
+                #expect(lines.first?.hasPrefix(row[0]) == true, "\(lines)")
+            }
+            // Repeated in every line of its client, and in the first line of a new stream.
+            #expect(try await own.untilComplete().first?.hasPrefix("diff 1 write 2: ") == true)
+            var again = try await scenario.stream(token, ["client_id": "c1"])
+            #expect(try await again.summary()?.hasPrefix("checkpoint 1 write 2: ") == true)
+        }
+    }
+
+    @Test("3.8: the key is the user, and the client if it has an id")
+    func keys() async throws {
+        try await Scenario.run { scenario in
+            for (user, path, number) in [
+                ("u1", "?client_id=a%20b", "1"), ("u1", "", "1"), ("u1", "?client_id=a%20b", "2"), ("u2", "", "1"),
+                ("u1", "", "2"),
+            ] {
+                let reply = try await scenario.send(
+                    "GET", "/write-checkpoint2.json" + path, token: try scenario.token(user),
+                    headers: ["Content-Type": "application/json"])
+                #expect(reply.body == #"{"data":{"write_checkpoint":"\#(number)"}}"#)
+            }
+            var stream = try await scenario.stream(try scenario.token(), ["client_id": "a b"])
+            while let line = try await stream.summary() {
+                if line.contains(" write 2") { break }
+            }
+        }
+    }
+
+    @Test("a client writes, asks for a write checkpoint, and gets it together with its row")
+    func uploads() async throws {
+        try await Scenario.run { scenario in
+            let token = try scenario.token()
+            var stream = try await scenario.stream(token, ["client_id": "c1"])
+            _ = try await stream.untilComplete()
+            try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "A"]))
+            _ = try await scenario.send("GET", "/write-checkpoint2.json?client_id=c1", token: token)
+            var hasRow = false
+            while let line = try await stream.summary() {
+                hasRow = hasRow || line.hasPrefix("data 1#lists")
+                if line.contains(" write 1") {
+                    // The row is in this checkpoint, or was in one before.
+                    #expect(hasRow || line.contains("×1"))
+                    break
+                }
+            }
+        }
+    }
+}

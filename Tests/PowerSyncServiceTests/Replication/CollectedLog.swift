@@ -1,0 +1,41 @@
+import Logging
+import Synchronization
+
+@testable import PowerSyncService
+
+/// Keeps log lines, each with its metadata, in memory.
+final class CollectedLog: Sendable {
+    private let collected = Mutex<[String]>([])
+    private let signal = ChangeSignal()
+
+    var lines: [String] { collected.withLock { $0 } }
+
+    var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
+
+    /// Waits for the first line with a text.
+    func line(containing text: String) async throws -> String {
+        while true {
+            let seen = signal.version
+            if let line = lines.first(where: { $0.contains(text) }) { return line }
+            try await signal.wait(after: seen)
+        }
+    }
+
+    private struct Handler: LogHandler {
+        let log: CollectedLog
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let all = metadata.merging(event.metadata ?? [:]) { $1 }
+            let texts = all.map { "\($0.key)=\($0.value)" }.sorted().joined(separator: " ")
+            log.collected.withLock { $0.append("\(event.level) \(event.message) \(texts)") }
+            log.signal.advance()
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import GRDB
+import Logging
+import PowerSyncRules
+import Synchronization
+
+@testable import PowerSyncService
+
+/// A source that records when its position is read and its marker written, with what the storage holds at that moment.
+final class RecordingSource: ReplicationSource {
+    private let source: EmbeddedSource
+    private let storage: SQLiteBucketStorage
+    private let recorded = Mutex<[String]>([])
+
+    init(_ source: EmbeddedSource, storage: SQLiteBucketStorage) {
+        self.source = source
+        self.storage = storage
+    }
+
+    var events: [String] { recorded.withLock { $0 } }
+
+    private func record(_ event: String) async throws {
+        let stored = try await storage.pool.read { db in
+            try Int64.fetchOne(db, sql: "SELECT write_checkpoint FROM write_checkpoints")
+        }
+        recorded.withLock { $0.append("\(event), stored: \(stored.map(String.init) ?? "nil")") }
+    }
+
+    func head() async throws -> LSN {
+        try await record("head")
+        return try await source.head()
+    }
+
+    func emitMarker() async throws {
+        try await record("marker")
+        try await source.emitMarker()
+    }
+
+    func checkConfiguration() async throws {
+        try await source.checkConfiguration()
+    }
+
+    func prepareStream(_ slotName: String, resumeLSN: LSN?) async throws -> LSN {
+        try await source.prepareStream(slotName, resumeLSN: resumeLSN)
+    }
+
+    func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
+        try await source.tables(for: plan)
+    }
+
+    func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
+        try await source.snapshot(of: table, after: key)
+    }
+
+    func withChanges<Result>(
+        of slotName: String,
+        after lsn: LSN,
+        tables: [SourceTableDescriptor],
+        _ body: (inout any ChangeReader) async throws -> Result
+    ) async throws -> Result {
+        try await source.withChanges(of: slotName, after: lsn, tables: tables, body)
+    }
+
+    func acknowledge(_ lsn: LSN, of slotName: String) async throws {
+        try await source.acknowledge(lsn, of: slotName)
+    }
+
+    func dropStream(_ slotName: String) async throws {
+        try await source.dropStream(slotName)
+    }
+}

@@ -1,0 +1,255 @@
+import GRDB
+import PowerSyncProtocol
+import PowerSyncRules
+import Synchronization
+import Testing
+
+@testable import PowerSyncService
+
+/// Source to buckets through the replicator (`service.md` 12, 13, 16, 19.5, 24.14). Case numbers in the names.
+@Suite(.timeLimit(.minutes(1))) struct ReplicatorTests {
+    private func insert(_ scenario: SourceScenario, _ ids: String...) async throws {
+        try await scenario.source.apply(
+            ids.map { SourceWrite(.put, table: "lists", id: $0, values: ["owner": "u1", "name": .string("n\($0)")]) }
+        )
+    }
+
+    private func json(_ id: String) -> String { #"{"id":"\#(id)","owner":"u1","name":"n\#(id)"}"# }
+
+    @Test("N1: rows of the snapshot, of this process and of other programs")
+    func allWritesReachTheBuckets() async throws {
+        let scenario = try SourceScenario()
+        try await insert(scenario, "snapshot")
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            #expect(try await scenario.rows() == ["lists/snapshot": json("snapshot")])
+
+            try await insert(scenario, "own")
+            try await scenario.caughtUp()
+            #expect(try await scenario.rows().count == 2)
+
+            let before = try #require(scenario.storage.feed.current)
+            try await scenario.foreignConnection().write { db in
+                try db.execute(sql: "INSERT INTO lists VALUES ('x', 'u1', 'nx'), ('y', 'u1', 'ny')")
+                try db.execute(sql: "DELETE FROM lists WHERE id = 'snapshot'")
+            }
+            // The next checkpoint contains the whole transaction.
+            try await scenario.published { $0.opID > before.opID }
+            #expect(
+                try await scenario.rows() == ["lists/own": json("own"), "lists/x": json("x"), "lists/y": json("y")]
+            )
+        }
+    }
+
+    @Test("N4: writes while the service is down are applied at the next start")
+    func restartContinuesFromTheLastCheckpoint() async throws {
+        var scenario = try SourceScenario()
+        try await insert(scenario, "a")
+        try await scenario.replicate()
+        let stream = try await scenario.stream()?.id
+
+        try await scenario.foreignConnection().write { db in
+            try db.execute(sql: "DELETE FROM lists; INSERT INTO lists VALUES ('b', 'u1', 'nb')")
+        }
+        scenario = try scenario.reopened()
+        #expect(try await scenario.rows() == ["lists/a": json("a")])
+        try await scenario.replicate()
+        #expect(try await scenario.rows() == ["lists/b": json("b")])
+        #expect(try await scenario.stream()?.id == stream)
+    }
+
+    @Test("N5: a write checkpoint becomes visible in an idle source")
+    func writeCheckpointBecomesVisible() async throws {
+        let scenario = try SourceScenario()
+        let issuer = WriteCheckpointIssuer(storage: scenario.storage, source: scenario.source)
+        await #expect { try await issuer.create(userKey: "u") } throws: {
+            ($0 as? BucketStorageError)?.code == .noActiveStream
+        }
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await insert(scenario, "a")
+            let number = try await issuer.create(userKey: "u")
+            #expect(number == WriteCheckpoint(1))
+            let active = try #require(try await scenario.storage.activeStream())
+            for try await checkpoint in scenario.storage.checkpoints(of: active) {
+                if try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: checkpoint) == number { break }
+            }
+            #expect(try await scenario.rows() == ["lists/a": json("a")])
+        }
+    }
+
+    @Test("K8: head, store, marker, in this order")
+    func writeCheckpointIsStoredBetweenHeadAndMarker() async throws {
+        let scenario = try SourceScenario()
+        try await scenario.replicate()
+        let source = RecordingSource(scenario.source, storage: scenario.storage)
+        _ = try await WriteCheckpointIssuer(storage: scenario.storage, source: source).create(userKey: "u")
+        #expect(source.events == ["head, stored: nil", "marker, stored: 1"])
+    }
+
+    @Test("N6: a column added to a table")
+    func addedColumnIsCopied() async throws {
+        let scenario = try SourceScenario()
+        try await insert(scenario, "a", "b")
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let before = try #require(scenario.storage.feed.current)
+            try await scenario.foreignConnection().write { db in
+                try db.execute(sql: "ALTER TABLE lists ADD COLUMN color TEXT DEFAULT 'red'")
+            }
+            try await scenario.published { $0.opID > before.opID }
+            #expect(
+                try await scenario.rows() == [
+                    "lists/a": #"{"id":"a","owner":"u1","name":"na","color":"red"}"#,
+                    "lists/b": #"{"id":"b","owner":"u1","name":"nb","color":"red"}"#,
+                ]
+            )
+        }
+    }
+
+    @Test func droppedTableLosesItsRowsAndARecreatedOneGetsThemBack() async throws {
+        let scenario = try SourceScenario()
+        try await insert(scenario, "a", "b")
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            var before = try #require(scenario.storage.feed.current)
+            try await scenario.foreignConnection().write { db in try db.execute(sql: "DROP TABLE lists") }
+            before = try await scenario.published { [before] in $0.opID > before.opID }
+            #expect(try await scenario.rows().isEmpty)
+
+            try await scenario.foreignConnection().write { db in
+                try db.execute(sql: SourceScenario.lists)
+                try db.execute(sql: "INSERT INTO lists VALUES ('c', 'u1', 'nc')")
+            }
+            try await scenario.published { [before] in $0.opID > before.opID }
+            #expect(try await scenario.rows() == ["lists/c": json("c")])
+        }
+    }
+
+    @Test("N7: an edited config")
+    func editedConfigReplacesTheStream() async throws {
+        var scenario = try SourceScenario()
+        try await insert(scenario, "a")
+        try await scenario.replicate()
+        let old = try #require(try await scenario.storage.activeStream())
+
+        scenario = try scenario.reopened(config: SourceScenario.listsByOwner)
+        #expect(try await scenario.storage.activeStream()?.id == old.id)
+        try await scenario.replicate()
+        let new = try #require(try await scenario.storage.activeStream())
+        #expect(new.id > old.id)
+        #expect(try await scenario.rows(#"lists|0["u1"]"#) == ["lists/a": json("a")])
+        var checkpoints = scenario.storage.checkpoints(of: old).makeAsyncIterator()
+        #expect(try await checkpoints.next() == nil)
+    }
+
+    @Test func replacedStreamsAreDeleted() async throws {
+        var scenario = try SourceScenario()
+        try await insert(scenario, "a")
+        try await scenario.replicate()
+        scenario = try scenario.reopened(config: SourceScenario.listsByOwner)
+        let (storage, source) = (scenario.storage, scenario.source)
+        try await scenario.replicating { [scenario] in
+            try await scenario.caughtUp()
+            // Deletion runs beside replication; each checkpoint is an occasion to look.
+            var slots = 2
+            while try await storage.streams().count > 1 || slots > 1 {
+                let seen = storage.feed.signal.version
+                try await source.emitMarker()
+                try await storage.feed.signal.wait(after: seen)
+                slots =
+                    try await source.pool.read { db in
+                        try Int.fetchOne(db, sql: "SELECT count(*) FROM _ps_streams")
+                    } ?? 0
+            }
+        }
+        let groups = try await storage.pool.read { db in
+            try Int64.fetchAll(db, sql: "SELECT DISTINCT group_id FROM bucket_data")
+        }
+        #expect(groups == [2])
+    }
+
+    @Test("L15: a replaced source file starts a new stream while the old one serves")
+    func lostHistoryStartsAgain() async throws {
+        let old = try SourceScenario()
+        try await insert(old, "a")
+        try await old.replicate()
+        try old.source.close()
+        try old.storage.close()
+
+        // The buckets of the old folder meet a source that never heard of them.
+        let scenario = try SourceScenario()
+        try await insert(scenario, "b")
+        try scenario.storage.close()
+        let storage = try SQLiteBucketStorage(path: old.folder.path("buckets.db"))
+        let mixed = SourceScenario(scenario, storage: storage)
+        #expect(try await mixed.rows() == ["lists/a": json("a")])
+        let lost = storage.feed.current?.streamID
+        _ = try await mixed.replicating { try await mixed.published { $0.streamID != lost } }
+        #expect(try await mixed.rows() == ["lists/b": json("b")])
+        #expect(try await storage.streams().map(\.state).last == .active)
+    }
+
+    @Test func interruptedSnapshotContinues() async throws {
+        var scenario = try SourceScenario()
+        try await scenario.foreignConnection().write { db in
+            for index in 0..<5000 {
+                try db.execute(sql: "INSERT INTO lists VALUES (?, 'u1', ?)", arguments: ["\(index)", "n\(index)"])
+            }
+        }
+        // Stops the replicator in the middle of the copy, by failing the touch after the first chunk with a cancellation.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let firstChunk = ChangeSignal()
+            let replicator = Replicator(
+                storage: scenario.storage,
+                source: scenario.source,
+                content: scenario.config,
+                plan: try plan(scenario.config),
+                logger: scenario.logger,
+                touch: { firstChunk.advance() }
+            )
+            group.addTask { try await replicator.run() }
+            try await firstChunk.wait(after: 0)
+            group.cancelAll()
+        }
+        try await scenario.foreignConnection().write { db in
+            try db.execute(sql: "DELETE FROM lists WHERE id < '2'; UPDATE lists SET id = '!' WHERE id = '4999'")
+        }
+        scenario = try scenario.reopened()
+        try await scenario.replicate()
+        let expected = try await scenario.source.pool.read { db in
+            try Set(String.fetchAll(db, sql: "SELECT 'lists/' || id FROM lists"))
+        }
+        #expect(Set(try await scenario.rows().keys) == expected)
+    }
+
+    @Test func rowThatIsTooLargeIsLoggedAndSkipped() async throws {
+        let scenario = try SourceScenario()
+        let log = CollectedLog()
+        try await scenario.source.apply([
+            SourceWrite(
+                .put,
+                table: "lists",
+                id: "big",
+                values: ["name": .string(String(repeating: "x", count: 16_000_000))]
+            ),
+            SourceWrite(.put, table: "lists", id: "small", values: ["name": "s"]),
+        ])
+        let replicator = Replicator(
+            storage: scenario.storage,
+            source: scenario.source,
+            content: scenario.config,
+            plan: try plan(scenario.config),
+            logger: log.logger
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await replicator.run() }
+            try await scenario.caughtUp()
+            group.cancelAll()
+        }
+        #expect(try await scenario.rows().keys.sorted() == ["lists/small"])
+        let line = try #require(log.lines.first { $0.contains("PSYNC_S1002") })
+        #expect(line.contains("main.lists"))
+        #expect(line.contains(#"id="big""#))
+    }
+}

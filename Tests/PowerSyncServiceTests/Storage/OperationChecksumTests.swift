@@ -1,0 +1,80 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+@testable import PowerSyncService
+
+/// Vectors of `service.md` 10.3 and 10.4.
+@Suite struct OperationChecksumTests {
+    struct Put: CustomTestStringConvertible {
+        var table: String
+        var id: String
+        var data: String
+        var checksum: UInt32
+        var testDescription: String { "\(table) \(id) \(data)" }
+    }
+
+    @Test(
+        "H1: checksums of PUT",
+        arguments: [
+            Put(
+                table: "lists",
+                id: "l1",
+                data: #"{"id":"l1","owner_id":"u1","name":"Groceries"}"#,
+                checksum: 3_137_080_632
+            ),
+            Put(table: "lists", id: "l2", data: #"{"id":"l2","owner_id":"u2","name":"Work"}"#, checksum: 1_204_105_614),
+            Put(table: "lists", id: "l3", data: #"{"id":"l3","owner_id":"u1","name":"Garden"}"#, checksum: 412_078_885),
+            Put(
+                table: "lists",
+                id: "l1",
+                data: #"{"id":"l1","owner_id":"u2","name":"Groceries"}"#,
+                checksum: 644_021_896
+            ),
+            Put(table: "test", id: "test1", data: #"{"id":"test1","description":"test1"}"#, checksum: 2_871_785_649),
+            Put(table: "test", id: "ü", data: #"{"id":"ü","s":"a/b"}"#, checksum: 2_880_895_667),
+            Put(table: "t", id: "", data: #"{"x":1}"#, checksum: 1_282_137_332),
+        ]
+    )
+    func putChecksumsAreThoseOfTheSpecification(_ put: Put) {
+        #expect(Checksum.put(table: put.table, id: put.id, data: put.data) == Checksum(put.checksum))
+    }
+
+    @Test func removeChecksumDependsOnTheSubkey() {
+        #expect(Checksum.remove(subkey: "tl/l1".utf8) == Checksum(2_104_077_416))
+    }
+
+    @Test func bucketChecksumIsTheSumOfItsOperations() {
+        let sum = Checksum(3_137_080_632) + Checksum(412_078_885)
+        #expect(sum.rawValue == 3_549_159_517)
+        #expect(sum.signed == -745_807_779)
+    }
+
+    @Test(arguments: [
+        ([("id", SQLiteValue.text("t1"))], "117ab485-4b42-58a2-ab32-0053a22c3423"),
+        ([("id", .text("t2"))], "ec27c691-b47a-5d92-927a-9944feb89eee"),
+        ([("id", .text("l1"))], "3bbb5112-c496-51fb-bcdc-6f41c054bc14"),
+        ([("id", .text("test1")), ("description", .text("test1a"))], "740ba9f2-8b0f-53e3-bb17-5f38a9616f0e"),
+        ([("id", .integer(1))], "e44b92eb-93fa-52fa-b4da-9ccfe1d754fe"),
+        ([("tenant", .integer(7)), ("id", .text("x"))], "1b7e4925-e17a-586f-ab69-a76c27ca9ac3"),
+    ])
+    func replicaIDsAreThoseOfTheSpecification(columns: [(String, SQLiteValue)], id: String) {
+        let columns = columns.map { SourceRow.Column(name: $0.0, value: $0.1) }
+        #expect(ReplicaID(columns).description == id)
+    }
+
+    @Test func replicaIDSurvivesItsStoredForm() {
+        let id = ReplicaID([SourceRow.Column(name: "id", value: .text("t1"))])
+        #expect(ReplicaID(bytes: id.bytes) == id)
+        id.withBytes { #expect(Array($0) == id.bytes) }
+    }
+
+    @Test(arguments: [SQLiteValue.null, .integer(1), .real(1), .text("1"), .blob([0x31]), .real(.infinity)])
+    func everyTypeGivesAnotherReplicaID(_ value: SQLiteValue) {
+        let others: [SQLiteValue] = [.null, .integer(1), .real(1), .text("1"), .blob([0x31]), .real(.infinity)]
+        let id = ReplicaID([SourceRow.Column(name: "id", value: value)])
+        for other in others where other != value {
+            #expect(ReplicaID([SourceRow.Column(name: "id", value: other)]) != id)
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+@testable import PowerSyncService
+
+/// The parameter index (`service.md` 11, 24.6). Case numbers in the names.
+@Suite struct ParameterIndexTests {
+    private static let config = """
+        config:
+          edition: 3
+        streams:
+          d:
+            query: SELECT * FROM docs WHERE grp IN (SELECT grp FROM m WHERE uid = auth.user_id())
+        """
+    private static let u1 = #"0["u1"]"#
+    private static let u2 = #"0["u2"]"#
+
+    private func member(_ id: Int64, _ user: String, _ group: SQLiteValue) -> SourceRow {
+        ["id": .integer(id), "uid": .text(user), "grp": group]
+    }
+
+    private func row(_ value: SQLiteValue) -> ParameterRow {
+        ParameterRow(values: [value])
+    }
+
+    @Test("F1, F2, F3, F7: rows at the checkpoint that is asked for")
+    func lookupsSeeTheStateAtTheirCheckpoint() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        let table = try await scenario.table("m")
+        try await scenario.save(.insert(member(1, "u1", "g1")), of: table)
+        try await scenario.writer.flush()
+        #expect(try await scenario.lookUp(Self.u1).isEmpty)
+        let inserted = try await scenario.commit()
+
+        try await scenario.save(.update(member(1, "u1", "g2")), of: table)
+        let changed = try await scenario.commit()
+        try await scenario.save(.update(member(1, "u2", "g2")), of: table)
+        let moved = try await scenario.commit()
+        try await scenario.save(.delete(key: [1]), of: table)
+        let deleted = try await scenario.commit()
+
+        #expect(try await scenario.lookUp(Self.u1, at: inserted) == [row("g1")])
+        #expect(try await scenario.lookUp(Self.u1, at: changed) == [row("g2")])
+        #expect(try await scenario.lookUp(Self.u1, at: moved).isEmpty)
+        #expect(try await scenario.lookUp(Self.u2, at: moved) == [row("g2")])
+        #expect(try await scenario.lookUp(Self.u2, at: deleted).isEmpty)
+        #expect(try await scenario.lookUp(Self.u1, at: inserted) == [row("g1")])
+    }
+
+    @Test("F4, F9: several rows under one key keep their types")
+    func rowsUnderOneKeyAreAllFound() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        let table = try await scenario.table("m")
+        let groups: [SQLiteValue] = [.integer(1), .real(1), .integer(.max), .text("ü"), .real(0.1)]
+        for (index, group) in groups.enumerated() {
+            try await scenario.save(.insert(member(Int64(index), "u1", group)), of: table)
+        }
+        try await scenario.commit()
+        #expect(Set(try await scenario.lookUp(Self.u1)) == Set(groups.map { row($0) }))
+    }
+
+    @Test("F6: truncate empties the index")
+    func truncateEmptiesTheIndex() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        let table = try await scenario.table("m")
+        try await scenario.save(.insert(member(1, "u1", "g1")), .insert(member(2, "u2", "g1")), of: table)
+        let filled = try await scenario.commit()
+        try await scenario.writer.truncate(table)
+        try await scenario.commit()
+        #expect(try await scenario.lookUp(Self.u1).isEmpty)
+        #expect(try await scenario.lookUp(Self.u2).isEmpty)
+        #expect(try await scenario.lookUp(Self.u2, at: filled).count == 1)
+    }
+
+    @Test("F8: too many rows are an error")
+    func moreRowsThanTheLimitAreAnError() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        let table = try await scenario.table("m")
+        for index in 0..<3 {
+            try await scenario.save(.insert(member(Int64(index), "u1", .text("g\(index)"))), of: table)
+        }
+        try await scenario.commit()
+        #expect(try await scenario.lookUp(Self.u1, limit: 3).count == 3)
+        await #expect(throws: BucketLimitError(limit: .parameterResults(limit: 2))) {
+            try await scenario.lookUp(Self.u1, limit: 2)
+        }
+    }
+
+    @Test func changesBetweenCheckpointsNameBucketsAndLookups() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        let docs = try await scenario.table("docs")
+        let m = try await scenario.table("m")
+        let start = try await scenario.commit()
+        try await scenario.save(.insert(["id": "d1", "grp": "g1"]), of: docs)
+        let first = try await scenario.commit()
+        try await scenario.save(.insert(member(1, "u1", "g1")), of: m)
+        let second = try await scenario.commit()
+
+        let storage = scenario.storage
+        let bucket = BucketName(#"1#d|0["g1"]"#)
+        let lookup = ParameterLookup(rawValue: Self.u1)
+        #expect(try await storage.changes(from: start, to: first) == .known(buckets: [bucket], lookups: []))
+        #expect(try await storage.changes(from: first, to: second) == .known(buckets: [], lookups: [lookup]))
+        #expect(try await storage.changes(from: start, to: second) == .known(buckets: [bucket], lookups: [lookup]))
+        #expect(try await storage.changes(from: second, to: second).isEmpty)
+
+        try await scenario.reopen()
+        #expect(try await scenario.storage.changes(from: start, to: second) == .unknown)
+        #expect(try await scenario.storage.changes(from: second, to: second).isEmpty)
+    }
+
+    @Test func historyForgetsTheOldestChanges() {
+        var history = ChangeHistory(knownSince: .zero, capacity: 20)
+        let id = ReplicationStreamID(rawValue: 1)
+        for opID in 1...20 as ClosedRange<Int64> {
+            history.record(through: OpID(opID), buckets: [BucketName("b\(opID)")], lookups: [], of: id)
+        }
+        #expect(history.changes(from: .zero, to: OpID(20), of: id) == .unknown)
+        #expect(
+            history.changes(from: OpID(19), to: OpID(20), of: id) == .known(buckets: [BucketName("b20")], lookups: [])
+        )
+    }
+}

@@ -1,0 +1,278 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+@testable import PowerSyncService
+
+/// Operations that changes of the source become (`service.md` 12.2, 24.5). Case numbers in the names.
+@Suite struct WriterTests {
+    /// Stream `g` of the specification; its only bucket is `g|0[]`.
+    private static let global = """
+        config:
+          edition: 3
+        streams:
+          g:
+            query: SELECT id, description FROM test
+        """
+    private static let byOwner = """
+        config:
+          edition: 3
+        streams:
+          o:
+            query: SELECT * FROM test WHERE owner = auth.user_id()
+        """
+
+    private func row(_ id: String, _ description: String = "") -> SourceRow {
+        ["id": .text(id), "description": .text(description)]
+    }
+
+    @Test("E1, E3, E4, E5, E6: changes and their replays")
+    func replaysLeaveTheReducedStateUnchanged() async throws {
+        var scenario = try await StorageScenario(Self.global)
+        let table = try await scenario.table("test")
+        let insert = SourceChange.insert(row("test1"))
+        let delete = SourceChange.delete(key: ["test1"])
+
+        try await scenario.save(insert, delete, of: table)
+        try await scenario.commit()
+        #expect(try await scenario.summary("g|0[]") == ["PUT test1", "REMOVE test1"])
+
+        try await scenario.save(delete, of: table)
+        try await scenario.commit()
+        #expect(try await scenario.summary("g|0[]") == ["PUT test1", "REMOVE test1"])
+
+        try await scenario.save(insert, .update(row("test1")), delete, of: table)
+        try await scenario.commit()
+        #expect(
+            try await scenario.summary("g|0[]") == [
+                "PUT test1", "REMOVE test1", "PUT test1", "PUT test1", "REMOVE test1",
+            ]
+        )
+        #expect(try await scenario.rows("g|0[]").isEmpty)
+
+        try await scenario.save(insert, insert, of: table)
+        try await scenario.commit()
+        #expect(try await scenario.rows("g|0[]") == ["test/test1": #"{"id":"test1","description":""}"#])
+    }
+
+    @Test("E2: a row that comes back in one batch")
+    func rowComesBackInOneBatch() async throws {
+        var scenario = try await StorageScenario(Self.global)
+        let table = try await scenario.table("test")
+        try await scenario.save(
+            .insert(row("test1")),
+            .delete(key: ["test1"]),
+            .insert(row("test1", "again")),
+            of: table
+        )
+        try await scenario.commit()
+        #expect(try await scenario.summary("g|0[]") == ["PUT test1", "REMOVE test1", "PUT test1"])
+    }
+
+    @Test("E7: another row id under the same key")
+    func changedRowIDRemovesTheOldRow() async throws {
+        var scenario = try await StorageScenario(
+            """
+            config:
+              edition: 3
+            streams:
+              g:
+                query: SELECT client_id AS id, description FROM test
+            """
+        )
+        let table = try await scenario.table("test", key: ["k"])
+        func row(_ id: String) -> SourceRow { ["k": "k", "client_id": .text(id), "description": "d"] }
+        try await scenario.save(.insert(row("a")), .update(row("b")), of: table)
+        try await scenario.commit()
+        let operations = try await scenario.operations("g|0[]")
+        #expect(operations.map { "\($0.kind) \($0.id)" } == ["PUT a", "PUT b", "REMOVE a"])
+        #expect(Set(operations.map(\.subkey)).count == 1)
+    }
+
+    @Test("E8, E9: changed keys")
+    func changedKeyMovesTheRowToAnotherSubkey() async throws {
+        var scenario = try await StorageScenario(Self.global)
+        let table = try await scenario.table("test")
+        try await scenario.save(.insert(row("test1", "one")), .insert(row("test2", "two")), of: table)
+        try await scenario.save(
+            .update(row("test3", "two"), oldKey: ["test2"]),
+            .update(row("test2", "one"), oldKey: ["test1"]),
+            of: table
+        )
+        try await scenario.commit()
+        let operations = try await scenario.operations("g|0[]")
+        #expect(
+            operations.map { "\($0.kind) \($0.id)" } == [
+                "PUT test1", "PUT test2", "REMOVE test2", "PUT test3", "REMOVE test1", "PUT test2",
+            ]
+        )
+        #expect(operations[1].subkey == operations[2].subkey)
+        #expect(operations[2].subkey != operations[3].subkey)
+        #expect(
+            try await scenario.rows("g|0[]") == [
+                "test/test2": #"{"id":"test2","description":"one"}"#,
+                "test/test3": #"{"id":"test3","description":"two"}"#,
+            ]
+        )
+    }
+
+    @Test("E10, E11: all columns are the identity")
+    func fullIdentityGivesAnotherSubkeyWhenARowChanges() async throws {
+        var scenario = try await StorageScenario(Self.global)
+        let table = try await scenario.table("test", key: ["id", "description"])
+        try await scenario.save(
+            .insert(row("a", "1")),
+            .update(row("a", "2"), oldKey: ["a", "1"]),
+            .update(row("a", "2"), oldKey: ["a", "2"]),
+            of: table
+        )
+        try await scenario.commit()
+        let operations = try await scenario.operations("g|0[]")
+        #expect(operations.map(\.kind) == ["PUT", "REMOVE", "PUT", "PUT"])
+        #expect(operations[0].subkey == operations[1].subkey)
+        #expect(operations[1].subkey != operations[2].subkey)
+        #expect(operations[2].subkey == operations[3].subkey)
+        #expect(try await scenario.rows("g|0[]").count == 1)
+    }
+
+    @Test("E12: two source tables under one name")
+    func deletingOneOfTwoSourceRowsKeepsTheOther() async throws {
+        var scenario = try await StorageScenario(
+            """
+            config:
+              edition: 3
+            streams:
+              g:
+                query: SELECT id, description FROM "test_%" AS test
+            """
+        )
+        let first = try await scenario.table("test_a")
+        let second = try await scenario.table("test_b")
+        try await scenario.save(.insert(row("x", "first")), of: first)
+        try await scenario.save(.insert(row("x", "second")), of: second)
+        try await scenario.save(.delete(key: ["x"]), of: second)
+        try await scenario.commit()
+        #expect(try await scenario.rows("g|0[]") == ["test/x": #"{"id":"x","description":"first"}"#])
+    }
+
+    @Test("E13: a row moves to another bucket")
+    func rowMovesBetweenBuckets() async throws {
+        var scenario = try await StorageScenario(Self.byOwner)
+        let table = try await scenario.table("test")
+        try await scenario.save(
+            .insert(["id": "a", "owner": "u1"]),
+            .update(["id": "a", "owner": "u2"]),
+            of: table
+        )
+        try await scenario.commit()
+        #expect(try await scenario.summary(#"o|0["u1"]"#) == ["PUT a", "REMOVE a"])
+        #expect(try await scenario.summary(#"o|0["u2"]"#) == ["PUT a"])
+    }
+
+    @Test("E14: a row leaves because of a NULL")
+    func rowThatLosesItsBucketIsRemoved() async throws {
+        var scenario = try await StorageScenario(Self.byOwner)
+        let table = try await scenario.table("test")
+        try await scenario.save(.insert(["id": "a", "owner": "u1"]), .update(["id": "a", "owner": nil]), of: table)
+        try await scenario.commit()
+        #expect(try await scenario.summary(#"o|0["u1"]"#) == ["PUT a", "REMOVE a"])
+    }
+
+    @Test("E17, E18: rows that are too large")
+    func rowThatIsTooLargeIsSkippedAndItsBucketsAreRemembered() async throws {
+        var scenario = try await StorageScenario(Self.global)
+        let table = try await scenario.table("test")
+        let large = String(repeating: "x", count: 16 * 1024 * 1024)
+
+        try await scenario.save(.insert(row("a", "small")), of: table)
+        let rejected = try await scenario.save(.update(row("a", large)), of: table)
+        #expect(rejected.map(\.table.name) == ["test"])
+        #expect(rejected.first?.key == [SourceRow.Column(name: "id", value: "a")])
+        try await scenario.commit()
+        #expect(try await scenario.summary("g|0[]") == ["PUT a"])
+
+        try await scenario.save(.update(row("a", "small again")), .delete(key: ["a"]), of: table)
+        try await scenario.save(.insert(row("b", large)), .update(row("b", "small")), of: table)
+        try await scenario.commit()
+        #expect(try await scenario.summary("g|0[]") == ["PUT a", "PUT a", "REMOVE a", "PUT b"])
+
+        try await scenario.save(.update(row("b", large)), .delete(key: ["b"]), of: table)
+        try await scenario.commit()
+        #expect(try await scenario.summary("g|0[]").suffix(1) == ["REMOVE b"])
+    }
+
+    @Test("E19, E20: truncate")
+    func truncateRemovesAllRowsAndAnEmptyTableWritesNothing() async throws {
+        var scenario = try await StorageScenario(Self.byOwner)
+        let table = try await scenario.table("test")
+        let before = try await scenario.commit()
+        try await scenario.writer.truncate(table)
+        #expect(try await scenario.commit().opID == before.opID)
+
+        for index in 0..<5 {
+            try await scenario.save(
+                .insert(["id": .integer(Int64(index)), "owner": .text("u\(index % 2)")]),
+                of: table
+            )
+        }
+        try await scenario.writer.truncate(table)
+        try await scenario.commit()
+        #expect(
+            try await scenario.operations(#"o|0["u0"]"#).map(\.kind) == [
+                "PUT", "PUT", "PUT", "REMOVE", "REMOVE", "REMOVE",
+            ]
+        )
+        #expect(try await scenario.rows(#"o|0["u1"]"#).isEmpty)
+    }
+
+    @Test("E21: large rows of one transaction")
+    func largeTransactionIsVisibleAtOnce() async throws {
+        var scenario = try await StorageScenario(Self.global)
+        let table = try await scenario.table("test")
+        let text = String(repeating: "x", count: 2 * 1024 * 1024)
+        let before = try scenario.checkpoint
+        for index in 0..<22 { try await scenario.save(.insert(row("\(index)", text)), of: table) }
+        #expect(try scenario.checkpoint == before)
+        #expect(try await scenario.operations("g|0[]").isEmpty)
+        try await scenario.commit()
+        #expect(try await scenario.operations("g|0[]").count == 22)
+    }
+
+    @Test("E22: a snapshot does not replace what streaming has stored")
+    func snapshotSkipsStoredRows() async throws {
+        var scenario = try await StorageScenario(Self.global)
+        let table = try await scenario.table("test")
+        try await scenario.save(.insert(row("a", "new")), of: table)
+        try await scenario.save(.insert(row("a", "old")), .insert(row("b", "copied")), of: table, mode: .snapshot)
+        try await scenario.commit()
+        #expect(try await scenario.summary("g|0[]") == ["PUT a", "PUT b"])
+    }
+
+    @Test func droppingATableRemovesItsRowsAndItsRecord() async throws {
+        var scenario = try await StorageScenario(Self.global)
+        let table = try await scenario.table("test")
+        try await scenario.save(.insert(row("a")), of: table)
+        try await scenario.writer.drop(table)
+        try await scenario.commit()
+        #expect(try await scenario.rows("g|0[]").isEmpty)
+        #expect(scenario.writer.sourceTables.isEmpty)
+    }
+
+    @Test func tableIsResolvedByNameRelationAndIdentity() async throws {
+        var scenario = try await StorageScenario(Self.global)
+        let table = try await scenario.table("test", relationID: "1")
+        #expect(try await scenario.table("test", relationID: "1").id == table.id)
+        try await scenario.reopen()
+        #expect(try await scenario.table("test", relationID: "1").id == table.id)
+
+        let recreated = try await scenario.writer.resolveTable(
+            SourceTableDescriptor(name: table.descriptor.name, relationID: "2", identity: table.descriptor.identity)
+        )
+        #expect(recreated.table.id != table.id)
+        #expect(recreated.outdated.map(\.id) == [table.id])
+
+        var renamed = table.descriptor
+        renamed.name.name = "other"
+        #expect(try await scenario.writer.resolveTable(renamed).outdated.map(\.id) == [table.id])
+    }
+}

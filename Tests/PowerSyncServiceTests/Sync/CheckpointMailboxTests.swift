@@ -1,0 +1,32 @@
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncService
+
+@Suite(.timeLimit(.minutes(1))) struct CheckpointMailboxTests {
+    private typealias Machine = SyncSessionStateMachineTests
+
+    @Test func onlyTheNewestCheckpointIsKept() async throws {
+        let mailbox = CheckpointMailbox()
+        #expect(mailbox.takeIfAvailable() == nil)
+        mailbox.put(Machine.checkpoint(1))
+        mailbox.put(Machine.checkpoint(2))
+        #expect(mailbox.takeIfAvailable() == Machine.checkpoint(2))
+        #expect(mailbox.takeIfAvailable() == nil)
+    }
+
+    @Test func takingWaitsForTheNextOne() async throws {
+        let mailbox = CheckpointMailbox()
+        async let taken = mailbox.take()
+        mailbox.put(Machine.checkpoint(1))
+        #expect(try await taken == Machine.checkpoint(1))
+    }
+
+    @Test func theLastCheckpointIsTakenBeforeTheEnd() async throws {
+        let mailbox = CheckpointMailbox()
+        mailbox.put(Machine.checkpoint(1))
+        mailbox.finish()
+        #expect(try await mailbox.take() == Machine.checkpoint(1))
+        #expect(try await mailbox.take() == nil)
+    }
+}

@@ -1,0 +1,56 @@
+import NIOCore
+import Testing
+
+@testable import PowerSyncService
+
+@Suite(.timeLimit(.minutes(1))) struct LineQueueTests {
+    @Test func sendingWaitsForTheReader() async throws {
+        let queue = LineQueue()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for number in 0..<100 { try await queue.send(ByteBuffer(string: "\(number)")) }
+                queue.finish(.completed)
+            }
+            var received: [String] = []
+            while let line = try await queue.next() { received.append(String(buffer: line)) }
+            #expect(received == (0..<100).map(String.init))
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func theFirstReasonToEndCounts() async throws {
+        let queue = LineQueue()
+        queue.finish(.shutdown)
+        queue.finish(.completed)
+        guard case .shutdown = queue.end else {
+            Issue.record("\(String(describing: queue.end))")
+            return
+        }
+        #expect(try await queue.next() == nil)
+        await #expect(throws: CancellationError.self) { try await queue.send(ByteBuffer()) }
+    }
+
+    @Test func endingReleasesASender() async throws {
+        let queue = LineQueue()
+        let sending = Task { try await queue.send(ByteBuffer(string: "a")) }
+        queue.finish(.clientClosed)
+        await #expect(throws: CancellationError.self) { try await sending.value }
+        #expect(try await queue.next() == nil)
+    }
+
+    @Test func aCancelledSenderTakesItsLineBack() async throws {
+        let queue = LineQueue()
+        let sending = Task { try await queue.send(ByteBuffer(string: "a")) }
+        sending.cancel()
+        await #expect(throws: CancellationError.self) { try await sending.value }
+        queue.finish(.completed)
+        #expect(try await queue.next() == nil)
+    }
+
+    @Test func aCancelledReaderStopsWaiting() async throws {
+        let queue = LineQueue()
+        let reading = Task { try await queue.next() }
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await reading.value }
+    }
+}

@@ -1,0 +1,341 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+@testable import PowerSyncService
+
+/// `service.md` 14.3, 14.4; cases of `wire-protocol.md` 23 and `service.md` 24.9.
+@Suite struct SyncSessionStateMachineTests {
+    typealias StateMachine = SyncSession.StateMachine
+
+    static func checkpoint(_ opID: Int64) -> StorageCheckpoint {
+        StorageCheckpoint(streamID: ReplicationStreamID(rawValue: 1), opID: OpID(opID), lsn: LSN("\(opID)"))
+    }
+
+    /// A bucket for a candidate.
+    struct Bucket {
+        var name: String
+        var priority: Int32 = 3
+        var checksum: UInt32 = 0
+        var count: Int64 = 0
+    }
+
+    static func candidate(_ opID: Int64, write: Int64? = nil, _ buckets: [Bucket]) -> SyncSession.Candidate {
+        SyncSession.Candidate(
+            checkpoint: checkpoint(opID),
+            writeCheckpoint: write.map { WriteCheckpoint($0) },
+            buckets: buckets.map {
+                ResolvedBucket(
+                    name: BucketName($0.name), priority: Priority($0.priority), reasons: [.defaultStream(0)], stream: "s")
+            },
+            checksums: Dictionary(
+                uniqueKeysWithValues: buckets.map {
+                    (BucketName($0.name), BucketChecksum(checksum: Checksum($0.checksum), count: $0.count))
+                })
+        )
+    }
+
+    static func chunk(_ bucket: String, _ ids: ClosedRange<Int64>, hasMore: Bool = false, target: Int64? = nil) -> BucketChunk {
+        var line = DataLine(
+            bucket: BucketName(bucket), after: OpID(ids.lowerBound - 1), nextAfter: OpID(ids.upperBound), hasMore: hasMore)
+        for id in ids { line.append(.put, opID: OpID(id), checksum: Checksum(1)) }
+        return BucketChunk(line: line, targetOp: target.map { OpID($0) })
+    }
+
+    static func machine(_ positions: [(String, Int64)] = []) -> StateMachine {
+        StateMachine(
+            positions: positions.map { .init(name: BucketName($0.0), after: OpID($0.1)) },
+            streams: [StreamDescription(name: "s", isDefault: true)])
+    }
+
+    static func read(_ positions: [(String, Int64)], at opID: Int64) -> SyncSession.Step {
+        .read(positions.map { .init(name: BucketName($0.0), after: OpID($0.1)) }, at: checkpoint(opID))
+    }
+
+    static func complete(_ opID: Int64) -> SyncSession.Step {
+        .send(.checkpointComplete(CheckpointComplete(lastOpID: OpID(opID))))
+    }
+
+    static func partial(_ opID: Int64, _ priority: Int32) -> SyncSession.Step {
+        .send(.partialCheckpointComplete(PartialCheckpointComplete(lastOpID: OpID(opID), priority: Priority(priority))))
+    }
+
+    /// Announces a checkpoint that must have a line.
+    @discardableResult
+    static func announce(_ candidate: SyncSession.Candidate, _ machine: inout StateMachine) throws -> SyncLine {
+        let prepared = try #require(machine.prepareLine(for: candidate))
+        machine.advance(to: prepared)
+        return prepared.line
+    }
+
+    /// A connection that has sent everything of one checkpoint.
+    static func idle(_ candidate: SyncSession.Candidate) throws -> StateMachine {
+        var machine = machine()
+        try announce(candidate, &machine)
+        drain(&machine)
+        return machine
+    }
+
+    /// Answers every read with "nothing there", until the machine waits.
+    static func drain(_ machine: inout StateMachine) {
+        while true {
+            switch machine.next() {
+            case .waitForCheckpoint: return
+            case .read: machine.didFinishRead(hasMore: false)
+            case .send: break
+            }
+        }
+    }
+
+    // MARK: Lines
+
+    @Test("23.1: an empty bucket is announced and completed")
+    func firstCheckpointWithAnEmptyBucket() throws {
+        var machine = Self.machine()
+        let line = try Self.announce(Self.candidate(0, [Bucket(name: "a")]), &machine)
+        #expect(
+            line
+                == .checkpoint(
+                    Checkpoint(
+                        lastOpID: .zero,
+                        buckets: [
+                            BucketDescription(
+                                name: BucketName("a"), checksum: .zero, count: 0, reasons: [.defaultStream(0)])
+                        ],
+                        streams: [StreamDescription(name: "s", isDefault: true)]
+                    )))
+        #expect(machine.next() == Self.read([("a", 0)], at: 0))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.complete(0))
+        #expect(machine.next() == .waitForCheckpoint)
+    }
+
+    @Test("no buckets: an empty checkpoint is completed at once")
+    func noBuckets() throws {
+        var machine = Self.machine()
+        try Self.announce(Self.candidate(7, []), &machine)
+        #expect(machine.next() == Self.complete(7))
+        #expect(machine.next() == .waitForCheckpoint)
+    }
+
+    @Test("23.2, 23.3: nothing new for the client, no line")
+    func nothingNew() throws {
+        let machine = try Self.idle(Self.candidate(5, write: 1, [Bucket(name: "a", checksum: 3, count: 1)]))
+        for opID in [5, 6] as [Int64] {
+            let candidate = Self.candidate(opID, write: 1, [Bucket(name: "a", checksum: 3, count: 1)])
+            #expect(machine.prepareLine(for: candidate)?.line == nil)
+        }
+    }
+
+    @Test("23.4: another count with the same checksum is announced and completed without data")
+    func countChanged() throws {
+        var machine = try Self.idle(Self.candidate(5, [Bucket(name: "a", checksum: 3, count: 9)]))
+        let line = try Self.announce(Self.candidate(6, [Bucket(name: "a", checksum: 3, count: 2)]), &machine)
+        guard case .checkpointDiff(let diff) = line else {
+            Issue.record("not a diff: \(line)")
+            return
+        }
+        #expect(diff.updatedBuckets.map(\.count) == [2])
+        #expect(diff.removedBuckets.isEmpty)
+        #expect(machine.next() == Self.read([("a", 0)], at: 6))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.complete(6))
+    }
+
+    @Test("23.5, 23.6: a bucket that was lost and comes back is sent from the beginning")
+    func lostAndFound() throws {
+        let both = [Bucket(name: "a", checksum: 1, count: 1), Bucket(name: "b", checksum: 2, count: 2)]
+        var machine = Self.machine([("a", 1), ("b", 2)])
+        try Self.announce(Self.candidate(2, both), &machine)
+        Self.drain(&machine)
+        #expect(machine.positions[BucketName("b")] == OpID(2))
+
+        let removal = try Self.announce(Self.candidate(3, [both[0]]), &machine)
+        #expect(removal == .checkpointDiff(CheckpointDiff(lastOpID: OpID(3), removedBuckets: [BucketName("b")])))
+        #expect(machine.next() == Self.complete(3))
+
+        try Self.announce(Self.candidate(4, both), &machine)
+        #expect(machine.next() == Self.read([("b", 0)], at: 4))
+    }
+
+    @Test("23.8: a write checkpoint that was announced stays while a newer one is pending")
+    func writeCheckpointsStay() throws {
+        var machine = try Self.idle(Self.candidate(1, write: 5, [Bucket(name: "a")]))
+        #expect(machine.prepareLine(for: Self.candidate(2, write: nil, [Bucket(name: "a")]))?.line == nil)
+        let line = try Self.announce(Self.candidate(2, write: nil, [Bucket(name: "a", checksum: 1, count: 1)]), &machine)
+        guard case .checkpointDiff(let diff) = line else {
+            Issue.record("not a diff: \(line)")
+            return
+        }
+        #expect(diff.writeCheckpoint == WriteCheckpoint(5))
+    }
+
+    @Test("I6: a write checkpoint alone gives an empty diff and a completion")
+    func writeCheckpointOnly() throws {
+        var machine = try Self.idle(Self.candidate(1, [Bucket(name: "a")]))
+        let line = try Self.announce(Self.candidate(1, write: 1, [Bucket(name: "a")]), &machine)
+        #expect(line == .checkpointDiff(CheckpointDiff(lastOpID: OpID(1), writeCheckpoint: WriteCheckpoint(1))))
+        #expect(machine.next() == Self.complete(1))
+    }
+
+    @Test("I3: positions of unknown buckets are ignored; of duplicate names the last counts")
+    func requestPositions() throws {
+        var machine = Self.machine([("a", 3), ("unknown", 9), ("a", 4)])
+        try Self.announce(Self.candidate(5, [Bucket(name: "a", checksum: 1, count: 5)]), &machine)
+        #expect(machine.next() == Self.read([("a", 4)], at: 5))
+    }
+
+    @Test("I13, I15: a line that is thrown away changes nothing, and late data counts")
+    func preparedLinesAreDisposable() throws {
+        var machine = Self.machine()
+        try Self.announce(Self.candidate(1, [Bucket(name: "a", checksum: 1, count: 1)]), &machine)
+        _ = machine.next()
+        _ = machine.prepareLine(for: Self.candidate(2, [Bucket(name: "a", checksum: 9, count: 9)]))
+        let prepared = try #require(
+            machine.prepareLine(for: Self.candidate(3, [Bucket(name: "a", checksum: 2, count: 2)])))
+        machine.didSend(Self.chunk("a", 1...1))
+        machine.advance(to: prepared)
+        #expect(machine.next() == Self.read([("a", 1)], at: 3))
+    }
+
+    // MARK: Data
+
+    @Test("23.10: a bucket with exactly 1000 operations needs one more read")
+    func exactlyOneThousand() throws {
+        var machine = Self.machine()
+        try Self.announce(Self.candidate(1000, [Bucket(name: "a", checksum: 1, count: 1000)]), &machine)
+        #expect(machine.next() == Self.read([("a", 0)], at: 1000))
+        machine.didSend(Self.chunk("a", 1...1000, hasMore: true))
+        machine.didFinishRead(hasMore: true)
+        #expect(machine.next() == Self.read([("a", 1000)], at: 1000))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.complete(1000))
+    }
+
+    @Test("I9: priorities are sent in order, with a partial completion for all but the last")
+    func priorityGroups() throws {
+        var machine = Self.machine()
+        let buckets = [
+            Bucket(name: "d", priority: 3, checksum: 1), Bucket(name: "a", priority: 0, checksum: 1),
+            Bucket(name: "c", priority: 1, checksum: 1), Bucket(name: "b", priority: 1, checksum: 1),
+        ]
+        try Self.announce(Self.candidate(5, buckets), &machine)
+        #expect(machine.next() == Self.read([("a", 0)], at: 5))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.partial(5, 0))
+        #expect(machine.next() == Self.read([("b", 0), ("c", 0)], at: 5))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.partial(5, 1))
+        #expect(machine.next() == Self.read([("d", 0)], at: 5))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.complete(5))
+    }
+
+    @Test("23.13: only the buckets of a diff count for its groups")
+    func diffGroups() throws {
+        var machine = try Self.idle(
+            Self.candidate(1, [Bucket(name: "a", priority: 0), Bucket(name: "b", priority: 2)]))
+        try Self.announce(
+            Self.candidate(2, [Bucket(name: "a", priority: 0), Bucket(name: "b", priority: 2, checksum: 1, count: 1)]),
+            &machine)
+        #expect(machine.next() == Self.read([("b", 0)], at: 2))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.complete(2))
+    }
+
+    @Test("23.9: no completion after an operation that was compacted later; lower priorities are skipped")
+    func invalidatedCheckpoint() throws {
+        var machine = Self.machine()
+        let buckets = [
+            Bucket(name: "a", priority: 1, checksum: 1, count: 1), Bucket(name: "b", priority: 3, checksum: 1, count: 1),
+        ]
+        try Self.announce(Self.candidate(2, buckets), &machine)
+        _ = machine.next()
+        // The target is remembered over several reads of one checkpoint.
+        machine.didSend(Self.chunk("a", 1...1, hasMore: true, target: 4))
+        machine.didFinishRead(hasMore: true)
+        #expect(machine.next() == Self.read([("a", 1)], at: 2))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == .waitForCheckpoint)
+        #expect(machine.pendingDownloads == [BucketName("b")])
+
+        try Self.announce(
+            Self.candidate(4, [Bucket(name: "a", priority: 1, checksum: 2, count: 1), buckets[1]]), &machine)
+        #expect(machine.next() == Self.read([("a", 1)], at: 4))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.partial(4, 1))
+        #expect(machine.next() == Self.read([("b", 0)], at: 4))
+    }
+
+    @Test("a target at or below the checkpoint is fine")
+    func reachedTarget() throws {
+        var machine = Self.machine()
+        try Self.announce(Self.candidate(4, [Bucket(name: "a", checksum: 1, count: 1)]), &machine)
+        _ = machine.next()
+        machine.didSend(Self.chunk("a", 1...1, target: 4))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.complete(4))
+    }
+
+    // MARK: Interruption
+
+    @Test("23.7, I14: what was interrupted goes on from its position, without being announced again")
+    func interruptedDownload() throws {
+        var machine = Self.machine()
+        let x = Bucket(name: "x", priority: 3, checksum: 1, count: 5000)
+        try Self.announce(Self.candidate(5000, [x]), &machine)
+        _ = machine.next()
+        machine.didSend(Self.chunk("x", 1...999, hasMore: true))
+        #expect(!machine.isInterruptible)
+        machine.didSend(Self.chunk("x", 1000...1000, hasMore: true))
+        #expect(machine.isInterruptible)
+
+        let line = try Self.announce(
+            Self.candidate(5001, [x, Bucket(name: "y", priority: 1, checksum: 1, count: 1)]), &machine)
+        guard case .checkpointDiff(let diff) = line else {
+            Issue.record("not a diff: \(line)")
+            return
+        }
+        #expect(diff.updatedBuckets.map(\.name) == [BucketName("y")])
+        #expect(!machine.isInterruptible)
+        #expect(machine.next() == Self.read([("y", 0)], at: 5001))
+        machine.didSend(Self.chunk("y", 5001...5001))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.partial(5001, 1))
+        #expect(machine.next() == Self.read([("x", 1000)], at: 5001))
+        machine.didSend(Self.chunk("x", 1001...5000))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.complete(5001))
+        #expect(machine.pendingDownloads.isEmpty)
+    }
+
+    @Test("I11: finished priorities are not sent twice after an interruption")
+    func finishedGroupsStayFinished() throws {
+        var machine = Self.machine()
+        func buckets(_ first: UInt32, _ third: UInt32) -> [Bucket] {
+            [
+                Bucket(name: "p1", priority: 1, checksum: first, count: 1),
+                Bucket(name: "p2", priority: 2, checksum: 1, count: 999),
+                Bucket(name: "p3", priority: 3, checksum: third, count: 2000),
+            ]
+        }
+        try Self.announce(Self.candidate(3000, buckets(1, 1)), &machine)
+        _ = machine.next()
+        machine.didSend(Self.chunk("p1", 1...1))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.partial(3000, 1))
+        _ = machine.next()
+        machine.didSend(Self.chunk("p2", 2...1000))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.isInterruptible)
+        #expect(machine.next() == Self.partial(3000, 2))
+
+        try Self.announce(Self.candidate(3002, buckets(2, 2)), &machine)
+        #expect(machine.next() == Self.read([("p1", 1)], at: 3002))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.partial(3002, 1))
+        #expect(machine.next() == Self.read([("p3", 0)], at: 3002))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.complete(3002))
+    }
+}
