@@ -1,0 +1,102 @@
+import Foundation
+import Logging
+import PowerSync
+import PowerSyncService
+
+/// The five steps of the demo.
+struct Demo {
+    let terminal: Terminal
+    let rows: Int
+    /// Two installations of one user, and one of somebody else.
+    let anna: DemoClient
+    let bert: DemoClient
+    let stranger: DemoClient
+
+    private let folder: URL
+    private let format: DemoCommand.Format
+    private var sourcePath: String { folder.appending(path: "source.db").path }
+
+    /// Creates the demo; nothing runs yet.
+    init(terminal: Terminal, folder: URL, rows: Int, format: DemoCommand.Format) {
+        self.terminal = terminal
+        self.folder = folder
+        self.rows = rows
+        self.format = format
+        let logger = DefaultLogger(minSeverity: .fault)
+        anna = DemoClient(name: "A", user: "anna", folder: folder, logger: logger)
+        bert = DemoClient(name: "B", user: "anna", folder: folder, logger: logger)
+        stranger = DemoClient(name: "C", user: "stranger", folder: folder, logger: logger)
+    }
+
+    /// Runs all steps.
+    ///
+    /// - Throws: ``DemoFailure`` when something did not happen.
+    func run() async throws {
+        let start = ContinuousClock.now
+        var configuration = configuration()
+        terminal.line("PowerSync for Swift: one service, three clients, \(format.rawValue) over HTTP")
+        try await writeOffline()
+        let port = try await withService(configuration) { backend, source in
+            try await upload(to: backend, source: source)
+            try await receive(from: backend)
+            try await loadInBulk(into: source, backend: backend)
+            return backend.port
+        }
+        configuration.port = port
+        try await editWhileServiceIsDown()
+        _ = try await withService(configuration) { _, source in
+            try await converge(with: source)
+        }
+        for client in [anna, bert, stranger] {
+            try await client.database.close()
+        }
+        terminal.line()
+        terminal.line("All five steps happened, in \((ContinuousClock.now - start).readable).")
+    }
+
+    private func configuration() -> ServiceConfiguration {
+        var configuration = ServiceConfiguration(
+            source: .embedded(path: sourcePath, statements: DemoApp.sourceTables),
+            storage: .sqlite(path: folder.appending(path: "buckets.db").path),
+            syncConfig: .content(DemoApp.syncConfig)
+        )
+        configuration.host = "127.0.0.1"
+        configuration.port = 0
+        configuration.development.tokenEndpoint = true
+        configuration.formats = format == .ndjson ? .ndjsonOnly : .all
+        let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
+        configuration.authentication.keys = [.hs256(secret: secret, id: "demo")]
+        configuration.authentication.audience = ["powersync-demo"]
+        return configuration
+    }
+
+    /// Runs the service for the time of a step.
+    private func withService<Result: Sendable>(
+        _ configuration: ServiceConfiguration,
+        _ body: (DemoBackend, DemoSource) async throws -> Result
+    ) async throws -> Result {
+        var logger = Logger(label: "powersync.demo") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        return try await SyncService.withService(configuration: configuration, logger: logger) { running in
+            try await body(
+                DemoBackend(url: running.address.url, port: running.address.port),
+                try DemoSource(path: sourcePath)
+            )
+        }
+    }
+}
+
+extension Duration {
+    /// The time for people: `340 ms`, `2.7 s`.
+    var readable: String {
+        let milliseconds = components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000
+        guard milliseconds >= 1_000 else { return "\(milliseconds) ms" }
+        let tenths = (milliseconds + 50) / 100
+        return "\(tenths / 10).\(tenths % 10) s"
+    }
+
+    /// Seconds as a number.
+    var inSeconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) / 1e18
+    }
+}

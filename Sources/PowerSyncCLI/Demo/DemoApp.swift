@@ -1,0 +1,34 @@
+import PowerSync
+
+/// The app of the demo: its client schema, and the service's side of it.
+enum DemoApp {
+    /// What the clients see.
+    static let schema = Schema(
+        Table(name: "lists", columns: [.text("owner_id"), .text("name")]),
+        Table(
+            name: "todos",
+            columns: [.text("list_id"), .text("title"), .integer("done")],
+            indexes: [.ascending(name: "by_list", column: "list_id")]
+        )
+    )
+
+    /// The tables of the source database.
+    static let sourceTables = [
+        "CREATE TABLE lists(id TEXT PRIMARY KEY NOT NULL, owner_id TEXT, name TEXT)",
+        "CREATE TABLE todos(id TEXT PRIMARY KEY NOT NULL, list_id TEXT, title TEXT, done INTEGER)",
+    ]
+
+    /// Who gets which rows, and what comes first.
+    static let syncConfig = """
+        config: {edition: 3}
+        streams:
+          lists:
+            auto_subscribe: true
+            priority: 1
+            query: SELECT * FROM lists WHERE owner_id = auth.user_id()
+          todos:
+            auto_subscribe: true
+            priority: 2
+            query: SELECT * FROM todos WHERE list_id IN (SELECT id FROM lists WHERE owner_id = auth.user_id())
+        """
+}

@@ -1,0 +1,53 @@
+import ArgumentParser
+import Foundation
+import PowerSyncService
+
+/// `powersync demo`: the whole loop in one process, over real HTTP.
+struct DemoCommand: AsyncParsableCommand {
+    /// How sync lines are encoded.
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        /// The client asks for BSON and gets it.
+        case bson
+        /// The service answers NDJSON whatever the client prefers.
+        case ndjson
+    }
+
+    static let configuration = CommandConfiguration(
+        commandName: "demo",
+        abstract: "Show offline writes, uploads, live sync, priorities and recovery; fail if any of it goes wrong.",
+        discussion: """
+            Starts a service with an embedded source on a loopback port and three clients with files in a temporary \
+            folder. Ends by itself. Exits with 1 when something that it shows did not happen.
+            """
+    )
+
+    @Option(help: "How many todos the bulk load has.")
+    var rows: Int = 50_000
+
+    @Option(help: "How sync lines are encoded: \(Format.allCases.map(\.rawValue).joined(separator: " or ")).")
+    var format: Format = .bson
+
+    @Flag(help: "Never overwrite lines, for logs.")
+    var plain = false
+
+    func validate() throws {
+        guard rows >= 1_000, rows <= 5_000_000 else {
+            throw ValidationError("--rows must be between 1000 and 5000000, got \(rows)")
+        }
+    }
+
+    func run() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "powersync-demo-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let terminal = Terminal(plain: plain)
+        do {
+            try await Demo(terminal: terminal, folder: folder, rows: rows, format: format).run()
+        } catch {
+            terminal.line()
+            terminal.line("The demo FAILED: \(error)")
+            terminal.line("Its files are in \(folder.path)")
+            throw ExitCode.failure
+        }
+        try FileManager.default.removeItem(at: folder)
+    }
+}

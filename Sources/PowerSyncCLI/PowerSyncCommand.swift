@@ -1,0 +1,11 @@
+import ArgumentParser
+
+/// The `powersync` command.
+@main
+struct PowerSyncCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "powersync",
+        abstract: "A sync service for PowerSync clients, and tools around it.",
+        subcommands: [ServeCommand.self, DemoCommand.self, ValidateCommand.self, TokenCommand.self]
+    )
+}

@@ -1,0 +1,81 @@
+import ArgumentParser
+import Foundation
+import Logging
+import PowerSyncService
+import ServiceLifecycle
+import UnixSignals
+
+/// `powersync serve --config powersync.yaml`: runs a service until it is told to stop.
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run a sync service.",
+        discussion: """
+            Stops gracefully on SIGTERM and SIGINT: running streams are ended, clients reconnect when the service is \
+            back. It may be killed at any time; it continues from its data folder.
+            """
+    )
+
+    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
+    var config: String = "powersync.yaml"
+
+    func run() async throws {
+        let configuration = try ServiceConfiguration(
+            contentsOf: config,
+            environment: ProcessInfo.processInfo.environment
+        )
+        let logging = configuration.logging
+        LoggingSystem.bootstrap { label in
+            if logging.format == .json {
+                return JSONLogHandler(label: label, level: logging.level)
+            }
+            var handler = StreamLogHandler.standardError(label: label)
+            handler.logLevel = logging.level
+            return handler
+        }
+        let logger = Logger(label: "powersync")
+        for warning in configuration.warnings {
+            logger.warning("Configuration", metadata: ["finding": "\(warning)"])
+        }
+        let service = try SyncService(configuration: configuration, logger: logger)
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [
+                    .init(service: service),
+                    .init(
+                        service: Announcement(service: service, configuration: configuration, config: config),
+                        successTerminationBehavior: .ignore
+                    ),
+                ],
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: logger
+            )
+        )
+        try await group.run()
+    }
+}
+
+/// Prints what to connect with, as soon as the service is ready.
+private struct Announcement: Service {
+    let service: SyncService
+    let configuration: ServiceConfiguration
+    let config: String
+
+    func run() async throws {
+        let address = try await service.waitUntilReady()
+        var lines = [
+            "",
+            "The service is ready.",
+            "  endpoint   \(address.url)",
+        ]
+        if let token = try? configuration.makeDevelopmentToken(userID: "user-1") {
+            lines += [
+                "  user       user-1; for another one: powersync token --user USER --config \(config)",
+                "  token      \(token)",
+                "  try it     curl -N \(address.url)/sync/stream -H 'Authorization: Token '\"$TOKEN\" "
+                    + "-H 'Content-Type: application/json' -d '{\"raw_data\":true}'",
+            ]
+        }
+        print(lines.joined(separator: "\n"))
+    }
+}

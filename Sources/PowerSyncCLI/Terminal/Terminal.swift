@@ -1,0 +1,69 @@
+import Foundation
+import Synchronization
+
+/// Writes lines to standard output, with one line at the bottom that can be drawn again and again.
+///
+/// On a terminal the bottom line is overwritten in place; elsewhere (a pipe, CI) only its last state is printed, so
+/// that logs stay short.
+final class Terminal: Sendable {
+    private struct State {
+        /// The drawn but not yet finished bottom line.
+        var openLine: String?
+    }
+
+    private let isInteractive: Bool
+    private let state = Mutex(State())
+
+    /// Creates a terminal on standard output.
+    ///
+    /// - Parameter plain: Never overwrite lines, even on a terminal.
+    init(plain: Bool) {
+        isInteractive = !plain && isatty(STDOUT_FILENO) == 1
+    }
+
+    /// Prints a line below everything else.
+    func line(_ text: String = "") {
+        state.withLock { state in
+            finishOpenLine(&state)
+            write(text + "\n")
+        }
+    }
+
+    /// Prints the title of a step.
+    func heading(_ text: String) {
+        line()
+        line(isInteractive ? "\u{1B}[1m\(text)\u{1B}[0m" : text)
+    }
+
+    /// Prints a table.
+    func table(_ table: TextTable) {
+        for line in table.lines {
+            self.line(line)
+        }
+    }
+
+    /// Draws the bottom line, over the one that is there.
+    func redraw(_ text: String) {
+        state.withLock { state in
+            state.openLine = text
+            if isInteractive {
+                write("\r\u{1B}[K" + text)
+            }
+        }
+    }
+
+    /// Leaves the bottom line as it is and goes on below it.
+    func finishLine() {
+        state.withLock { finishOpenLine(&$0) }
+    }
+
+    private func finishOpenLine(_ state: inout State) {
+        guard let text = state.openLine else { return }
+        write(isInteractive ? "\n" : text + "\n")
+        state.openLine = nil
+    }
+
+    private func write(_ text: String) {
+        FileHandle.standardOutput.write(Data(text.utf8))
+    }
+}
