@@ -18,7 +18,7 @@ demo: packages
 ## test: install what is missing, build with warnings as errors, run all tests and a short demo over both formats
 test: packages
 	$(DEBUG)
-	$(SWIFT) test $(CHECKS) --skip-build --parallel
+	$(SWIFT) test $(CHECKS) --skip-build --no-parallel
 	$(MAKE) --no-print-directory demo-smoke
 
 # The demo itself is a test: it exits non-zero when something that it claims did not happen.

@@ -160,6 +160,7 @@ let package = Package(
             dependencies: [
                 "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

@@ -76,6 +76,7 @@ private struct Announcement: Service {
                     + "-H 'Content-Type: application/json' -d '{\"raw_data\":true}'",
             ]
         }
-        print(lines.joined(separator: "\n"))
+        // `print` would keep it in a buffer when the output is a pipe.
+        FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
     }
 }

@@ -21,7 +21,11 @@ extension SyncService {
         let probes = Probes(now: timing.now)
         let progress = ChangeSignal()
         let replicator = Replicator(
-            storage: storage, source: source, content: syncConfigText, plan: plan, logger: logger
+            storage: storage,
+            source: source,
+            content: syncConfigText,
+            plan: plan,
+            logger: logger
         ) {
             probes.touch()
             progress.advance()
@@ -59,11 +63,15 @@ extension SyncService {
             sessions: SyncSession.Environment(
                 storage: storage,
                 dataReaders: ConcurrencyQueue(
-                    maximumRunning: limits.maxDataFetchConcurrency, maximumWaiting: .max, timeout: .seconds(30),
-                    clock: timing.clock),
+                    maximumRunning: limits.maxDataFetchConcurrency,
+                    maximumWaiting: .max,
+                    timeout: .seconds(30),
+                    clock: timing.clock
+                ),
                 limits: BucketLimits(
                     maximumBuckets: limits.maxBucketsPerConnection,
-                    maximumParameterResults: limits.maxParameterQueryResults),
+                    maximumParameterResults: limits.maxParameterQueryResults
+                ),
                 timing: timing
             ),
             writeCheckpoints: WriteCheckpointIssuer(storage: storage, source: source),
@@ -77,10 +85,13 @@ extension SyncService {
         return Application(
             router: routes.makeRouter(),
             configuration: ApplicationConfiguration(
-                address: .hostname(configuration.host, port: configuration.port)),
+                address: .hostname(configuration.host, port: configuration.port)
+            ),
             onServerRunning: { [self] channel in
                 let address = BoundAddress(
-                    host: configuration.host, port: channel.localAddress?.port ?? configuration.port)
+                    host: configuration.host,
+                    port: channel.localAddress?.port ?? configuration.port
+                )
                 transition(to: .listening(address))
                 logger.notice("Running on port \(address.port)")
             },
@@ -120,7 +131,9 @@ extension SyncService {
             throw ServiceError(
                 .dataFolder,
                 "the folder \(folder.path(percentEncoded: false)) cannot be created; check that it may be written",
-                key: key, underlyingError: error)
+                key: key,
+                underlyingError: error
+            )
         }
     }
 
@@ -142,7 +155,10 @@ extension SyncService {
                 try await key.checkMaterial()
             } catch {
                 throw ServiceError(
-                    .invalidConfiguration, error.message, key: "client_auth.jwks.keys (kid \(key.id ?? "none"))")
+                    .invalidConfiguration,
+                    error.message,
+                    key: "client_auth.jwks.keys (kid \(key.id ?? "none"))"
+                )
             }
         }
     }
@@ -175,11 +191,16 @@ extension SyncService {
             ServiceError(
                 .portInUse,
                 "port \(configuration.port) is in use; stop the other process or choose another port",
-                key: "port", underlyingError: error)
+                key: "port",
+                underlyingError: error
+            )
         case let error as IOError where error.errnoCode == EACCES || error.errnoCode == EADDRNOTAVAIL:
             ServiceError(
-                .invalidConfiguration, "cannot listen on \(configuration.host):\(configuration.port)",
-                key: "port", underlyingError: error)
+                .invalidConfiguration,
+                "cannot listen on \(configuration.host):\(configuration.port)",
+                key: "port",
+                underlyingError: error
+            )
         case let error as ReplicationSourceError where error.code == .configuration:
             ServiceError(.dataFolder, error.message, key: "replication.connections[0]")
         case is BucketStorageError, is ReplicationSourceError:

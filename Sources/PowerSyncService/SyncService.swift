@@ -42,7 +42,9 @@ public final class SyncService: Service {
     private let state = Mutex(State.idle)
     private let stateChanged = ChangeSignal()
 
-    /// Checks the configuration and compiles the sync config. Opens nothing.
+    /// Checks the configuration and compiles the sync config.
+    ///
+    /// Opens nothing.
     ///
     /// - Parameters:
     ///   - configuration: The configuration.
@@ -63,7 +65,11 @@ public final class SyncService: Service {
         let diagnostics = result.diagnostics.map { $0.formatted(file: file) }
         guard let plan = result.plan else {
             throw ServiceError(
-                .invalidSyncConfig, "the sync config has errors", file: file, diagnostics: diagnostics)
+                .invalidSyncConfig,
+                "the sync config has errors",
+                file: file,
+                diagnostics: diagnostics
+            )
         }
         for diagnostic in diagnostics {
             logger.warning("The sync config has a warning", metadata: ["diagnostic": "\(diagnostic)"])
@@ -145,6 +151,7 @@ public struct BoundAddress: Sendable, Hashable {
     /// The endpoint for clients on the same machine, such as `http://127.0.0.1:8080`.
     public var url: String {
         let isAnyInterface = host == "0.0.0.0" || host == "::"
-        return "http://\(isAnyInterface ? "127.0.0.1" : host):\(port)"
+        let reachable = isAnyInterface ? "127.0.0.1" : host
+        return "http://\(reachable.contains(":") ? "[\(reachable)]" : reachable):\(port)"
     }
 }

@@ -31,7 +31,8 @@ import Testing
         arguments: [
             (.integer(.min), "-9223372036854775808"), (.double(1), "1.0"), (.double(-0.0), "-0.0"),
             (.double(0.1), "0.1"), (.double(1e21), "1e21"), (.double(1.5e300), "1.5e300"), (.double(1e-7), "1e-7"),
-            (.double(.leastNonzeroMagnitude), "5e-324"), (.double(0.1 + 0.2), "0.30000000000000004"), (.double(100), "100.0"),
+            (.double(.leastNonzeroMagnitude), "5e-324"), (.double(0.1 + 0.2), "0.30000000000000004"),
+            (.double(100), "100.0"),
             (.double(.nan), "null"), (.double(.infinity), "null"),
             (
                 .string("a\"b\\c/\u{8}\u{c}\n\r\t\u{1}\u{1f}\u{7f}é\u{2028}🥖"),

@@ -19,7 +19,7 @@ final class TemporaryDatabase {
             name: "todos",
             columns: [.init(name: "owner", type: .text), .init(name: "number", type: .integer)]
                 + [.init(name: "title", type: .text), .init(name: "done", type: .integer)],
-            indexes: [.init(name: "by_owner", columns: [.init(name: "owner", isAscending: true)])]
+            indexes: [.init(name: "by_owner", columns: [.init(name: "owner", isDescending: false)])]
         ),
     ])
 

@@ -1,6 +1,8 @@
 import Synchronization
 
-/// A lock for tasks: waiting suspends instead of blocking a thread. Turns are granted in the order of asking.
+/// A lock for tasks: waiting suspends instead of blocking a thread.
+///
+/// Turns are granted in the order of asking.
 ///
 /// ```
 ///            lock()                    unlock(), nobody waits

@@ -17,7 +17,9 @@ enum DatabaseAccess {
         }
     }
 
-    /// Runs `body` on a reading connection. In memory, where there is only one, it is made read-only meanwhile.
+    /// Runs `body` on a reading connection.
+    ///
+    /// In memory, where there is only one, it is made read-only meanwhile.
     static func read<T>(
         from writer: any DatabaseWriter,
         _ body: @escaping @Sendable (Database) throws -> T

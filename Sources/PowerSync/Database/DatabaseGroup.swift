@@ -32,7 +32,9 @@ final class DatabaseGroup: Sendable {
     }
 }
 
-/// The groups of all files that this process has open. A file's group ends with its last member.
+/// The groups of all files that this process has open.
+///
+/// A file's group ends with its last member.
 final class DatabaseGroups: Sendable {
     /// The groups of this process.
     static let shared = DatabaseGroups()
@@ -44,6 +46,7 @@ final class DatabaseGroups: Sendable {
     /// - Parameters:
     ///   - database: The database, which the group keeps until ``leave(_:)``.
     ///   - identity: Equal for databases of one file; `nil` for a database that cannot be shared.
+    /// - Returns: The place in the group.
     func join(_ database: LocalDatabase, identity: String?) -> DatabaseMembership {
         guard let identity else {
             return DatabaseMembership(group: DatabaseGroup(), isFirst: true, leave: {})
@@ -72,6 +75,8 @@ struct DatabaseMembership: Sendable {
     let group: DatabaseGroup
     /// Whether the group had no member before.
     let isFirst: Bool
-    /// Gives up the place. Idempotent.
+    /// Gives up the place.
+    ///
+    /// Idempotent.
     let leave: @Sendable () -> Void
 }

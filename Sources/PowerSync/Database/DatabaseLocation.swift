@@ -46,8 +46,9 @@ enum DatabaseLocation: Sendable, Hashable {
         return support.appendingPathComponent("databases", isDirectory: true)
     }
 
-    /// The place with symbolic links in its directory resolved: equal for two names of one file. `nil` in memory, where
-    /// every database is its own.
+    /// The place with symbolic links in its directory resolved: equal for two names of one file.
+    ///
+    /// `nil` in memory, where every database is its own.
     var identity: String? {
         guard case .file(let path) = self else { return nil }
         let url = URL(fileURLWithPath: path).standardizedFileURL
@@ -69,7 +70,9 @@ enum DatabaseLocation: Sendable, Hashable {
         }
     }
 
-    /// Deletes the file with its `-wal`, `-shm` and `-journal` companions. Missing files are fine.
+    /// Deletes the file with its `-wal`, `-shm` and `-journal` companions.
+    ///
+    /// Missing files are fine.
     func deleteFiles() throws {
         guard case .file(let path) = self else { return }
         for suffix in ["", "-wal", "-shm", "-journal"] where FileManager.default.fileExists(atPath: path + suffix) {

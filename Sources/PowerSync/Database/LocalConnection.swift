@@ -56,7 +56,9 @@ final class LocalConnection: ConnectionContext, @unchecked Sendable {
             )
         }
         guard let database else {
-            throw PowerSyncError.operationFailed(message: "A connection context was used after its callback had returned")
+            throw PowerSyncError.operationFailed(
+                message: "A connection context was used after its callback had returned"
+            )
         }
         return database
     }

@@ -123,7 +123,7 @@ final class LocalDatabase: Sendable {
         )
         let schema = try schema.get()
         let writer = try await opener.open()
-        let (offline, version) = try await DatabaseAccess.write(to: writer) { db in
+        let (offline, versions) = try await DatabaseAccess.write(to: writer) { db in
             db.add(transactionObserver: self.changes.commitObserver, extent: .databaseLifetime)
             var offline = DownloadStatus()
             try db.inTransaction(.immediate) {
@@ -132,7 +132,8 @@ final class LocalDatabase: Sendable {
                 offline = try DownloadStatus.offline(db)
                 return .commit
             }
-            return (offline, try String.fetchOne(db, sql: "SELECT sqlite_version()") ?? "unknown")
+            let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
+            return (offline, try String.fetchOne(db, sql: versions) ?? "unknown")
         }
         let isClosed = state.withLock { state in
             if case .closed = state.connections { return true }
@@ -143,7 +144,7 @@ final class LocalDatabase: Sendable {
             try? await LocalDatabase.close(writer)
             throw PowerSyncError.databaseIsClosed
         }
-        logger.debug("Opened connection. SQLite version \(version)", tag: LogTag.database)
+        logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
         state.withLock { $0.onOpen }?(offline)
         return writer
     }
@@ -159,15 +160,19 @@ final class LocalDatabase: Sendable {
         changes.announceAll()
     }
 
-    /// Ends observation, waits for running callbacks and closes the connections. Idempotent.
+    /// Ends observation, waits for running callbacks and closes the connections.
     ///
-    /// Callbacks that still wait for a connection throw.
+    /// Idempotent. Callbacks that still wait for a connection throw.
     func close() async throws {
-        guard let writer = end() else { return }
-        try await LocalDatabase.close(writer)
+        let writer = end()
+        // An attempt to open that has begun finds the database closed and gives its connections up.
+        await openLock.withLockIgnoringCancellation {}
+        if let writer { try await LocalDatabase.close(writer) }
     }
 
-    /// Ends observation and refuses further calls. Connections close when their last callback has returned.
+    /// Ends observation and refuses further calls.
+    ///
+    /// Connections close when their last callback has returned.
     ///
     /// - Returns: The connections, if they are open.
     @discardableResult

@@ -17,6 +17,7 @@ public let DEFAULT_DB_FILENAME = "powersync.db"
 ///     for application data. Missing directories are created.
 ///   - logger: Receives messages.
 ///   - initialStatements: What runs first on every connection, for example `PRAGMA key`.
+/// - Returns: The database, not opened yet.
 public func PowerSyncDatabase(
     schema: Schema,
     dbFilename: String = DEFAULT_DB_FILENAME,

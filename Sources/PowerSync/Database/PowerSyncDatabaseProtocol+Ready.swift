@@ -9,7 +9,9 @@ extension PowerSyncDatabaseProtocol {
         try await readLock { _ in }
     }
 
-    /// The id that names this database towards the service. It lives as long as the file.
+    /// The id that names this database towards the service.
+    ///
+    /// It lives as long as the file.
     public func getClientId() async throws -> String {
         try await readFromEngine { db in try KeyValueStore.clientID(db) }
     }

@@ -35,6 +35,7 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// - Parameters:
     ///   - connector: The app's backend.
     ///   - options: `nil` means `ConnectOptions()`.
+    /// - Throws: ``PowerSyncError`` when the database cannot be opened or is closed.
     func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws
 
     /// The version of the engine, as `major.minor.patch`.
@@ -48,6 +49,7 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// - Parameters:
     ///   - clearLocal: Whether local-only tables are emptied as well.
     ///   - soft: Whether the synced history is kept, so that the same user signs in again quickly. Its rows are not visible.
+    /// - Throws: ``PowerSyncError``. Nothing is deleted then.
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws
 
     /// A handle on a sync stream. Creating it has no effect.
@@ -55,6 +57,7 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// - Parameters:
     ///   - name: The name in the sync config.
     ///   - params: The stream's parameters. With the name they identify the stream.
+    /// - Returns: The handle.
     func syncStream(name: String, params: JsonParam?) -> any SyncStream
 
     /// Ends the sync, waits for running queries and closes all connections. Later operations throw. Idempotent.
@@ -75,6 +78,7 @@ extension PowerSyncDatabaseProtocol {
     ///   - crudThrottle: The least time between two upload passes, in seconds.
     ///   - retryDelay: The time before a failed connection or upload is tried again, in seconds.
     ///   - params: Parameters that the sync config can read.
+    /// - Throws: ``PowerSyncError`` when the database cannot be opened or is closed.
     public func connect(
         connector: any PowerSyncBackendConnectorProtocol,
         crudThrottle: TimeInterval = 1,
@@ -95,6 +99,7 @@ extension PowerSyncDatabaseProtocol {
     /// Ends the sync and deletes the data of the user.
     ///
     /// - Parameter clearLocal: Whether local-only tables are emptied as well.
+    /// - Throws: ``PowerSyncError``. Nothing is deleted then.
     public func disconnectAndClear(clearLocal: Bool) async throws {
         try await disconnectAndClear(clearLocal: clearLocal, soft: false)
     }
@@ -102,6 +107,7 @@ extension PowerSyncDatabaseProtocol {
     /// Ends the sync and deletes the data of the user, with local-only tables.
     ///
     /// - Parameter soft: Whether the synced history is kept, out of sight.
+    /// - Throws: ``PowerSyncError``. Nothing is deleted then.
     public func disconnectAndClear(soft: Bool) async throws {
         try await disconnectAndClear(clearLocal: true, soft: soft)
     }

@@ -20,14 +20,16 @@ extension PowerSyncError {
         )
     }
 
-    /// The public form of an error out of the engine or GRDB. Errors of other types stay as they are.
+    /// The public form of an error out of the engine or GRDB.
+    ///
+    /// Errors of other types stay as they are.
     static func wrapping(_ error: any Error) -> any Error {
         switch error {
         case let error as DatabaseError: PowerSyncError(error)
         case let error as LocalDatabaseError:
             PowerSyncError.sqliteError(
                 extendedResultCode: error.resultCode,
-                message: error.message,
+                message: error.description,
                 errorString: sqlite3_errstr(error.resultCode).map { String(cString: $0) }
             )
         default: error

@@ -38,7 +38,7 @@ extension Queries {
         callback: @Sendable @escaping (any Transaction) throws -> R
     ) async throws -> R {
         try await writeLock { context in
-            try TransactionContext.run(on: context, begin: "BEGIN IMMEDIATE", callback: callback)
+            try TransactionContext.write(on: context, callback: callback)
         }
     }
 
@@ -50,11 +50,7 @@ extension Queries {
         callback: @Sendable @escaping (any Transaction) throws -> R
     ) async throws -> R {
         try await readLock { context in
-            try TransactionContext.run(on: context, begin: "BEGIN", callback: { transaction in
-                // A deferred transaction takes its snapshot at the first read.
-                _ = try transaction.getOptional(sql: "SELECT 1 FROM sqlite_master LIMIT 1", parameters: []) { _ in () }
-                return try callback(transaction)
-            })
+            try TransactionContext.read(on: context, callback: callback)
         }
     }
 

@@ -1,6 +1,8 @@
 public import Foundation
 
-/// A cursor that reads blobs. ``SqlCursor`` cannot require it: apps have conformers of their own.
+/// A cursor that reads blobs.
+///
+/// ``SqlCursor`` cannot require it: apps have conformers of their own.
 protocol BlobCursor: SqlCursor {
     func getDataOptional(index: Int) -> Data?
 }

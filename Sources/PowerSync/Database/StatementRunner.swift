@@ -21,7 +21,13 @@ struct StatementRunner {
 
     /// Maps rows.
     ///
-    /// - Parameter limit: How many rows are mapped; `nil` for all.
+    /// - Parameters:
+    ///   - sql: The statement.
+    ///   - parameters: Values for `?`.
+    ///   - limit: How many rows are mapped; `nil` for all.
+    ///   - mapper: Makes an element of a row.
+    /// - Returns: The elements.
+    /// - Throws: ``PowerSyncError``, or what the mapper throws.
     func rows<Row>(
         sql: String,
         parameters: [(any Sendable)?]?,

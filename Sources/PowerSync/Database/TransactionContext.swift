@@ -2,11 +2,33 @@
 struct TransactionContext: Transaction {
     let connection: any ConnectionContext
 
+    /// Runs a callback in a transaction that may write.
+    static func write<R>(
+        on connection: any ConnectionContext,
+        callback: (any Transaction) throws -> R
+    ) throws -> R {
+        try run(on: connection, begin: "BEGIN IMMEDIATE", callback: callback)
+    }
+
+    /// Runs a callback on the state of the database at this moment.
+    ///
+    /// A deferred transaction takes its snapshot at its first read, so there is one before the callback. It also makes
+    /// the connection notice a schema that others have changed.
+    static func read<R>(
+        on connection: any ConnectionContext,
+        callback: (any Transaction) throws -> R
+    ) throws -> R {
+        try run(on: connection, begin: "BEGIN") { transaction in
+            _ = try transaction.getOptional(sql: "SELECT 1 FROM sqlite_master LIMIT 1", parameters: []) { _ in () }
+            return try callback(transaction)
+        }
+    }
+
     /// Runs a callback between `BEGIN` and `COMMIT`.
     ///
     /// When the callback or the commit throws, the transaction is rolled back and that error is thrown. A failing
     /// rollback is ignored: a statement such as `INSERT OR ROLLBACK` may have ended the transaction already.
-    static func run<R>(
+    private static func run<R>(
         on connection: any ConnectionContext,
         begin: String,
         callback: (any Transaction) throws -> R

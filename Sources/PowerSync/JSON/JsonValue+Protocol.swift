@@ -1,7 +1,9 @@
 package import PowerSyncProtocol
 
 extension JsonValue {
-    /// Creates a value from the protocol's form. Duplicate members collapse to the last one.
+    /// Creates a value from the protocol's form.
+    ///
+    /// Duplicate members collapse to the last one.
     package init(_ value: JSONValue) {
         switch value {
         case .null: self = .null
@@ -16,7 +18,9 @@ extension JsonValue {
 }
 
 extension JsonParam {
-    /// Creates members from the protocol's form. Of duplicate members the last one counts.
+    /// Creates members from the protocol's form.
+    ///
+    /// Of duplicate members the last one counts.
     package init(_ object: JSONObject) {
         self.init(object.members.map { ($0.name, JsonValue($0.value)) }, uniquingKeysWith: { $1 })
     }

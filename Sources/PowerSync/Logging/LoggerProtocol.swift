@@ -1,4 +1,6 @@
-/// Receives what the SDK has to say. ``DefaultLogger`` is the usual implementation.
+/// Receives what the SDK has to say.
+///
+/// ``DefaultLogger`` is the usual implementation.
 ///
 /// Methods are called from any thread and must not block for long.
 public protocol LoggerProtocol: Sendable {

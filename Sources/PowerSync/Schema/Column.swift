@@ -6,7 +6,9 @@ public protocol ColumnProtocol: Equatable, Sendable {
     var type: ColumnData { get }
 }
 
-/// The type of a column. It drives the `CAST` in the generated view.
+/// The type of a column.
+///
+/// It drives the `CAST` in the generated view.
 public enum ColumnData: Sendable, Encodable {
     /// Text. Dates, times and identifiers are text, too.
     case text

@@ -23,7 +23,9 @@ public struct Schema: SchemaProtocol {
         self.tables = tables
     }
 
-    /// Creates a schema of tables. Without arguments the schema is empty.
+    /// Creates a schema of tables.
+    ///
+    /// Without arguments the schema is empty.
     ///
     /// - Precondition: Each argument is a ``Table``.
     public init(_ tables: any BaseTableProtocol...) {

@@ -20,8 +20,10 @@ extension Table: Encodable {
         case name, ascending, type
     }
 
-    /// Encodes the JSON form of `swift-api.md` 4.3. `view_name` is there only when overridden, `include_old` and
-    /// `include_old_only_when_changed` only when previous values are tracked.
+    /// Encodes the JSON form of `swift-api.md` 4.3.
+    ///
+    /// `view_name` is there only when overridden, `include_old` and `include_old_only_when_changed` only when previous
+    /// values are tracked.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for an index over an unknown column.
     public func encode(to encoder: any Encoder) throws {
@@ -55,7 +57,9 @@ extension Table: Encodable {
         }
     }
 
-    /// The type of an indexed column. The implicit `id` is text.
+    /// The type of an indexed column.
+    ///
+    /// The implicit `id` is text.
     func type(of column: any IndexedColumnProtocol, in index: Index) throws -> ColumnData {
         if let declared = columns.first(where: { $0.name == column.column }) {
             return declared.type

@@ -1,5 +1,7 @@
 extension Table {
-    /// The most columns that ``validate()`` accepts. Wider tables still open.
+    /// The most columns that ``validate()`` accepts.
+    ///
+    /// Wider tables still open.
     static let maximumColumnCount = 63
 
     /// Checks the names, columns and options of the table.

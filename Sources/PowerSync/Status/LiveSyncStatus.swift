@@ -140,7 +140,9 @@ extension LiveSyncStatus {
     ///   - download: What the database says.
     ///   - version: The version of the download part before reading; if it is no longer the newest, somebody who knows
     ///     better has published in between.
-    func offlineStateLoaded(_ download: DownloadStatus, ifDownloadVersionIs version: UInt64? = nil) {
+    /// - Returns: Whether the status shows it now.
+    @discardableResult
+    func offlineStateLoaded(_ download: DownloadStatus, ifDownloadVersionIs version: UInt64? = nil) -> Bool {
         flow.update(ifDownloadVersionIs: version) { status in
             defer { status.download = download }
             return status.download != download

@@ -48,13 +48,15 @@ final class StatusFlow: Sendable {
     /// - Parameters:
     ///   - version: If given, nothing happens unless the download part is still the one of this version.
     ///   - change: Changes the status, under the lock. Returns whether there is anything to publish.
+    /// - Returns: Whether `change` was called.
+    @discardableResult
     func update(
         ifDownloadVersionIs version: UInt64? = nil,
         _ change: (inout SyncStatusSnapshot) -> Bool
-    ) {
-        let (waiters, snapshot) = state.withLock { state -> ([Waiter], SyncStatusSnapshot) in
+    ) -> Bool {
+        let (waiters, snapshot) = state.withLock { state -> ([Waiter], SyncStatusSnapshot?) in
             guard !state.isFinished, version == nil || version == state.downloadVersion else {
-                return ([], state.current)
+                return ([], nil)
             }
             let previous = state.current.download
             guard change(&state.current) else { return ([], state.current) }
@@ -75,6 +77,7 @@ final class StatusFlow: Sendable {
         for waiter in waiters {
             waiter.resume(returning: snapshot)
         }
+        return snapshot != nil
     }
 
     /// Ends all subscriptions, each after the elements it has not read yet.

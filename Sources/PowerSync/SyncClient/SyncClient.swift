@@ -189,7 +189,7 @@ extension SyncClient {
                 try StreamSubscriptions.subscribe(key, timeToLive: lifetime, priority: priority, now: now, db)
                 return try DownloadStatus.offline(db)
             }
-            subscriptionsChanged(to: offline, since: version)
+            try await subscriptionsChanged(to: offline, since: version)
             return share
         } catch {
             _ = group.liveStreams.release(share)
@@ -207,7 +207,7 @@ extension SyncClient {
         }
         // After the table: a session that hears of it must find the table changed.
         group.liveStreams.forget(key)
-        subscriptionsChanged(to: offline, since: version)
+        try await subscriptionsChanged(to: offline, since: version)
     }
 
     /// A handle has ended.
@@ -219,8 +219,13 @@ extension SyncClient {
     }
 
     /// Tells the running iteration, or else shows what is in the table now.
-    private func subscriptionsChanged(to offline: DownloadStatus, since version: UInt64) {
-        guard !group.subscriptionsChanged(by: self) else { return }
-        status.offlineStateLoaded(offline, ifDownloadVersionIs: version)
+    private func subscriptionsChanged(to offline: DownloadStatus, since version: UInt64) async throws {
+        var (offline, version) = (offline, version)
+        while !group.subscriptionsChanged(by: self) {
+            if status.offlineStateLoaded(offline, ifDownloadVersionIs: version) || isClosed.withLock({ $0 }) { return }
+            // Somebody else has published, perhaps another subscription: look again.
+            version = status.downloadVersion
+            offline = try await database.read { try DownloadStatus.offline($0) }
+        }
     }
 }

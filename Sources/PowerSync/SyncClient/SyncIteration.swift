@@ -99,7 +99,8 @@ final class SyncIteration: Sendable {
                 }
                 engine = next
                 return step
-            } catch  where error.isDatabaseBusy && retries < SyncIteration.maximumRetries {
+            } catch {
+                guard error.isDatabaseBusy, retries < SyncIteration.maximumRetries else { throw error }
                 retries += 1
                 context.log(.debug, "The database is busy; trying again: \(error)")
             }

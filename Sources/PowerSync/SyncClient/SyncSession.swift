@@ -52,12 +52,14 @@ final class SyncSession: Sendable {
     }
 
     private func run() async {
+        // Followed from here on, so that no write after the connection is missed.
+        let queueChanges = context.database.uploadQueueChanges()
         await withTaskGroup { tasks in
             tasks.addTask { await self.context.credentials.run() }
             tasks.addTask { await self.upload.run() }
             tasks.addTask { await self.download.run() }
             tasks.addTask {
-                for await _ in self.context.database.uploadQueueChanges() {
+                for await _ in queueChanges {
                     self.uploadTrigger.fire(.news)
                 }
             }

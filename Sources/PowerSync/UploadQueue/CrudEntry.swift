@@ -29,8 +29,9 @@ public struct CrudEntry: Sendable {
     /// The values before the write, if the table tracks them.
     public let previousValuesTyped: JsonParam?
 
-    /// The new values as texts: numbers by their description, booleans as `true` and `false`. Null, arrays and objects
-    /// are `nil`.
+    /// The new values as texts: numbers by their description, booleans as `true` and `false`.
+    ///
+    /// Null, arrays and objects are `nil`.
     ///
     /// - Complexity: O(number of values).
     public var opData: [String: String?]? { opDataTyped?.mapValues(\.columnText) }

@@ -6,6 +6,7 @@ extension PowerSyncDatabaseProtocol {
     ///
     /// - Parameter limit: The most writes to return, at least 1.
     /// - Returns: `nil` when the queue is empty.
+    /// - Throws: ``PowerSyncError``, also for a limit below 1.
     public func getCrudBatch(limit: Int32 = 100) async throws -> CrudBatch? {
         let batch = try await readFromEngine { db in
             try UploadQueue.batch(limit: Int(limit), db)
@@ -34,6 +35,8 @@ extension PowerSyncDatabaseProtocol {
     /// How much waits for its upload.
     ///
     /// - Parameter includeSize: Whether to add up the size as well, which reads every entry.
+    /// - Returns: The number of writes, and their size if asked for.
+    /// - Throws: ``PowerSyncError``.
     public func getUploadQueueStats(includeSize: Bool = false) async throws -> UploadQueueStats {
         try await readFromEngine { db in
             UploadQueueStats(

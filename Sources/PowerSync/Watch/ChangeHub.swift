@@ -18,7 +18,9 @@ final class ChangeHub: Sendable {
 
     private let listeners = Mutex(Listeners())
 
-    /// What GRDB tells of each commit. Registered with the writer when the database is opened.
+    /// What GRDB tells of each commit.
+    ///
+    /// Registered with the writer when the database is opened.
     let commitObserver = CommitObserver()
 
     /// Creates a hub without listeners.
@@ -31,7 +33,9 @@ final class ChangeHub: Sendable {
         listeners.withLock { $0.onCommit = action }
     }
 
-    /// Adds an observer for the announcements of this hub. It is finished at once if the database is closed.
+    /// Adds an observer for the announcements of this hub.
+    ///
+    /// It is finished at once if the database is closed.
     func add(_ observer: ChangeObserver) {
         let isFinished = listeners.withLock { listeners in
             if !listeners.isFinished { listeners.queries[ObjectIdentifier(observer)] = observer }
@@ -45,8 +49,9 @@ final class ChangeHub: Sendable {
         listeners.withLock { $0.queries[ObjectIdentifier(observer)] = nil }
     }
 
-    /// One element after each commit that appended to the upload queue; several commits may share one. Finishes when
-    /// the database is closed. The database need not be open.
+    /// One element after each commit that appended to the upload queue; several commits may share one.
+    ///
+    /// Finishes when the database is closed. The database need not be open.
     func uploadQueueChanges() -> AsyncStream<Void> {
         let (stream, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let id: UInt64? = listeners.withLock { listeners in

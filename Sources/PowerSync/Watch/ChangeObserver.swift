@@ -21,7 +21,9 @@ final class ChangeObserver: TransactionObserver, Sendable {
     private let signal: AsyncStream<Void>.Continuation
     private let onFinish: @Sendable () -> Void
 
-    /// "Look again": one element after any number of commits. Finishes when the database is closed.
+    /// "Look again": one element after any number of commits.
+    ///
+    /// Finishes when the database is closed.
     let signals: AsyncStream<Void>
 
     /// Creates an observer that observes nothing yet.
@@ -32,7 +34,9 @@ final class ChangeObserver: TransactionObserver, Sendable {
         (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Starts observing a writer, when its queue comes to it. The caller need not wait: see ``willFetch()``.
+    /// Starts observing a writer, when its queue comes to it.
+    ///
+    /// The caller need not wait: see ``willFetch()``.
     func register(with writer: any DatabaseWriter) {
         writer.asyncWriteWithoutTransaction { [weak self] db in
             guard let self else { return }
@@ -45,7 +49,9 @@ final class ChangeObserver: TransactionObserver, Sendable {
         }
     }
 
-    /// A fetch begins. If commits are not observed yet, a signal will follow when they are: one may slip in between.
+    /// A fetch begins.
+    ///
+    /// If commits are not observed yet, a signal will follow when they are: one may slip in between.
     func willFetch() {
         state.withLock { state in
             if !state.isRegistered { state.mayHaveMissedChanges = true }

@@ -33,17 +33,21 @@ struct QueryWatch<RowType>: Sendable {
     private func fetch() async throws -> sending [RowType] {
         try await database.readLock { [options, observer, logger = database.logger] context in
             observer.willFetch()
-            let runner = StatementRunner(db: try LocalConnection.database(of: context), logger: logger)
-            // Prepared anew each time: after a schema change the same query may read other tables.
-            let statement = try runner.prepareUncached(options.sql, options.parameters)
-            observer.track(statement.databaseRegion)
-            return try runner.rows(of: statement, sql: options.sql, mapper: options.mapper)
+            return try TransactionContext.read(on: context) { transaction in
+                let runner = StatementRunner(db: try LocalConnection.database(of: transaction), logger: logger)
+                // Prepared anew each time: after a schema change the same query may read other tables.
+                let statement = try runner.prepareUncached(options.sql, options.parameters)
+                observer.track(statement.databaseRegion)
+                return try runner.rows(of: statement, sql: options.sql, mapper: options.mapper)
+            }
         }
     }
 }
 
 extension LocalDatabase {
-    /// Watches a query. The stream holds the newest result only, and does not keep the database open.
+    /// Watches a query.
+    ///
+    /// The stream holds the newest result only, and does not keep the database open.
     func watch<RowType>(_ options: WatchOptions<RowType>) -> AsyncThrowingStream<[RowType], any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: [RowType].self,

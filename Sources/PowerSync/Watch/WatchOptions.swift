@@ -11,7 +11,9 @@ public struct WatchOptions<RowType>: Sendable {
     public var parameters: [(any Sendable)?]
     /// The least time between two results, in seconds.
     public var throttle: TimeInterval
-    /// Makes an element of a row. Runs on a database thread.
+    /// Makes an element of a row.
+    ///
+    /// Runs on a database thread.
     public var mapper: @Sendable (any SqlCursor) throws -> RowType
 
     /// Creates a query to watch.

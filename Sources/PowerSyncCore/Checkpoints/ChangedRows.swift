@@ -18,7 +18,7 @@ enum ChangedRows {
 
     /// Calls a closure with every changed row, ordered by type in each of the statements.
     ///
-    /// - Parameter body: Gets the type, the id and the data, which are valid during the call.
+    /// The closure gets the type, the id and the data, which are valid during the call.
     func forEach(
         _ db: Database,
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Void

@@ -1,7 +1,9 @@
 import GRDB
 import PowerSyncProtocol
 
-/// Completes a checkpoint: validate, gate, apply (`sync-client.md` 9). All of it happens in one transaction.
+/// Completes a checkpoint: validate, gate, apply (`sync-client.md` 9).
+///
+/// All of it happens in one transaction, the decision of the gate included: no local write can slip in between.
 struct CheckpointCompletion {
     /// How it ended.
     enum Outcome {

@@ -54,7 +54,9 @@ struct RowPublisher {
 }
 
 extension RowPublisher {
-    /// Where the rows of one type go. Raw tables of the client schema will be another kind.
+    /// Where the rows of one type go.
+    ///
+    /// Raw tables of the client schema will be another kind.
     private struct Destination {
         /// What changes with the rows.
         enum Region: Hashable {

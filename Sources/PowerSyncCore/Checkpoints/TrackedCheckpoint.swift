@@ -50,7 +50,9 @@ struct TrackedCheckpoint: Sendable {
         }
     }
 
-    /// Applies a diff. Its write checkpoint replaces the old one, also by being absent; streams stay.
+    /// Applies a diff.
+    ///
+    /// Its write checkpoint replaces the old one, also by being absent; streams stay.
     mutating func apply(_ diff: CheckpointDiff, in table: inout BucketTable) {
         lastOpID = diff.lastOpID
         writeCheckpoint = diff.writeCheckpoint

@@ -63,8 +63,9 @@ extension BucketTable {
         for slot in involved { rows[slot].mayHaveUnappliedOps = false }
     }
 
-    /// Deletes a bucket and its operations; their rows are re-evaluated by the next complete apply
-    /// (`sync-client.md` 8.1). Does nothing when the bucket has no row.
+    /// Deletes a bucket and its operations (`sync-client.md` 8.1).
+    ///
+    /// Their rows are evaluated again by the next complete apply. Does nothing when the bucket has no row.
     mutating func delete(_ slot: Slot, _ db: Database) throws {
         guard let id = rows[slot].id else { return }
         try OplogStore.deleteAllRows(ofBucket: id, db)

@@ -19,7 +19,7 @@ enum OplogAccess: Sendable {
 
     /// Decides how to find keys for the next data lines.
     ///
-    /// - Parameter asBulkLoad: Whether much is to come, and no checkpoint, complete or partial, was ever applied.
+    /// `asBulkLoad` says that much is to come, and that no checkpoint, complete or partial, was ever applied.
     mutating func prepareToStore(asBulkLoad: Bool, _ db: Database) throws {
         switch self {
         case .indexed:

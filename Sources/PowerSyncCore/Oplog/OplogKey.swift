@@ -30,8 +30,10 @@ struct OplogKey {
         bytes.withUnsafeBytes { Self.hash($0, bucket: bucket) }
     }
 
-    /// A multiply-and-fold hash over eight bytes at a time. Collisions cost a look-up, never correctness, so the speed
-    /// counts and not the resistance against constructed keys.
+    /// A multiply-and-fold hash over eight bytes at a time.
+    ///
+    /// Collisions cost a look-up, never correctness, so the speed counts and not the resistance against constructed
+    /// keys.
     static func hash(_ bytes: UnsafeRawBufferPointer, bucket: Int64) -> UInt64 {
         var state = mix(UInt64(bitPattern: bucket) ^ 0x9e37_79b9_7f4a_7c15, UInt64(bytes.count) ^ 0xa076_1d64_78bd_642f)
         var offset = 0

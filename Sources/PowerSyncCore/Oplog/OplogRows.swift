@@ -9,7 +9,7 @@ struct OplogRows {
     struct Row {
         var bucket: Int64
         var opID: OpID
-        /// The row as JSON text. NULL is stored, and published as a deletion.
+        /// The row as JSON text; `nil` is stored as NULL, and published as a deletion.
         var data: UnsafeRawBufferPointer?
         var hash: Checksum
     }
@@ -74,7 +74,7 @@ struct OplogRows {
 
     /// Stores a row in place of all rows of the bucket that have the same key.
     ///
-    /// - Parameter superseded: Called with the hash of each row that was replaced.
+    /// `superseded` is called with the hash of each row that was replaced.
     func replace(_ row: Row, identity: Identity, key: OplogKey, superseded: (Checksum) -> Void) throws {
         let (match, others) = try matches(bucket: row.bucket, key: key)
         if let match, others.isEmpty, match.hasIdentity(identity) {
@@ -93,7 +93,7 @@ struct OplogRows {
 
     /// Deletes all rows of a bucket that have this key.
     ///
-    /// - Parameter superseded: Called with the hash of each row that was deleted.
+    /// `superseded` is called with the hash of each row that was deleted.
     func delete(bucket: Int64, key: OplogKey, superseded: (Checksum) -> Void) throws {
         let (match, others) = try matches(bucket: bucket, key: key)
         if let match { try remove(match, others, superseded) }

@@ -22,7 +22,7 @@ struct OplogStore {
 
     /// Prepares the statements.
     ///
-    /// - Parameter directory: Finds rows by key while the index over keys does not exist; see ``OplogAccess``.
+    /// The directory finds rows by key while the index over keys does not exist; see ``OplogAccess``.
     init(_ db: Database, directory: KeyDirectory?) throws {
         self.db = db
         rows = try OplogRows(db, directory: directory)
@@ -35,8 +35,10 @@ struct OplogStore {
     /// Stores the operations of a line and counts them in the bucket's row.
     ///
     /// - Parameters:
+    ///   - line: The operations of one bucket.
     ///   - byteCount: The encoded length of the line, added to `downloaded_size`.
     ///   - slot: The bucket, which gets a row if it has none.
+    ///   - buckets: The rows of `ps_buckets`.
     /// - Throws: A `DatabaseError`, or a ``SyncEngineError`` when a text range lies outside the line. The transaction
     ///   has to be rolled back then.
     mutating func store(

@@ -15,7 +15,7 @@ struct RawStatement {
 
     /// Prepares a statement, or takes it from the connection's cache.
     ///
-    /// - Parameter sql: Must not be used for two ``RawStatement`` values that are stepped at the same time.
+    /// Two values with the same SQL share the statement, so they must not be stepped at the same time.
     init(_ db: Database, sql: String) throws {
         statement = try db.cachedStatement(sql: sql)
         handle = statement.sqliteStatement
@@ -29,7 +29,7 @@ struct RawStatement {
 
     /// Binds a text, or NULL, without copying it.
     ///
-    /// - Parameter text: UTF-8. Must stay valid until ``reset()``.
+    /// The text is UTF-8 and must stay valid until ``reset()``.
     func bind(_ text: UnsafeRawBufferPointer?, at index: CInt) {
         guard let text else {
             sqlite3_bind_null(handle, index)
@@ -101,7 +101,9 @@ struct RawStatement {
         sqlite3_column_int64(handle, column)
     }
 
-    /// The text in a column of the current row; `nil` for NULL. Valid until the next ``step()`` or ``reset()``.
+    /// The text in a column of the current row; `nil` for NULL.
+    ///
+    /// Valid until the next ``step()`` or ``reset()``.
     func text(at column: CInt) -> UnsafeRawBufferPointer? {
         guard let bytes = sqlite3_column_text(handle, column) else { return nil }
         // `sqlite3_column_bytes` after `sqlite3_column_text` is the length of that very text.

@@ -22,6 +22,10 @@ extension ClientSchema {
             throw LocalDatabaseError.invalidArgument("invalid schema", cause: "\(error)")
         }
         let members = try SchemaMembers(root, "schema")
+        // Without them rows would go to ps_untyped, and the application's tables would stay empty without a word.
+        guard try members.array("raw_tables").isEmpty else {
+            throw LocalDatabaseError.invalidArgument("invalid schema", cause: "raw tables are not supported yet")
+        }
         tables = try members.array("tables", isRequired: true).map { try ClientTable(SchemaMembers($0, "table")) }
     }
 

@@ -8,8 +8,9 @@ package struct DownloadStatus: Sendable, Equatable {
     package var isConnecting: Bool
     /// How far the download has come; `nil` when no checkpoint is being downloaded.
     package var progress: DownloadProgress?
-    /// What was synced when, ascending by number of the priority. The sentinel ``Priority/complete`` stands for
-    /// complete checkpoints.
+    /// What was synced when, ascending by number of the priority.
+    ///
+    /// The sentinel ``Priority/complete`` stands for complete checkpoints.
     package var priorities: [PriorityStatus]
     /// The subscriptions by row id; `nil` until they have been read from the database.
     package var streams: [StreamStatus]?

@@ -20,7 +20,7 @@ struct StreamSubscription: Sendable, Equatable {
     /// When all its buckets were last published.
     var lastSyncedAt: SyncInstant?
 
-    /// Whether the application subscribed. Independent of ``isDefault``.
+    /// Whether the application subscribed, which is independent of ``isDefault``.
     var isExplicit: Bool { timeToLive != nil }
 
     /// The entry of the status, without what only a checkpoint tells.

@@ -7,7 +7,9 @@ package enum StreamSubscriptions {
     /// The lifetime of a subscription that does not state one: a day, in seconds.
     package static let defaultTimeToLive: Int64 = 86_400
 
-    /// The longest lifetime: 100 years, in seconds. Also stands for "for ever"; keeps microseconds within 64 bits.
+    /// The longest lifetime: 100 years, in seconds.
+    ///
+    /// Also stands for "for ever"; keeps microseconds within 64 bits.
     package static let maximumTimeToLive: Int64 = 3_153_600_000
 
     /// Subscribes to a stream, or renews the subscription.

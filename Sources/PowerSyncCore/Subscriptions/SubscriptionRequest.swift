@@ -10,7 +10,9 @@ struct SubscriptionRequest: Sendable {
     /// The ids of the rows, in the order of the request.
     var ids: [Int64] { subscriptions.map(\.id) }
 
-    /// Whether a service would see no difference. Parameters are compared as canonical text.
+    /// Whether a service would see no difference.
+    ///
+    /// Parameters are compared as canonical text.
     func isEquivalent(to other: SubscriptionRequest) -> Bool {
         includesDefaults == other.includesDefaults
             && subscriptions.elementsEqual(other.subscriptions) {

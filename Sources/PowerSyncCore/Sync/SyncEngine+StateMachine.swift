@@ -173,7 +173,7 @@ extension SyncEngine.StateMachine {
 // MARK: - Transitions
 
 extension SyncEngine.StateMachine {
-    /// A request was built. Replaces an iteration that is running.
+    /// A request was built, which replaces an iteration that is running.
     mutating func iterationStarted(_ iteration: SyncEngine.Iteration) {
         state = .before(iteration)
     }

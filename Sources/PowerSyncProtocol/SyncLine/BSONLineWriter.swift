@@ -11,7 +11,9 @@ struct BSONLineWriter: LineWriter {
         var nextIndex = 0
     }
 
-    /// The document so far. An array, since most pieces are shorter than what a write to a `ByteBuffer` costs.
+    /// The document so far.
+    ///
+    /// An array, since most pieces are shorter than what a write to a `ByteBuffer` costs.
     private(set) var output: [UInt8]
     private var containers: [Container] = []
 

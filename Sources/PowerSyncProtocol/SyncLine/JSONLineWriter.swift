@@ -1,6 +1,8 @@
 /// Writes a sync line as JSON text, without the line feed at its end.
 struct JSONLineWriter: LineWriter {
-    /// The text so far. An array, since most pieces are shorter than what a write to a `ByteBuffer` costs.
+    /// The text so far.
+    ///
+    /// An array, since most pieces are shorter than what a write to a `ByteBuffer` costs.
     private(set) var output: [UInt8]
     /// Whether rows are strings.
     ///

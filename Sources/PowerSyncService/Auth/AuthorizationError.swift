@@ -1,12 +1,16 @@
 import PowerSyncProtocol
 
-/// Why a token is rejected (`wire-protocol.md` 3.5). Always HTTP 401.
+/// Why a token is rejected (`wire-protocol.md` 3.5).
+///
+/// Always HTTP 401.
 struct AuthorizationError: Error, Equatable {
     /// One of the `PSYNC_S21xx` codes.
     var code: ErrorCode
     /// What the client is told.
     var description: String
-    /// What is only logged: the algorithm and key id of the token, the ids of the configured keys. Never the token.
+    /// What is only logged: the algorithm and key id of the token, the ids of the configured keys.
+    ///
+    /// Never the token.
     var logDetails: String?
 
     init(_ code: ErrorCode, _ description: String, logDetails: String? = nil) {
@@ -19,7 +23,9 @@ struct AuthorizationError: Error, Equatable {
     static let missingToken = AuthorizationError(.tokenMissing, "Authentication required")
     /// The text is not a token.
     static let malformedToken = AuthorizationError(
-        .authentication, "Token is not a well-formed JWT. Check the token format.")
+        .authentication,
+        "Token is not a well-formed JWT. Check the token format."
+    )
 
     /// A claim is missing or is not of the right type.
     static func missingClaim(_ name: String, code: ErrorCode = .authentication) -> AuthorizationError {

@@ -26,6 +26,7 @@ struct DevelopmentTokenSigner: Sendable {
     ///   - userID: The `sub` claim.
     ///   - lifetime: How long it is valid, in seconds.
     ///   - now: The time in seconds since 1970.
+    /// - Returns: The token, and its `exp` claim.
     func token(userID: String, lifetime: Int64, now: Double) -> (token: String, expiresAt: Int64) {
         let issuedAt = Int64(now.rounded(.down))
         var header: JSONObject = ["alg": .string((key.algorithm ?? .hs256).rawValue), "typ": "JWT"]
@@ -59,13 +60,16 @@ extension ServiceConfiguration {
             throw ServiceError(
                 .missingKey,
                 "signing tokens needs a key of type oct and an audience; "
-                    + "add client_auth.jwks.keys and client_auth.audience")
+                    + "add client_auth.jwks.keys and client_auth.audience"
+            )
         }
         guard lifetime > .zero, lifetime <= .seconds(TokenVerifier.maximumLifetime) else {
             throw ServiceError(.invalidConfiguration, "a token must be valid for 1 to 86400 seconds, not \(lifetime)")
         }
         return signer.token(
-            userID: userID, lifetime: lifetime.components.seconds, now: now.timeIntervalSince1970
+            userID: userID,
+            lifetime: lifetime.components.seconds,
+            now: now.timeIntervalSince1970
         ).token
     }
 }

@@ -12,6 +12,7 @@ extension JSONWebKey {
     ///   - signature: The bytes of the signature.
     ///   - input: What was signed: the first two parts of the token with the dot between.
     ///   - algorithm: An algorithm that ``matches(_:)`` this key.
+    /// - Returns: `false` also for a signature of the wrong length, and for a key that must not be used.
     func isValid(_ signature: [UInt8], for input: [UInt8], algorithm: SigningAlgorithm) async -> Bool {
         switch material {
         case .symmetric(let secret):

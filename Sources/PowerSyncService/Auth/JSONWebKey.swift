@@ -21,7 +21,9 @@ struct JSONWebKey: Sendable {
 
     /// The `kid`; a key without one is a wildcard.
     var id: String?
-    /// The only algorithm that the key is for. Without one, the type of the key decides.
+    /// The only algorithm that the key is for.
+    ///
+    /// Without one, the type of the key decides.
     var algorithm: SigningAlgorithm?
     /// The key itself.
     var material: Material
@@ -45,7 +47,9 @@ struct JSONWebKey: Sendable {
 struct JSONWebKeyError: Error {
     /// The member of the JWK.
     var member: String
-    /// What to change. Never contains key material.
+    /// What to change.
+    ///
+    /// Never contains key material.
     var message: String
     /// Whether the key is valid, but of a kind that this version does not support.
     var isUnsupported = false
@@ -85,7 +89,9 @@ extension JSONWebKey {
         case .some(let name):
             guard let known = SigningAlgorithm(rawValue: name), known.keyType == type else {
                 throw JSONWebKeyError(
-                    member: "alg", message: "\"\(name)\" is not an algorithm for keys of type \(type.rawValue)")
+                    member: "alg",
+                    message: "\"\(name)\" is not an algorithm for keys of type \(type.rawValue)"
+                )
             }
             algorithm = known
         }
@@ -103,7 +109,11 @@ extension JSONWebKey {
                 throw JSONWebKeyError(member: "n", message: "the modulus is not base64url")
             }
             let jwk = JWK.rsa(
-                nil, identifier: JWKIdentifier(string: id ?? ""), modulus: modulus, exponent: try required("e"))
+                nil,
+                identifier: JWKIdentifier(string: id ?? ""),
+                modulus: modulus,
+                exponent: try required("e")
+            )
             material = .asymmetric(jwk, type, modulusBits: bytes.significantBits)
         case .ellipticCurve:
             let curve = try required("crv")
@@ -112,22 +122,35 @@ extension JSONWebKey {
             }
             if let algorithm, algorithm != known.algorithm {
                 throw JSONWebKeyError(
-                    member: "alg", message: "\(algorithm.rawValue) does not go with the curve \(curve)")
+                    member: "alg",
+                    message: "\(algorithm.rawValue) does not go with the curve \(curve)"
+                )
             }
             let jwk = JWK.ecdsa(
-                nil, identifier: JWKIdentifier(string: id ?? ""), x: try required("x"), y: try required("y"),
-                curve: known.curve)
+                nil,
+                identifier: JWKIdentifier(string: id ?? ""),
+                x: try required("x"),
+                y: try required("y"),
+                curve: known.curve
+            )
             material = .asymmetric(jwk, type, modulusBits: nil)
         case .octetKeyPair:
             let curve = try required("crv")
             guard curve == "Ed25519" else {
                 throw JSONWebKeyError(
                     member: "crv",
-                    message: curve == "Ed448" ? "Ed448 is not supported yet; use Ed25519" : "\"\(curve)\" is not Ed25519",
-                    isUnsupported: curve == "Ed448")
+                    message: curve == "Ed448"
+                        ? "Ed448 is not supported yet; use Ed25519" : "\"\(curve)\" is not Ed25519",
+                    isUnsupported: curve == "Ed448"
+                )
             }
             let jwk = JWK.octetKeyPair(
-                nil, identifier: JWKIdentifier(string: id ?? ""), x: try required("x"), y: nil, curve: .ed25519)
+                nil,
+                identifier: JWKIdentifier(string: id ?? ""),
+                x: try required("x"),
+                y: nil,
+                curve: .ed25519
+            )
             material = .asymmetric(jwk, type, modulusBits: nil)
         }
     }

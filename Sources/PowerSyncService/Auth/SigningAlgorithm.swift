@@ -1,4 +1,6 @@
-/// The accepted values of a token's `alg` (`wire-protocol.md` 3.3). `none` is not among them.
+/// The accepted values of a token's `alg` (`wire-protocol.md` 3.3).
+///
+/// `none` is not among them.
 enum SigningAlgorithm: String, Sendable, CaseIterable {
     case hs256 = "HS256"
     case hs384 = "HS384"

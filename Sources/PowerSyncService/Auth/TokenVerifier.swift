@@ -27,6 +27,8 @@ struct TokenVerifier: Sendable {
     /// - Parameters:
     ///   - header: The value; `nil` when the request has none.
     ///   - now: The time in seconds since 1970.
+    /// - Returns: What the token says.
+    /// - Throws: The failure of the first check that does not pass.
     func verify(authorization header: String?, now: Double) async throws(AuthorizationError) -> VerifiedToken {
         guard let header, let token = Self.token(in: header) else { throw .missingToken }
         return try await verify(token, now: now)
@@ -47,6 +49,8 @@ struct TokenVerifier: Sendable {
     /// - Parameters:
     ///   - token: A JWT in compact form.
     ///   - now: The time in seconds since 1970.
+    /// - Returns: What the token says.
+    /// - Throws: The failure of the first check that does not pass.
     func verify(_ token: some StringProtocol, now: Double) async throws(AuthorizationError) -> VerifiedToken {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard
@@ -60,7 +64,11 @@ struct TokenVerifier: Sendable {
         var keyID: String?
         if case .string(let id) = header["kid"] { keyID = id }
         try await checkSignature(
-            signature, of: Array("\(parts[0]).\(parts[1])".utf8), algorithm: algorithm, keyID: keyID)
+            signature,
+            of: Array("\(parts[0]).\(parts[1])".utf8),
+            algorithm: algorithm,
+            keyID: keyID
+        )
         return try checkClaims(payload, now: now)
     }
 
@@ -123,8 +131,10 @@ struct TokenVerifier: Sendable {
         let values: [JSONValue] = if case .array(let values) = claim { values } else { [claim] }
         guard values.contains(where: { value in audience.contains { value == .string($0) } }) else {
             throw AuthorizationError(
-                .tokenAudience, "Unexpected \"aud\" claim value: \(claim.text)",
-                logDetails: "accepted audiences: \(audience.joined(separator: ", "))")
+                .tokenAudience,
+                "Unexpected \"aud\" claim value: \(claim.text)",
+                logDetails: "accepted audiences: \(audience.joined(separator: ", "))"
+            )
         }
 
         let lifetime = expiresAt - issuedAt
@@ -132,7 +142,8 @@ struct TokenVerifier: Sendable {
             throw AuthorizationError(
                 .tokenLifetime,
                 "Token must expire in a maximum of \(Self.seconds(Self.maximumLifetime)) seconds, "
-                    + "got \(Self.seconds(lifetime))s")
+                    + "got \(Self.seconds(lifetime))s"
+            )
         }
         switch payload["parameters"] {
         case nil, .null, .object: break

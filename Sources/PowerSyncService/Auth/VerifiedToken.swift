@@ -18,10 +18,12 @@ struct VerifiedToken: Sendable, Equatable {
         }
     }
 
-    /// The key of this user's write checkpoints. All routes use this one function; if they differed, a client's write
-    /// checkpoints would never arrive.
+    /// The key of this user's write checkpoints.
+    ///
+    /// All routes use this one function; if they differed, a client's write checkpoints would never arrive.
     ///
     /// - Parameter clientID: The client id of the request, if it has one.
+    /// - Returns: `user_id/client_id`, or `user_id`.
     func writeCheckpointKey(clientID: String?) -> String {
         clientID.map { "\(userID)/\($0)" } ?? userID
     }

@@ -2,7 +2,9 @@
 public struct ClientAuthentication: Sendable {
     /// The keys, in the order in which they are tried.
     public var keys: [ClientKey] = []
-    /// The audiences that tokens may have. With none, every token is rejected.
+    /// The audiences that tokens may have.
+    ///
+    /// With none, every token is rejected.
     public var audience: [String] = []
 
     /// Creates an authentication without keys, which rejects every token.
@@ -18,6 +20,7 @@ public struct ClientKey: Sendable {
     /// - Parameters:
     ///   - secret: The bytes of the secret, at least 32 for real use.
     ///   - id: The key id (`kid`). A key without one is tried for every HS256 token whose own `kid` is unknown.
+    /// - Returns: The key.
     public static func hs256(secret: [UInt8], id: String?) -> ClientKey {
         ClientKey(key: JSONWebKey(id: id, algorithm: .hs256, material: .symmetric(secret)))
     }
@@ -32,7 +35,11 @@ public struct ClientKey: Sendable {
         do {
             return ClientKey(key: try JSONWebKey(json: json))
         } catch {
-            throw ServiceError(error.isUnsupported ? .unsupported : .invalidConfiguration, error.message, key: error.member)
+            throw ServiceError(
+                error.isUnsupported ? .unsupported : .invalidConfiguration,
+                error.message,
+                key: error.member
+            )
         }
     }
 }

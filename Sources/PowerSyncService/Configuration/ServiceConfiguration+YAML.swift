@@ -80,8 +80,11 @@ extension ServiceConfiguration {
             return try String(contentsOf: URL(filePath: path), encoding: .utf8)
         } catch {
             throw ServiceError(
-                .invalidConfiguration, "\(what) cannot be read; check that the file exists and is UTF-8 text",
-                file: path, underlyingError: error)
+                .invalidConfiguration,
+                "\(what) cannot be read; check that the file exists and is UTF-8 text",
+                file: path,
+                underlyingError: error
+            )
         }
     }
 }
@@ -115,7 +118,10 @@ extension ServiceConfiguration {
             return .embedded(path: path, statements: statements)
         case "postgresql":
             throw connection.error(
-                "type", "replication from PostgreSQL is not supported yet; use \"embedded\"", code: .unsupported)
+                "type",
+                "replication from PostgreSQL is not supported yet; use \"embedded\"",
+                code: .unsupported
+            )
         case nil:
             throw connection.error("type", "missing; use \"embedded\"")
         case .some(let other):
@@ -136,7 +142,11 @@ extension ServiceConfiguration {
             section.finish(&warnings)
             return .sqlite(path: path)
         case "postgresql":
-            throw section.error("type", "storage in PostgreSQL is not supported yet; use \"sqlite\"", code: .unsupported)
+            throw section.error(
+                "type",
+                "storage in PostgreSQL is not supported yet; use \"sqlite\"",
+                code: .unsupported
+            )
         case nil:
             throw section.error("type", "missing; use \"sqlite\"")
         case .some(let other):
@@ -150,7 +160,10 @@ extension ServiceConfiguration {
     ) throws(ServiceError) -> SyncConfigSource {
         let names = ["sync_config", "sync_rules"].filter { root.contains($0) }
         guard let name = names.first, var section = try root.section(name) else {
-            throw root.error("sync_config", "missing; say what clients get with sync_config.path or sync_config.content")
+            throw root.error(
+                "sync_config",
+                "missing; say what clients get with sync_config.path or sync_config.content"
+            )
         }
         guard names.count == 1 else { throw root.error("sync_rules", "an alias of sync_config; give one of them") }
         section.ignore("exit_on_error")
@@ -176,8 +189,10 @@ extension ServiceConfiguration {
         }
         if section.contains("jwks_uri") {
             throw section.error(
-                "jwks_uri", "remote key sets are not supported yet; put the keys into client_auth.jwks.keys",
-                code: .unsupported)
+                "jwks_uri",
+                "remote key sets are not supported yet; put the keys into client_auth.jwks.keys",
+                code: .unsupported
+            )
         }
         if try section.boolean("supabase") == true {
             throw section.error("supabase", "not supported yet; put the keys into client_auth.jwks", code: .unsupported)
@@ -213,7 +228,10 @@ extension ServiceConfiguration {
             return ClientKey(key: try JSONWebKey(members: members))
         } catch {
             throw section.error(
-                error.member, error.message, code: error.isUnsupported ? .unsupported : .invalidConfiguration)
+                error.member,
+                error.message,
+                code: error.isUnsupported ? .unsupported : .invalidConfiguration
+            )
         }
     }
 
@@ -283,12 +301,16 @@ extension ServiceConfiguration {
     }
 
     private static func requiredPath(_ key: String, in section: inout YAMLSection) throws(ServiceError) -> String {
-        guard let path = try section.string(key), !path.isEmpty else { throw section.error(key, "missing; give a file") }
+        guard let path = try section.string(key), !path.isEmpty else {
+            throw section.error(key, "missing; give a file")
+        }
         return absolutePath(path, section.document.file)
     }
 
     private static func absolutePath(_ path: String, _ file: String) -> String {
-        URL(filePath: path, relativeTo: URL(filePath: file).deletingLastPathComponent()).standardizedFileURL.path(percentEncoded: false)
+        URL(filePath: path, relativeTo: URL(filePath: file).deletingLastPathComponent()).standardizedFileURL.path(
+            percentEncoded: false
+        )
     }
 }
 
@@ -308,7 +330,9 @@ extension LoggingOptions {
         if let level {
             guard let known = Self.levels[level.lowercased()] else {
                 throw section.error(
-                    "level", "\"\(level)\" is not one of silly, debug, verbose, http, info, warn, error")
+                    "level",
+                    "\"\(level)\" is not one of silly, debug, verbose, http, info, warn, error"
+                )
             }
             self.level = known
         }

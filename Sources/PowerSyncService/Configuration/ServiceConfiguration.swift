@@ -26,7 +26,9 @@ public struct ServiceConfiguration: Sendable {
     public var storage: Storage
     /// The sync config.
     public var syncConfig: SyncConfigSource
-    /// The address to listen on. All interfaces when not set otherwise.
+    /// The address to listen on.
+    ///
+    /// All interfaces when not set otherwise.
     public var host = "0.0.0.0"
     /// The port to listen on, 1024 … 65535, or 0 for any free port.
     public var port = 8080
@@ -42,7 +44,9 @@ public struct ServiceConfiguration: Sendable {
     public var development = DevelopmentEndpoints()
     /// The formats that sync streams may have.
     public var formats = ResponseFormats.all
-    /// Findings in the file that do not prevent a start, such as unknown keys. Log them at start.
+    /// Findings in the file that do not prevent a start, such as unknown keys.
+    ///
+    /// Log them at start.
     public var warnings: [String] = []
 
     /// Creates a configuration with the default for everything else.
@@ -72,6 +76,7 @@ extension ServiceConfiguration {
         /// - Parameters:
         ///   - path: The file. It and its folder are created when missing.
         ///   - statements: `CREATE TABLE` statements, each run at start unless its table exists.
+        /// - Returns: The source.
         public static func embedded(path: String, statements: [String]) -> Source {
             Source(kind: .embedded(path: path, statements: statements))
         }
@@ -88,6 +93,7 @@ extension ServiceConfiguration {
         /// A SQLite file of the service (`service.md` 19.3).
         ///
         /// - Parameter path: The file. It and its folder are created when missing.
+        /// - Returns: The storage.
         public static func sqlite(path: String) -> Storage {
             Storage(kind: .sqlite(path: path))
         }
@@ -105,6 +111,7 @@ extension ServiceConfiguration {
         /// The text itself.
         ///
         /// - Parameter text: YAML.
+        /// - Returns: The sync config.
         public static func content(_ text: String) -> SyncConfigSource {
             SyncConfigSource(kind: .content(text))
         }
@@ -112,6 +119,7 @@ extension ServiceConfiguration {
         /// A file that is read when the service is created.
         ///
         /// - Parameter path: The path of a YAML file.
+        /// - Returns: The sync config.
         public static func file(_ path: String) -> SyncConfigSource {
             SyncConfigSource(kind: .file(path))
         }
@@ -174,7 +182,9 @@ public struct LoggingOptions: Sendable, Equatable {
     public init() {}
 }
 
-/// Endpoints that make a back end unnecessary while developing (`service.md` 19.6, 19.7). They need the embedded source.
+/// Endpoints that make a back end unnecessary while developing (`service.md` 19.6, 19.7).
+///
+/// They need the embedded source.
 public struct DevelopmentEndpoints: Sendable, Equatable {
     /// Whether `POST /dev/write` exists: any holder of a valid token may write any row of the embedded source.
     public var writeEndpoint = true

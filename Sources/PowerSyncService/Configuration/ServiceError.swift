@@ -11,7 +11,8 @@ public struct ServiceError: Error, Sendable {
     /// The kinds of errors.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
-            case invalidConfiguration, unsupported, invalidSyncConfig, missingKey, portInUse, dataFolder, storage, notRunning
+            case invalidConfiguration, unsupported, invalidSyncConfig, missingKey, portInUse, dataFolder, storage,
+                notRunning
         }
 
         private let value: Value

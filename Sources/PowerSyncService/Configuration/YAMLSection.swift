@@ -25,8 +25,12 @@ struct YAMLSection {
             root = try Yams.compose(yaml: yaml)
         } catch let error as YamlError {
             throw ServiceError(
-                .invalidConfiguration, "not valid YAML: \(error)", file: document.file, line: error.line,
-                underlyingError: nil)
+                .invalidConfiguration,
+                "not valid YAML: \(error)",
+                file: document.file,
+                line: error.line,
+                underlyingError: nil
+            )
         } catch {
             throw ServiceError(.invalidConfiguration, "not valid YAML: \(error)", file: document.file)
         }
@@ -42,8 +46,12 @@ struct YAMLSection {
         line = node.mark?.line
         guard case .mapping(let mapping) = node else {
             throw ServiceError(
-                .invalidConfiguration, "expected a mapping of keys to values", file: document.file, line: line,
-                key: path.isEmpty ? nil : path)
+                .invalidConfiguration,
+                "expected a mapping of keys to values",
+                file: document.file,
+                line: line,
+                key: path.isEmpty ? nil : path
+            )
         }
         self.mapping = mapping
     }
@@ -71,7 +79,12 @@ struct YAMLSection {
         let entry = key.flatMap { name in mapping.first { $0.key.scalar?.string == name } }
         let keyPath = key.map(fullPath) ?? path
         return ServiceError(
-            code, message, file: document.file, line: entry?.key.mark?.line ?? line, key: keyPath.isEmpty ? nil : keyPath)
+            code,
+            message,
+            file: document.file,
+            line: entry?.key.mark?.line ?? line,
+            key: keyPath.isEmpty ? nil : keyPath
+        )
     }
 
     /// Whether the mapping has a key.
@@ -155,7 +168,12 @@ struct YAMLSection {
     private func scalar(_ node: Node, _ key: String) throws(ServiceError) -> String {
         func fail(_ message: String) -> ServiceError {
             ServiceError(
-                .invalidConfiguration, message, file: document.file, line: node.mark?.line, key: fullPath(key))
+                .invalidConfiguration,
+                message,
+                file: document.file,
+                line: node.mark?.line,
+                key: fullPath(key)
+            )
         }
         guard case .scalar(let scalar) = node else { throw fail("expected a single value") }
         guard scalar.tag.description == "!env" else { return scalar.string }

@@ -4,7 +4,9 @@ import PowerSyncRules
 
 /// A table of the embedded source whose changes are captured.
 struct CapturedTable: Sendable, Equatable {
-    /// The number in `_ps_tables`. A table that is recreated or gets other columns gets another number.
+    /// The number in `_ps_tables`.
+    ///
+    /// A table that is recreated or gets other columns gets another number.
     var id: Int64
     /// The name.
     var name: String
@@ -25,8 +27,8 @@ struct CapturedTable: Sendable, Equatable {
     /// Reads a chunk of the log, each entry with the row that its key has now.
     ///
     /// Columns: `seq`, the key columns of the log, all columns of the table. Parameters: the position before the chunk,
-    /// the last position of the chunk. The join compares as the table does (collation, affinity); the reader compares keys
-    /// exactly.
+    /// the last position of the chunk. The join compares as the table does (collation, affinity); the reader compares
+    /// keys exactly.
     var logQuery: String {
         let logKey = key.indices.map { "l.k\($0)" }
         let match = zip(key, logKey).map { "t.\($0.name.quotedDatabaseIdentifier) = \($1)" }
@@ -38,8 +40,9 @@ struct CapturedTable: Sendable, Equatable {
             """
     }
 
-    /// Reads all columns of the rows after a key, in the order of the key. Rows without a complete key have no identity,
-    /// and are left out.
+    /// Reads all columns of the rows after a key, in the order of the key.
+    ///
+    /// Rows without a complete key have no identity, and are left out.
     ///
     /// - Parameter isFirst: Whether to begin with the first row. Otherwise the parameters are the values of the key.
     /// - Returns: A query for ``PreparedStatement``.

@@ -5,9 +5,9 @@ import PowerSyncProtocol
 ///
 /// The service adds three tables to the file:
 ///
-/// - `_ps_log(seq, table_id, k0 … k7)`: one entry for every touched key, in the order of the writes. `seq` is the source
-///   position; it only grows, also when old entries are deleted (`AUTOINCREMENT`). `table_id` 0 is a marker without a row.
-///   Key columns have no type, so values are kept exactly.
+/// - `_ps_log(seq, table_id, k0 … k7)`: one entry for every touched key, in the order of the writes. `seq` is the
+///   source position; it only grows, also when old entries are deleted (`AUTOINCREMENT`). `table_id` 0 is a marker
+///   without a row. Key columns have no type, so values are kept exactly.
 /// - `_ps_tables(id, name, definition)`: the captured tables. `definition` is the list of columns and of key columns; a
 ///   table whose definition changed gets a new `id`, and is copied again.
 /// - `_ps_streams(name, acknowledged)`: the streams that need the log, each with the position below which it does not.

@@ -3,8 +3,8 @@ import PowerSyncRules
 
 /// Reads the log of the embedded source, and the rows it points to.
 ///
-/// A batch is read in one read transaction, up to the highest position in it, so it ends at a transaction boundary. A long
-/// one is delivered in chunks that come from one snapshot of the file: only the last chunk has a commit.
+/// A batch is read in one read transaction, up to the highest position in it, so it ends at a transaction boundary. A
+/// long one is delivered in chunks that come from one snapshot of the file: only the last chunk has a commit.
 struct EmbeddedChangeReader: ChangeReader {
     /// The most log entries of a chunk.
     static let maximumEntries: Int64 = 2000

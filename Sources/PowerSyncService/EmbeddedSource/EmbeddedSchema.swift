@@ -3,8 +3,8 @@ import GRDB
 /// The tables that the configuration wants in the embedded source.
 ///
 /// The statements run in an empty database in memory first: that finds mistakes before the file is touched, and tells
-/// which objects they make. Only objects that the file does not have are created there, so the same statements can run at
-/// every start.
+/// which objects they make. Only objects that the file does not have are created there, so the same statements can run
+/// at every start.
 struct EmbeddedSchema {
     private struct Object {
         var type: String
@@ -17,7 +17,8 @@ struct EmbeddedSchema {
 
     /// Evaluates statements.
     ///
-    /// - Parameter statements: `CREATE TABLE`, `CREATE INDEX`, `CREATE VIEW` and `CREATE TRIGGER`; each text may hold several.
+    /// - Parameter statements: `CREATE TABLE`, `CREATE INDEX`, `CREATE VIEW` and `CREATE TRIGGER`; each text may hold
+    ///   several.
     /// - Throws: ``ReplicationSourceError`` that tells which statement is wrong.
     init(statements: [String]) throws {
         let scratch = try DatabaseQueue()

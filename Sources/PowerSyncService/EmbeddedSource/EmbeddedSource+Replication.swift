@@ -6,12 +6,8 @@ import Synchronization
 /// The embedded source as the replicator sees it. A position is a `seq` of the log, as 16 hexadecimal digits.
 extension EmbeddedSource: ReplicationSource {
     package func checkConfiguration() async throws {
-        let state = try await synchroniseCapture()
-        for table in state.unkeyedTables {
-            logger.warning(
-                "A table of the source cannot be synced: it needs a primary key of 1 to 8 columns.",
-                metadata: ["ps.table": "\(table)"]
-            )
+        for table in try await synchroniseCapture().unkeyedTables {
+            warnOnce("A table of the source cannot be synced: it needs a primary key of 1 to 8 columns.", table)
         }
     }
 
@@ -62,10 +58,7 @@ extension EmbeddedSource: ReplicationSource {
         for pattern in plan.tablePatterns where !pattern.isWildcard {
             let isFound = descriptors.contains { pattern.matches($0.name, defaultSchema: plan.defaultSchema) }
             if !isFound {
-                logger.warning(
-                    "The sync config reads a table that the source does not have, or cannot sync.",
-                    metadata: ["ps.table": "\(pattern)"]
-                )
+                warnOnce("The sync config reads a table that the source does not have, or cannot sync.", "\(pattern)")
             }
         }
         return descriptors.filter { plan.readsTable($0.name) }
@@ -122,6 +115,11 @@ extension EmbeddedSource: ReplicationSource {
             try db.execute(sql: "DELETE FROM _ps_streams WHERE name = ?", arguments: [slotName])
         }
         acknowledged.withLock { _ = $0.removeValue(forKey: slotName) }
+    }
+
+    private func warnOnce(_ message: Logger.Message, _ table: String) {
+        let isNew = warnings.withLock { $0.insert("\(message) \(table)").inserted }
+        if isNew { logger.warning(message, metadata: [ReplicationLogKey.table: "\(table)"]) }
     }
 
     /// Log entries that are kept before the acknowledged position is written: every write is synced to the disk.

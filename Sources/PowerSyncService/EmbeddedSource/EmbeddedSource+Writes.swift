@@ -56,7 +56,9 @@ extension EmbeddedSource {
         }
     }
 
-    /// The statement of a write; its parameters are the columns in order, then the id. `nil` when there is nothing to do.
+    /// The statement of a write; its parameters are the columns in order, then the id.
+    ///
+    /// `nil` when there is nothing to do.
     private static func statement(for kind: SourceWrite.Kind, table: CapturedTable, columns: [String]) -> String? {
         let name = table.name.quotedDatabaseIdentifier
         let columns = columns.map(\.quotedDatabaseIdentifier)

@@ -24,6 +24,8 @@ package final class EmbeddedSource: Sendable {
     private let captureState: Mutex<ChangeCapture.State>
     /// Positions stored in `_ps_streams`, by stream.
     let acknowledged = Mutex<[String: Int64]>([:])
+    /// Warnings that have been given.
+    let warnings = Mutex<Set<String>>([])
     let clock: any Clock<Duration>
     let logger: Logger
 
@@ -64,7 +66,9 @@ package final class EmbeddedSource: Sendable {
         }
     }
 
-    /// Closes the file. Calls that are running fail.
+    /// Closes the file.
+    ///
+    /// Calls that are running fail.
     package func close() throws {
         try poll.close()
         try pool.close()

@@ -18,7 +18,9 @@ package struct SourceWrite: Sendable, Hashable {
     package var table: String
     /// The value of the table's `id` column.
     package var id: String
-    /// The columns to write. `id` in it is ignored. Booleans become 1 and 0, arrays and objects JSON texts.
+    /// The columns to write.
+    ///
+    /// `id` in it is ignored. Booleans become 1 and 0, arrays and objects JSON texts.
     package var values: JSONObject
 
     /// Creates a write.
@@ -30,7 +32,9 @@ package struct SourceWrite: Sendable, Hashable {
     }
 }
 
-/// Why writes were not applied. None of them was.
+/// Why writes were not applied.
+///
+/// None of them was.
 package struct SourceWriteError: Error, Sendable, CustomStringConvertible {
     /// What is wrong with a write.
     package struct Code: Sendable, Hashable, CustomStringConvertible {

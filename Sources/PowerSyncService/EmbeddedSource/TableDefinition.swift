@@ -15,7 +15,9 @@ struct TableDefinition: Sendable, Equatable {
     /// Whether every row can be identified by a key that fits the log.
     var canBeCaptured: Bool { !key.isEmpty && key.count <= ChangeCapture.maximumKeyColumns }
 
-    /// The stored form: a table with another text is another table. Indexes do not matter.
+    /// The stored form: a table with another text is another table.
+    ///
+    /// Indexes do not matter.
     var text: String {
         struct Stored: Encodable {
             var columns: [String]
@@ -60,7 +62,8 @@ struct TableDefinition: Sendable, Equatable {
                 sql: "SELECT name, coll FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno",
                 arguments: [index["name"] as String]
             )
-            // A replaced row has the key of the new one, unless the key's collation says that different texts are equal.
+            // A replaced row has the key of the new one, unless the key's collation says that different texts are
+            // equal.
             let isExactKey =
                 index["origin"] as String == "pk" && columns.allSatisfy { $0["coll"] as String == "BINARY" }
             let names = columns.compactMap { $0["name"] as String? }

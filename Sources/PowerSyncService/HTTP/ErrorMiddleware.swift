@@ -27,9 +27,11 @@ struct ErrorMiddleware: RouterMiddleware {
             context.logger.warning(
                 "Request refused, queue overflow",
                 metadata: [
-                    "queue_overflow": "true", "status": "429", "method": "\(request.method)", "path": "\(request.uri.path)",
+                    "queue_overflow": "true", "status": "429", "method": "\(request.method)",
+                    "path": "\(request.uri.path)",
                     "reason": "\(failure)",
-                ])
+                ]
+            )
             // An empty body, not the envelope.
             return Response(status: .tooManyRequests)
         } catch {
@@ -40,7 +42,8 @@ struct ErrorMiddleware: RouterMiddleware {
             metadata: [
                 "method": "\(request.method)", "path": "\(request.uri.path)", "status": "\(response.status.code)",
                 "duration_ms": "\((ContinuousClock.now - start) / .milliseconds(1))",
-            ])
+            ]
+        )
         return response
     }
 

@@ -10,7 +10,9 @@ final class Probes: Sendable {
         case startup, liveness, readiness
     }
 
-    /// Without a touch for this long, the process does not count as alive. In seconds.
+    /// Without a touch for this long, the process does not count as alive.
+    ///
+    /// In seconds.
     static let livenessLimit = 10.0
 
     private struct State {

@@ -5,7 +5,9 @@ import PowerSyncProtocol
 
 /// The parameters of a request: query string and JSON body together, the body wins (`wire-protocol.md` 2.1).
 struct RequestParameters: Sendable {
-    /// All parameters. Those of the query are strings.
+    /// All parameters.
+    ///
+    /// Those of the query are strings.
     let members: JSONObject
 
     /// Reads the query, and for a POST the body.

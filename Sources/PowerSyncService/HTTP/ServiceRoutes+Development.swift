@@ -13,7 +13,10 @@ extension ServiceRoutes {
             let parameters = try await RequestParameters(&request, bodyLimit: Self.bodyLimit)
             let userID = try parameters.requiredString("user_id")
             let (token, expiresAt) = signer.token(
-                userID: userID, lifetime: Self.tokenLifetime, now: sessions.timing.seconds)
+                userID: userID,
+                lifetime: Self.tokenLifetime,
+                now: sessions.timing.seconds
+            )
             return Response(
                 data: ["token": .string(token), "user_id": .string(userID), "expires_at": .integer(expiresAt)])
         }

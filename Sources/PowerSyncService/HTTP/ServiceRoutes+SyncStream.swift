@@ -7,8 +7,9 @@ import ServiceLifecycle
 
 /// `POST /sync/stream` (`wire-protocol.md` 4).
 extension ServiceRoutes {
-    /// Checks the request and makes the first line. The head is sent with it, so a failure up to there has a status of its
-    /// own.
+    /// Checks the request and makes the first line.
+    ///
+    /// The head is sent with it, so a failure up to there has a status of its own.
     func openStream(_ request: Request, _ context: ServiceRequestContext) async throws -> Response {
         let slot = try await streamQueue.acquire()
         guard !Task.isShuttingDownGracefully else { throw ErrorEnvelope.shuttingDown }
@@ -21,7 +22,10 @@ extension ServiceRoutes {
         let format = formats.allowsBSON ? ContentNegotiation.format(accept: request.headers[.accept]) : .ndjson
         let logger = Self.logger(context.logger, token: token, syncRequest: syncRequest)
         let keepalives = Keepalives(
-            schedule: KeepaliveSchedule(expiresAt: token.expiresAt), format: format, timing: sessions.timing)
+            schedule: KeepaliveSchedule(expiresAt: token.expiresAt),
+            format: format,
+            timing: sessions.timing
+        )
         let statistics = StreamStatistics()
         logger.info(
             "Sync stream started",
@@ -29,7 +33,8 @@ extension ServiceRoutes {
                 "user_agent": "\(request.headers[.xUserAgent] ?? request.headers[.userAgent] ?? "")",
                 "bson": "\(format == .bson)", "route": "/sync/stream",
                 "app_metadata": .dictionary(syncRequest.appMetadata.loggable),
-            ])
+            ]
+        )
 
         var response = Response(status: .ok, headers: [.contentType: format.mediaType, .xAccelBuffering: "no"])
         // The connection is watched for its end while the stream runs, which uses it up (see ``SyncStreamResponse``).

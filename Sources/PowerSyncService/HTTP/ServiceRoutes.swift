@@ -9,9 +9,13 @@ import PowerSyncProtocol
 /// comes before the body, so that nothing is read from strangers.
 struct ServiceRoutes: Sendable {
     /// The longest body of requests that may be large: `POST /sync/stream`, which grows with the number of buckets, and
-    /// `POST /dev/write`. In bytes.
+    /// `POST /dev/write`.
+    ///
+    /// In bytes.
     static let largeBodyLimit = 16 * 1024 * 1024
-    /// The longest body of other requests. In bytes.
+    /// The longest body of other requests.
+    ///
+    /// In bytes.
     static let bodyLimit = 1024 * 1024
 
     /// Checks tokens.
@@ -68,7 +72,7 @@ struct ServiceRoutes: Sendable {
         try await tokens.verify(authorization: request.headers[.authorization], now: sessions.timing.seconds)
     }
 
-    /// `GET /write-checkpoint2.json?client_id=…` (`wire-protocol.md` 12.1)
+    /// `GET /write-checkpoint2.json?client_id=…` (`wire-protocol.md` 12.1).
     private func createWriteCheckpoint(_ request: Request) async throws -> Response {
         try await checkpointQueue.withSlot {
             let token = try await authorize(request)

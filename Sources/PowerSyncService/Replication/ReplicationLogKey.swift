@@ -1,4 +1,5 @@
 import Logging
+import PowerSyncProtocol
 import PowerSyncRules
 
 /// The metadata keys of the replicator's log lines.
@@ -31,7 +32,7 @@ extension Logger {
             warning(
                 "A row is too large to be synced, and is skipped: clients keep what they have of it.",
                 metadata: [
-                    ReplicationLogKey.code: "PSYNC_S1002",
+                    ReplicationLogKey.code: "\(ErrorCode.rowTooLarge.rawValue)",
                     ReplicationLogKey.table: "\(row.table)",
                     ReplicationLogKey.rowKey: "\(key.prefix(200))",
                     ReplicationLogKey.bytes: "\(row.bytes)",

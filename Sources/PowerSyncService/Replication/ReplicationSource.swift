@@ -36,7 +36,8 @@ package protocol ReplicationSource: Sendable {
     ///   - table: A descriptor from ``tables(for:)``.
     ///   - key: Where an interrupted copy continues; `nil` for the beginning.
     /// - Returns: A reader of the rows.
-    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is outdated.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
+    ///   outdated.
     func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader
 
     /// Reads the change stream for as long as `body` runs.
@@ -72,8 +73,8 @@ package protocol SnapshotReader {
     /// Reads the next rows.
     ///
     /// - Returns: Rows in the order of the key, `nil` at the end.
-    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the table is no longer
-    ///   the one that was described.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the table is no
+    ///   longer the one that was described.
     mutating func next() async throws -> SnapshotChunk?
 }
 

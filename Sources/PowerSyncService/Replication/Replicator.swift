@@ -6,8 +6,8 @@ import ServiceLifecycle
 ///
 /// It deploys the sync config, replicates the stream of the config and the one that clients are served from meanwhile,
 /// and deletes streams that have been replaced. Errors of the source or the storage are logged and followed by another
-/// attempt; nothing is lost, because replication goes on from what was committed. On graceful shutdown it stops between two
-/// transactions.
+/// attempt; nothing is lost, because replication goes on from what was committed. On graceful shutdown it stops between
+/// two transactions.
 package struct Replicator: Service {
     private let storage: any BucketStorage
     private let source: any ReplicationSource
@@ -52,8 +52,8 @@ package struct Replicator: Service {
 
     /// Replicates until shutdown or cancellation.
     ///
-    /// - Throws: ``ReplicationSourceError`` when the source cannot be replicated as it is configured, or an error of the
-    ///   storage while the config is deployed. Later errors are logged, not thrown.
+    /// - Throws: ``ReplicationSourceError`` when the source cannot be replicated as it is configured, or an error of
+    ///   the storage while the config is deployed. Later errors are logged, not thrown.
     package func run() async throws {
         do {
             try await cancelWhenGracefulShutdown {

@@ -9,8 +9,8 @@ import PowerSyncRules
 /// 3. Read the change stream from the position on: save, and at each transaction boundary commit and acknowledge.
 /// 4. When tables change, go on with 2.
 ///
-/// Everything durable is in the storage, so the process may die at any point: the next run begins again at 1, and repeats
-/// what had not been committed.
+/// Everything durable is in the storage, so the process may die at any point: the next run begins again at 1, and
+/// repeats what had not been committed.
 struct StreamReplicator {
     /// Why replication of the stream ended.
     enum Outcome: Sendable {

@@ -3,8 +3,9 @@ package import PowerSyncProtocol
 /// Creates write checkpoints (`service.md` 16.2).
 ///
 /// The order is what makes them correct: first the source position, which is not before the uploads that the client has
-/// finished; then the record; then a marker, which makes replication pass that position even if the source is idle. With
-/// the marker before the record, replication could pass it while there is nothing to show yet, and never look again.
+/// finished; then the record; then a marker, which makes replication pass that position even if the source is idle.
+/// With the marker before the record, replication could pass it while there is nothing to show yet, and never look
+/// again.
 package struct WriteCheckpointIssuer: Sendable {
     private let storage: any BucketStorage
     private let source: any ReplicationSource
@@ -19,7 +20,8 @@ package struct WriteCheckpointIssuer: Sendable {
     ///
     /// - Parameter userKey: `user_id/client_id`, or `user_id` for a client that sends no id.
     /// - Returns: A number that is larger than all earlier ones of the key.
-    /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation, or an error of the source.
+    /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation, or an error of the
+    ///   source.
     package func create(userKey: String) async throws -> WriteCheckpoint {
         let head = try await source.head()
         let checkpoint = try await storage.createWriteCheckpoint(userKey: userKey, head: head)

@@ -2,7 +2,9 @@ package import PowerSyncProtocol
 
 /// Consecutive operations of one bucket, ready to be sent as a `data` line (`service.md` 14.2).
 package struct BucketChunk: Sendable {
-    /// The line. Its operations are never empty.
+    /// The line.
+    ///
+    /// Its operations are never empty.
     package var line: DataLine
     /// The largest target op of the operations, `nil` when none has one.
     ///

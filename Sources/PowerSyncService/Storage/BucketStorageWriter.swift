@@ -15,8 +15,8 @@ package protocol BucketStorageWriter {
     /// Finds or creates the record of a source table (`service.md` 12.6).
     ///
     /// - Parameter descriptor: The table as the source describes it now.
-    /// - Returns: The record, and the records of the same name or relation id that no longer fit. The caller drops these
-    ///   before it snapshots the table.
+    /// - Returns: The record, and the records of the same name or relation id that no longer fit. The caller drops
+    ///   these before it snapshots the table.
     /// - Throws: An error of the database.
     mutating func resolveTable(_ descriptor: SourceTableDescriptor) async throws -> ResolvedTable
 

@@ -32,7 +32,9 @@ struct ChangeHistory {
         self.capacity = capacity
     }
 
-    /// Adds what a transaction has touched. Op ids only grow.
+    /// Adds what a transaction has touched.
+    ///
+    /// Op ids only grow.
     mutating func record(
         through lastOp: OpID,
         buckets: Set<BucketName>,

@@ -1,6 +1,8 @@
 package import PowerSyncRules
 
-/// A row that is skipped because it is too large (`service.md` 9.6). Clients keep the previous version.
+/// A row that is skipped because it is too large (`service.md` 9.6).
+///
+/// Clients keep the previous version.
 package struct RejectedRow: Sendable, Hashable {
     /// The table.
     package var table: SourceTableName

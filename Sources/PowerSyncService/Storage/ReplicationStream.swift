@@ -51,7 +51,9 @@ package struct ReplicationStream: Sendable {
     package var state: State
     /// The name under which the source keeps the position of this stream (PostgreSQL: the replication slot).
     package var slotName: String
-    /// The YAML text. Redeployment is decided by comparing texts byte by byte (`service.md` 2.7).
+    /// The YAML text.
+    ///
+    /// Redeployment is decided by comparing texts byte by byte (`service.md` 2.7).
     package var content: String
     /// The compiled plan that runs, also when a newer service would compile the text differently.
     package var plan: SyncPlan

@@ -18,7 +18,9 @@ package struct SourceTableDescriptor: Sendable, Hashable {
 
     /// Schema and name.
     package var name: SourceTableName
-    /// What the source knows the table by across renames (PostgreSQL: the OID). Changes when a table is recreated.
+    /// What the source knows the table by across renames (PostgreSQL: the OID).
+    ///
+    /// Changes when a table is recreated.
     package var relationID: String
     /// The columns that identify a row, in order: usually those of the primary key.
     package var identity: [IdentityColumn]
@@ -33,7 +35,9 @@ package struct SourceTableDescriptor: Sendable, Hashable {
 
 /// The record that ties a source table to a replication stream (`service.md` 12.6).
 package struct SourceTable: Sendable, Hashable {
-    /// A random id. It is the first part of the subkey of operations, so a recreated table gets other subkeys.
+    /// A random id.
+    ///
+    /// It is the first part of the subkey of operations, so a recreated table gets other subkeys.
     package var id: String
     /// The table that the record stands for.
     package var descriptor: SourceTableDescriptor

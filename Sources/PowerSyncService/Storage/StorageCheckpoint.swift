@@ -7,7 +7,9 @@ package struct StorageCheckpoint: Sendable, Hashable {
     package var streamID: ReplicationStreamID
     /// Operations and parameter entries with an op id up to this one belong to the checkpoint.
     package var opID: OpID
-    /// The source position that the checkpoint corresponds to. Decides which write checkpoints are visible.
+    /// The source position that the checkpoint corresponds to.
+    ///
+    /// Decides which write checkpoints are visible.
     package var lsn: LSN
 
     /// Creates a checkpoint.

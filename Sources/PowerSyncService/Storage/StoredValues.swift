@@ -1,7 +1,9 @@
 import NIOCore
 import PowerSyncRules
 
-/// The binary form of values in the bucket storage. Never on the wire.
+/// The binary form of values in the bucket storage.
+///
+/// Never on the wire.
 ///
 ///     list      = count (UInt32) item…
 ///     text      = length (UInt32) UTF-8 bytes
@@ -12,8 +14,8 @@ import PowerSyncRules
 ///               | 4 length bytes         BLOB
 ///     row       = list of value
 ///
-/// All integers are little-endian. Used for outputs of parameter indexes (a list of rows), snapshot positions (a row) and
-/// row states (see ``RowState``).
+/// All integers are little-endian. Used for outputs of parameter indexes (a list of rows), snapshot positions (a row)
+/// and row states (see ``RowState``).
 enum StoredValues {
     /// A stored value that ends too early or has an unknown tag.
     struct Corruption: Error {}

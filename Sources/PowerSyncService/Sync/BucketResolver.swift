@@ -18,7 +18,9 @@ struct BucketResolver: Sendable {
     private let limits: BucketLimits
     private let writeCheckpointKey: String
     private var last: Result?
-    /// Rows that the parameter lookups of the last evaluation returned. For the log.
+    /// Rows that the parameter lookups of the last evaluation returned.
+    ///
+    /// For the log.
     private(set) var parameterResultCount = 0
 
     /// Creates a resolver for one connection.
@@ -80,7 +82,10 @@ struct BucketResolver: Sendable {
         let buckets = try await querier.buckets(limits: limits) { lookups in
             used.formUnion(lookups)
             let rows = try await storage.parameterRows(
-                lookups, at: checkpoint, limit: limits.maximumParameterResults)
+                lookups,
+                at: checkpoint,
+                limit: limits.maximumParameterResults
+            )
             rowCount += rows.values.reduce(0) { $0 + $1.count }
             return rows
         }

@@ -25,6 +25,7 @@ struct KeepaliveSchedule: Sendable {
     /// - Parameters:
     ///   - now: The time.
     ///   - fraction: A random number from 0 to 1; spreads the keepalives of many streams.
+    /// - Returns: Zero or more.
     func delay(at now: Double, fraction: Double) -> Duration {
         let interval = Self.interval.lowerBound + fraction * (Self.interval.upperBound - Self.interval.lowerBound)
         let warningAt = expiresAt - Self.warning

@@ -65,7 +65,9 @@ final class LineQueue: Sendable {
         }
     }
 
-    /// Ends the queue. The first reason counts. Lines that have not been taken are dropped.
+    /// Ends the queue.
+    ///
+    /// The first reason counts. Lines that have not been taken are dropped.
     func finish(_ end: End) {
         let senders = state.withLock { state -> [Sender] in
             guard state.end == nil else { return [] }

@@ -58,7 +58,9 @@ extension SyncSession {
         struct Download: Sendable {
             /// The checkpoint.
             var checkpoint: StorageCheckpoint
-            /// The groups that are not completed, most urgent first; the first one is being sent. Never empty.
+            /// The groups that are not completed, most urgent first; the first one is being sent.
+            ///
+            /// Never empty.
             var groups: [Group]
             /// Whether an operation was sent that was compacted after the checkpoint: it cannot be completed.
             var isInvalidated = false
@@ -84,8 +86,9 @@ extension SyncSession {
             case downloading(Download)
         }
 
-        /// After this many operations for one checkpoint, newer checkpoints interrupt the download. Smaller ones always
-        /// finish, so that a client makes progress under a constant stream of writes.
+        /// After this many operations for one checkpoint, newer checkpoints interrupt the download.
+        ///
+        /// Smaller ones always finish, so that a client makes progress under a constant stream of writes.
         static let uninterruptedOperations = 1000
 
         private var state = State.waitingForCheckpoint
@@ -134,7 +137,11 @@ extension SyncSession {
                     buckets: candidate.buckets.map { candidate.description(of: $0) },
                     streams: streams
                 )
-                return PreparedLine(line: .checkpoint(checkpoint), candidate: candidate, downloads: candidate.priorities)
+                return PreparedLine(
+                    line: .checkpoint(checkpoint),
+                    candidate: candidate,
+                    downloads: candidate.priorities
+                )
             }
 
             let updated = candidate.buckets.filter { candidate.checksums[$0.name] != lastChecksums[$0.name] }
@@ -155,11 +162,14 @@ extension SyncSession {
             )
         }
 
-        /// Takes up a line, just before it is sent. What was being sent for an earlier checkpoint is abandoned.
+        /// Takes up a line, just before it is sent.
+        ///
+        /// What was being sent for an earlier checkpoint is abandoned.
         mutating func advance(to prepared: PreparedLine) {
             let candidate = prepared.candidate
             positions = Dictionary(
-                uniqueKeysWithValues: candidate.checksums.keys.map { ($0, positions[$0] ?? .zero) })
+                uniqueKeysWithValues: candidate.checksums.keys.map { ($0, positions[$0] ?? .zero) }
+            )
             lastChecksums = candidate.checksums
             lastWriteCheckpoint = candidate.writeCheckpoint
             pendingDownloads = Set(prepared.downloads.keys)
@@ -169,12 +179,15 @@ extension SyncSession {
                 .sorted { ($0.priority ?? .default).isHigher(than: $1.priority ?? .default) }
             if groups.isEmpty { groups = [Group(priority: nil, buckets: [])] }
             state = .downloading(
-                Download(checkpoint: candidate.checkpoint, groups: groups, isGroupDone: groups[0].buckets.isEmpty))
+                Download(checkpoint: candidate.checkpoint, groups: groups, isGroupDone: groups[0].buckets.isEmpty)
+            )
         }
 
         // MARK: Data
 
-        /// What to do next. Asking for a completion takes it as sent.
+        /// What to do next.
+        ///
+        /// Asking for a completion takes it as sent.
         mutating func next() -> Step {
             guard case .downloading(var download) = state else { return .waitForCheckpoint }
             guard download.isGroupDone else {

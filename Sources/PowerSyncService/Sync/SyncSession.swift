@@ -69,7 +69,10 @@ struct SyncSession: Sendable {
         self.statistics = statistics
         self.logger = logger
         let planRequest = SyncPlanRequest(
-            tokenPayload: token.payload, parameters: request.parameters, streams: request.streams)
+            tokenPayload: token.payload,
+            parameters: request.parameters,
+            streams: request.streams
+        )
         let querier = stream.plan.querier(for: planRequest, bucketPrefix: stream.bucketPrefix)
         machine = StateMachine(positions: request.buckets, streams: querier.streams)
         resolver = BucketResolver(
@@ -98,6 +101,7 @@ struct SyncSession: Sendable {
     /// would need more than that.
     ///
     /// - Parameter lines: Where lines go.
+    /// - Throws: `CancellationError`, `BucketLimitError`, or an error of the storage.
     mutating func run(_ lines: LineQueue) async throws {
         let mailbox = CheckpointMailbox()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -192,12 +196,14 @@ extension SyncSession {
         switch prepared.line {
         case .checkpointDiff(let diff):
             metadata["updated"] = .array(
-                diff.updatedBuckets.prefix(Self.loggedBuckets).map { "\($0.name)" })
+                diff.updatedBuckets.prefix(Self.loggedBuckets).map { "\($0.name)" }
+            )
             metadata["removed"] = .array(diff.removedBuckets.prefix(Self.loggedBuckets).map { "\($0)" })
             logger.info("Updated checkpoint", metadata: metadata)
         default:
             metadata["bucket_names"] = .array(
-                candidate.buckets.prefix(Self.loggedBuckets).map { "\($0.name)" })
+                candidate.buckets.prefix(Self.loggedBuckets).map { "\($0.name)" }
+            )
             logger.info("New checkpoint", metadata: metadata)
         }
     }
@@ -219,6 +225,7 @@ extension SyncSession {
     private func logSuperseded(_ checkpoint: StorageCheckpoint) {
         logger.info(
             "checkpoint_invalidated",
-            metadata: ["checkpoint": "\(checkpoint.opID)", "reason": "checkpoint_superseded"])
+            metadata: ["checkpoint": "\(checkpoint.opID)", "reason": "checkpoint_superseded"]
+        )
     }
 }

@@ -77,6 +77,7 @@ import Testing
         ("{", "schema"),
         ("[]", "schema is not an object"),
         ("{}", "member 'tables' of schema is missing"),
+        (#"{"tables":[],"raw_tables":[{"name":"r"}]}"#, "raw tables are not supported yet"),
         (#"{"tables":{}}"#, "member 'tables' of schema is not an array"),
         (#"{"tables":[1]}"#, "table is not an object"),
         (#"{"tables":[{"columns":[]}]}"#, "member 'name' of table is missing"),

@@ -9,7 +9,9 @@ import Testing
     private static let indexes = ["ps_oplog_key", "ps_oplog_opid", "ps_oplog_row"]
 
     private func oplogIndexes(_ scenario: SyncScenario) throws -> [String] {
-        try scenario.database.rows("SELECT name FROM sqlite_master WHERE tbl_name = 'ps_oplog' AND type = 'index' ORDER BY 1")
+        try scenario.database.rows(
+            "SELECT name FROM sqlite_master WHERE tbl_name = 'ps_oplog' AND type = 'index' ORDER BY 1"
+        )
     }
 
     /// Lines with all kinds of operations on few keys, so that keys meet often, and their checkpoint.
@@ -37,13 +39,22 @@ import Testing
             }
             for operation in line {
                 let checksum = Checksum(operation.checksum)
-                if operation.kind == .clear { sums[bucket] = checksum } else { sums[bucket, default: .zero] += checksum }
+                if operation.kind == .clear {
+                    sums[bucket] = checksum
+                } else {
+                    sums[bucket, default: .zero] += checksum
+                }
             }
             counts[bucket, default: 0] += Int64(operations)
             return .data(.line(bucket, line))
         }
         let buckets = counts.keys.sorted().map {
-            BucketDescription.bucket($0, checksum: sums[$0]?.rawValue ?? 0, count: counts[$0], priority: $0 == "a" ? 1 : 3)
+            BucketDescription.bucket(
+                $0,
+                checksum: sums[$0]?.rawValue ?? 0,
+                count: counts[$0],
+                priority: $0 == "a" ? 1 : 3
+            )
         }
         return (.cp(opID, buckets), data)
     }
@@ -53,7 +64,7 @@ import Testing
         let (checkpoint, data) = randomHistory(seed: seed, lines: 12, operations: 15)
         let half = data.count / 2
         for completions in [[SyncLine.done], [.part(1), .done]] {
-            let snapshots = try [1, .max].map { threshold -> [String: [String]] in
+            let snapshots = try ([1, .max] as [Int64]).map { threshold -> [String: [String]] in
                 let scenario = try SyncScenario(delivery: delivery, bulkLoadThreshold: threshold)
                 try scenario.start()
                 try scenario.send([.line(checkpoint)] + data[..<half].map { .line($0) })

@@ -21,7 +21,11 @@ import Testing
         let scenario = try started(delivery)
         let buckets = ["one", "two", "three"].map { BucketDescription.bucket($0) }
         try scenario.receive(
-            .cp(3, buckets), .ops("one", .put(1, "a")), .ops("two", .put(2, "b")), .ops("three", .put(3, "c")), .done
+            .cp(3, buckets),
+            .ops("one", .put(1, "a")),
+            .ops("two", .put(2, "b")),
+            .ops("three", .put(3, "c")),
+            .done
         )
         scenario.restart()
         let request = try scenario.start()
@@ -61,9 +65,12 @@ import Testing
         #expect(try scenario.items == [#"x|{"v":2}"#])
     }
 
-    @Test("C3, C4: nothing may be completed or changed before a checkpoint", arguments: [
-        (SyncLine.diff(1), SyncEngineError.Code.protocol), (.done, .state), (.part(1), .state),
-    ])
+    @Test(
+        "C3, C4: nothing may be completed or changed before a checkpoint",
+        arguments: [
+            (SyncLine.diff(1), SyncEngineError.Code.protocol), (.done, .state), (.part(1), .state),
+        ]
+    )
     func lineBeforeCheckpoint(_ line: SyncLine, _ code: SyncEngineError.Code) throws {
         let scenario = try started()
         let error = #expect(throws: SyncEngineError.self) { try scenario.receive(line) }
@@ -96,7 +103,8 @@ import Testing
         let scenario = try started()
         try scenario.receive(
             .cp(2, [.bucket("a", checksum: 1), .bucket("b", checksum: 9)]),
-            .ops("a", .put(1, "x", 1)), .ops("b", .put(2, "y", 2))
+            .ops("a", .put(1, "x", 1)),
+            .ops("b", .put(2, "y", 2))
         )
         let actions = try scenario.receive(.done)
         #expect(actions.last == .closeStream(hideDisconnect: false))
@@ -112,7 +120,9 @@ import Testing
         let scenario = try started()
         try scenario.receive(
             .cp(2, [.bucket("a", priority: 1), .bucket("b", checksum: 9)]),
-            .ops("a", .put(1, "x")), .ops("b", .put(2, "y")), .part(1)
+            .ops("a", .put(1, "x")),
+            .ops("b", .put(2, "y")),
+            .part(1)
         )
         #expect(try scenario.itemIDs == ["x"])
         #expect(scenario.engine.isActive)
@@ -170,7 +180,9 @@ import Testing
         let scenario = try started()
         try scenario.receive(
             .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
-            .ops("a", .put(10, "x", data: "10")), .ops("b", .put(12, "x", data: "12")), .part(1)
+            .ops("a", .put(10, "x", data: "10")),
+            .ops("b", .put(12, "x", data: "12")),
+            .part(1)
         )
         #expect(try scenario.items == ["x|10"])
         try scenario.receive(.done)
@@ -182,7 +194,9 @@ import Testing
         let scenario = try started()
         try scenario.receive(
             .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
-            .ops("a", .put(12, "x", data: "12")), .ops("b", .put(10, "x", data: "10")), .part(1)
+            .ops("a", .put(12, "x", data: "12")),
+            .ops("b", .put(10, "x", data: "10")),
+            .part(1)
         )
         #expect(try scenario.items == ["x|12"])
         try scenario.receive(.done)
@@ -194,7 +208,9 @@ import Testing
         let scenario = try started(delivery)
         try scenario.receive(
             .cp(3, [.bucket("a"), .bucket("b")]),
-            .ops("b", .put(1, "x", data: "b")), .ops("a", .put(2, "x", data: "a")), .done
+            .ops("b", .put(1, "x", data: "b")),
+            .ops("a", .put(2, "x", data: "a")),
+            .done
         )
         #expect(try scenario.items == ["x|a"])
         try scenario.receive(.diff(3), .ops("a", .remove(3, "x")), .done)
@@ -225,7 +241,9 @@ import Testing
     func unknownType(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(
-            .cp(2, [.bucket("a")]), .ops("a", .put(1, "x", type: "other"), .put(2, "y", type: "it\"em's")), .done
+            .cp(2, [.bucket("a")]),
+            .ops("a", .put(1, "x", type: "other"), .put(2, "y", type: "it\"em's")),
+            .done
         )
         let untyped = "SELECT type, id, data FROM ps_untyped ORDER BY type"
         #expect(try scenario.database.rows(untyped) == ["it\"em's|y|{}", "other|x|{}"])
@@ -258,7 +276,9 @@ import Testing
         let scenario = try started(delivery)
         try scenario.receive(
             .cp(10, [.bucket("a", priority: 0), .bucket("b", priority: 3)]),
-            .ops("a", .put(3, "x"), .put(5, "y")), .part(0), .ops("b", .put(6, "z"))
+            .ops("a", .put(3, "x"), .put(5, "y")),
+            .part(0),
+            .ops("b", .put(6, "z"))
         )
         scenario.restart()
         let request = try scenario.start()

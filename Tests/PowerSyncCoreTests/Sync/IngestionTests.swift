@@ -235,7 +235,9 @@ import Testing
             .ops("a", .put(1, nil, 3), .put(2, "a", 4, type: nil), .put(3, "b")),
             .done
         )
-        #expect(try scenario.database.rows("SELECT op_id FROM ps_oplog WHERE key IS NULL AND row_id IS NULL").count == 2)
+        #expect(
+            try scenario.database.rows("SELECT op_id FROM ps_oplog WHERE key IS NULL AND row_id IS NULL").count == 2
+        )
         #expect(try scenario.itemIDs == ["b"])
         #expect(try scenario.database.rows("SELECT * FROM ps_untyped").isEmpty)
         #expect(scenario.status.hasSynced == true)
@@ -269,7 +271,9 @@ import Testing
     func textsAreExact() throws {
         let scenario = try started(.oneByOne)
         let data = #"{"title":"Brød – 麵包 🥖","nul":"a"# + "\u{0}" + #"b"}"#
-        try scenario.receive(.ops("a", .put(1, "é", data: data), .put(2, "e\u{301}", data: ""), .put(3, "", data: "{}")))
+        try scenario.receive(
+            .ops("a", .put(1, "é", data: data), .put(2, "e\u{301}", data: ""), .put(3, "", data: "{}"))
+        )
         // Compared as bytes: for `String`, two of the ids are equal.
         let rows = try scenario.database.rows("SELECT hex(row_id), hex(data) FROM ps_oplog ORDER BY op_id")
         #expect(rows == [("é", data), ("e\u{301}", ""), ("", "{}")].map { hex($0) + "|" + hex($1) })

@@ -209,7 +209,8 @@ import Testing
     @Test("G16: insert-only writes hold back until they are uploaded, and need no write checkpoint")
     func insertOnlyWrites() throws {
         let scenario = try SyncScenario(
-            .items(), ClientTable(name: "logs", columns: [ClientColumn(name: "text", type: .text)], isInsertOnly: true)
+            .items(),
+            ClientTable(name: "logs", columns: [ClientColumn(name: "text", type: .text)], isInsertOnly: true)
         )
         try scenario.start()
         try scenario.database.write("INSERT INTO logs (id, text) VALUES ('1', 'hello')")

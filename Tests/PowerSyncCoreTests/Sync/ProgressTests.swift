@@ -155,8 +155,13 @@ import Testing
         let scenario = try SyncScenario(delivery: .batched)
         try scenario.start()
         let actions = try scenario.receive(
-            .cp(4, [.bucket("a", count: 4)]), moves("a", 1), moves("a", 1, from: 2), moves("a", 2, from: 3), .done,
-            .diff(5, [.bucket("a", count: 5)]), moves("a", 1, from: 5)
+            .cp(4, [.bucket("a", count: 4)]),
+            moves("a", 1),
+            moves("a", 1, from: 2),
+            moves("a", 2, from: 3),
+            .done,
+            .diff(5, [.bucket("a", count: 5)]),
+            moves("a", 1, from: 5)
         )
         #expect(actions.kinds == ["status", "status", "log debug", "did complete", "status", "status", "status"])
         let progress = actions.statuses.map { $0.progress.map { "\($0.overall.downloaded)/\($0.overall.total)" } }

@@ -18,7 +18,11 @@ import Testing
     ) throws {
         try scenario.write { db in
             try StreamSubscriptions.subscribe(
-                key, timeToLive: timeToLive, priority: priority.map { Priority($0) }, now: scenario.now, db
+                key,
+                timeToLive: timeToLive,
+                priority: priority.map { Priority($0) },
+                now: scenario.now,
+                db
             )
         }
     }
@@ -42,7 +46,11 @@ import Testing
             .cp(1, [.bucket("a", count: 1, priority: 1, .defaultStream(0))], streams: [defaultStream])
         )
         var expected = StreamStatus(
-            key: key, isActive: true, isDefault: true, priority: Priority(1), progress: OperationCounts(total: 1)
+            key: key,
+            isActive: true,
+            isDefault: true,
+            priority: Priority(1),
+            progress: OperationCounts(total: 1)
         )
         #expect(scenario.status.streams == [expected])
         #expect(try rows(scenario) == ["s|null|1|1|"])
@@ -203,14 +211,17 @@ import Testing
         try scenario.start()
         let streams = [
             StreamDescription(
-                name: "s", isDefault: false,
+                name: "s",
+                isDefault: false,
                 errors: [
                     StreamError(subject: .subscription(0), message: "not an array"),
                     StreamError(subject: .subscription(9), message: "unknown index"),
                 ]
             ),
             StreamDescription(
-                name: "d", isDefault: true, errors: [StreamError(subject: .defaultSubscription, message: "broken")]
+                name: "d",
+                isDefault: true,
+                errors: [StreamError(subject: .defaultSubscription, message: "broken")]
             ),
         ]
         let warnings = try scenario.receive(.cp(1, [], streams: streams)).messages(.warning)
@@ -227,7 +238,9 @@ import Testing
         #expect(
             status.streams == [
                 StreamStatus(
-                    key: key, hasExplicitSubscription: true, expiresAt: scenario.now.adding(seconds: 60)
+                    key: key,
+                    hasExplicitSubscription: true,
+                    expiresAt: scenario.now.adding(seconds: 60)
                 )
             ]
         )
@@ -281,7 +294,8 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(
-            .cp(1, [.bucket("a", priority: 1, .defaultStream(0))], streams: [defaultStream]), .done
+            .cp(1, [.bucket("a", priority: 1, .defaultStream(0))], streams: [defaultStream]),
+            .done
         )
         #expect(scenario.status.streams?[0].priority == Priority(1))
         scenario.restart()

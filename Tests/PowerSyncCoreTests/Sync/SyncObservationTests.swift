@@ -88,7 +88,9 @@ extension SyncEngine {
     fileprivate func assign(to engine: inout SyncEngine) { engine = self }
 }
 
-/// Counts announcements for some tables. Called on the writer's queue only.
+/// Counts announcements for some tables.
+///
+/// `@unchecked Sendable`: called on the writer's queue only, and read when it is idle.
 private final class ChangeCounter: TransactionObserver, @unchecked Sendable {
     private let tables: Set<String>
     private(set) var changes = 0

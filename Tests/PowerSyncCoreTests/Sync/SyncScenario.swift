@@ -1,15 +1,38 @@
 import GRDB
+import NIOCore
 import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncCore
 
-/// How lines reach the engine in a test. The tables must be the same in the end.
+/// How lines reach the engine in a test, which must not matter.
 enum Delivery: CaseIterable {
     /// Each line in a transaction of its own.
     case oneByOne
     /// Lines that are sent together share a transaction.
     case batched
+    /// Each line in a transaction of its own, after it was encoded and decoded as JSON.
+    case json
+    /// Lines share a transaction, after they were encoded and decoded as BSON.
+    case bson
+
+    /// Whether lines that are sent together share a transaction.
+    var isBatching: Bool { self == .batched || self == .bson }
+
+    /// The line as it arrives; its length stays what the test says.
+    func transmit(_ line: SyncLine) throws -> SyncLine {
+        var buffer = ByteBuffer()
+        switch self {
+        case .oneByOne, .batched:
+            return line
+        case .json:
+            line.encode(as: .ndjson, into: &buffer)
+            return try SyncLine(json: buffer)
+        case .bson:
+            line.encode(as: .bson, into: &buffer)
+            return try SyncLine(bson: buffer)
+        }
+    }
 }
 
 /// A client in a test: a database and an engine, driven by hand.
@@ -33,10 +56,14 @@ final class SyncScenario {
     /// - Returns: All actions.
     @discardableResult
     func send(_ events: [SyncEvent]) throws -> [SyncAction] {
-        var waiting = events[...]
+        var waiting = try events.map { event in
+            guard case .line(let received) = event else { return event }
+            let line = try delivery.transmit(received.line)
+            return .line(ReceivedLine(line: line, byteCount: received.byteCount))
+        }[...]
         var actions: [SyncAction] = []
         while let first = waiting.first {
-            let batch = delivery == .batched ? waiting : [first]
+            let batch = delivery.isBatching ? waiting : [first]
             var next = engine
             let step = try database.queue.write { db in
                 try next.handle(batch, in: db, now: now)

@@ -37,13 +37,15 @@ import Testing
         return scenario
     }
 
-    @Test("batching does not change any table", arguments: 0...history.count)
-    func batchingDoesNotMatter(_ length: Int) throws {
+    @Test("batching and encoding do not change any table", arguments: 0...history.count)
+    func deliveryDoesNotMatter(_ length: Int) throws {
         let lines = Array(Self.history.prefix(length))
         let one = try scenario(lines, .oneByOne)
-        let batched = try scenario(lines, .batched)
-        #expect(try one.snapshot == batched.snapshot)
-        #expect(one.status == batched.status)
+        for delivery in Delivery.allCases.dropFirst() {
+            let other = try scenario(lines, delivery)
+            #expect(try one.snapshot == other.snapshot)
+            #expect(one.status == other.status)
+        }
     }
 
     @Test("a transaction that is rolled back after any line can be repeated", arguments: 1...history.count)
@@ -127,7 +129,11 @@ import Testing
         try queue.write { try SystemTables.migrate($0) }
         var engine = SyncEngine()
         try queue.write { db in
-            _ = try engine.handle([.start(SyncStart()), .line(.cp(1, [.bucket("a", count: 1)]))], in: db, now: .init(microseconds: 1))
+            _ = try engine.handle(
+                [.start(SyncStart()), .line(.cp(1, [.bucket("a", count: 1)]))],
+                in: db,
+                now: .init(microseconds: 1)
+            )
         }
 
         let other = try DatabaseQueue(path: folder.path("busy.db"), configuration: configuration)

@@ -153,9 +153,12 @@ import Testing
         #expect(scenario.engine.hasPendingCheckpoint == !expected.isEmpty)
     }
 
-    @Test("tracking, completions that are applied", arguments: [
-        (SyncLine.done, ["log debug", "did complete", "status"]), (.part(3), ["status"]),
-    ])
+    @Test(
+        "tracking, completions that are applied",
+        arguments: [
+            (SyncLine.done, ["log debug", "did complete", "status"]), (.part(3), ["status"]),
+        ]
+    )
     func applied(_ line: SyncLine, _ expected: [String]) throws {
         let scenario = try StartingPoint.tracking.scenario()
         #expect(try scenario.receive(line).kinds == expected)
@@ -174,13 +177,20 @@ import Testing
     @Test("active, keepalive, expired", arguments: StartingPoint.active, [0, -1] as [Int32])
     func tokenExpired(_ point: StartingPoint, _ seconds: Int32) throws {
         try expectEnd(
-            .line(.tokenExpires(in: seconds)), point, ["fetch expired", "status", "close(false)"], connected: false
+            .line(.tokenExpires(in: seconds)),
+            point,
+            ["fetch expired", "status", "close(false)"],
+            connected: false
         )
     }
 
-    @Test("active, keepalive, expires soon or not", arguments: StartingPoint.active, [
-        (1, ["prefetch"]), (30, ["prefetch"]), (31, []),
-    ] as [(Int32, [String])])
+    @Test(
+        "active, keepalive, expires soon or not",
+        arguments: StartingPoint.active,
+        [
+            (1, ["prefetch"]), (30, ["prefetch"]), (31, []),
+        ] as [(Int32, [String])]
+    )
     func keepalive(_ point: StartingPoint, _ keepalive: (seconds: Int32, kinds: [String])) throws {
         let scenario = try point.scenario()
         #expect(try scenario.receive(.tokenExpires(in: keepalive.seconds)).kinds == keepalive.kinds)

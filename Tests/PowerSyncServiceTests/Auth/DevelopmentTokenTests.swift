@@ -8,8 +8,10 @@ import Testing
 @Suite struct DevelopmentTokenTests {
     private func configuration() -> ServiceConfiguration {
         ServiceConfiguration(
-            source: .embedded(path: "source.db", statements: []), storage: .sqlite(path: "buckets.db"),
-            syncConfig: .content(""))
+            source: .embedded(path: "source.db", statements: []),
+            storage: .sqlite(path: "buckets.db"),
+            syncConfig: .content("")
+        )
     }
 
     @Test(arguments: ["dev", nil])
@@ -18,7 +20,10 @@ import Testing
         configuration.authentication.keys = [.hs256(secret: TokenVerifierTests.secret, id: id)]
         configuration.authentication.audience = ["a", "b"]
         let token = try configuration.makeDevelopmentToken(
-            userID: "u \"1\"", lifetime: .seconds(60), now: Date(timeIntervalSince1970: 1000))
+            userID: "u \"1\"",
+            lifetime: .seconds(60),
+            now: Date(timeIntervalSince1970: 1000)
+        )
 
         let verifier = TokenVerifier(keys: configuration.authentication.keys.map(\.key), audience: ["a"])
         let verified = try await verifier.verify(token, now: 1001)

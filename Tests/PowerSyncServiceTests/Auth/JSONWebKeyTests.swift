@@ -9,7 +9,9 @@ import Testing
         var members: [String: String]
         var wrongMember: String
         var isUnsupported = false
-        var testDescription: String { members.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ") }
+        var testDescription: String {
+            members.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+        }
     }
 
     @Test(arguments: [
@@ -24,7 +26,11 @@ import Testing
         Case(members: ["kty": "RSA", "kid": "a", "n": "AAAA"], wrongMember: "e"),
         Case(members: ["kty": "EC", "alg": "ES256", "crv": "P-384", "x": "AA", "y": "AA"], wrongMember: "alg"),
         Case(members: ["kty": "EC", "alg": "ES256", "crv": "secp256k1", "x": "AA", "y": "AA"], wrongMember: "crv"),
-        Case(members: ["kty": "OKP", "alg": "EdDSA", "crv": "Ed448", "x": "AA"], wrongMember: "crv", isUnsupported: true),
+        Case(
+            members: ["kty": "OKP", "alg": "EdDSA", "crv": "Ed448", "x": "AA"],
+            wrongMember: "crv",
+            isUnsupported: true
+        ),
         Case(members: ["kty": "OKP", "alg": "EdDSA", "crv": "Ed25519"], wrongMember: "x"),
     ])
     func wrongKeysNameTheMember(_ test: Case) {
@@ -60,10 +66,12 @@ import Testing
         await #expect(throws: JSONWebKeyError.self) { try await key.checkMaterial() }
     }
 
-    @Test(arguments: [
-        ("", []), ("AQ", [1]), ("AQI", [1, 2]), ("AQID", [1, 2, 3]), ("-_8", [0xfb, 0xff]), ("A", nil), ("A=", nil),
-        ("AQ==", nil), ("+/8", nil), ("AÄ", nil),
-    ] as [(String, [UInt8]?)])
+    @Test(
+        arguments: [
+            ("", []), ("AQ", [1]), ("AQI", [1, 2]), ("AQID", [1, 2, 3]), ("-_8", [0xfb, 0xff]), ("A", nil), ("A=", nil),
+            ("AQ==", nil), ("+/8", nil), ("AÄ", nil),
+        ] as [(String, [UInt8]?)]
+    )
     func base64URLIsStrict(_ text: String, _ bytes: [UInt8]?) {
         #expect(Base64URL.decode(text) == bytes)
         if let bytes { #expect(Base64URL.encode(bytes) == text) }

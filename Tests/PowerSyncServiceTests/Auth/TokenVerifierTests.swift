@@ -42,45 +42,66 @@ import Testing
         InteropCase(
             name: "valid, expires after 3600 s",
             payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyOTIwMH0",
-            signature: "oT-9VjpmqDXb6haNQ1ZjNoXPpuXsiZykkKIsxdqUsp4", userID: "u1"),
+            signature: "oT-9VjpmqDXb6haNQ1ZjNoXPpuXsiZykkKIsxdqUsp4",
+            userID: "u1"
+        ),
         InteropCase(
             name: "no kid in header",
             payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyOTIwMH0",
-            signature: "ygDQzgTEVeEwCbLrcJaxwyRozTcpb_IqJ9kJxY20U1s", header: "eyJhbGciOiJIUzI1NiJ9",
-            code: "PSYNC_S2101"),
+            signature: "ygDQzgTEVeEwCbLrcJaxwyRozTcpb_IqJ9kJxY20U1s",
+            header: "eyJhbGciOiJIUzI1NiJ9",
+            code: "PSYNC_S2101"
+        ),
         InteropCase(
             name: "lifetime 86401 s",
             payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzMxMjAwMX0",
-            signature: "q6o3qzOEsJZnzcmDEemkVFai5pg9bdSfUPU8N8fQ_wA", code: "PSYNC_S2104"),
+            signature: "q6o3qzOEsJZnzcmDEemkVFai5pg9bdSfUPU8N8fQ_wA",
+            code: "PSYNC_S2104"
+        ),
         InteropCase(
             name: "aud: other",
             payload: "eyJzdWIiOiJ1MSIsImF1ZCI6Im90aGVyIiwiaWF0IjoxNzY3MjI1NjAwLCJleHAiOjE3NjcyMjkyMDB9",
-            signature: "tho3no_gL86ngBZmdCWpmeTUiDv3cvlU1qeVYG0XgPE", code: "PSYNC_S2105"),
+            signature: "tho3no_gL86ngBZmdCWpmeTUiDv3cvlU1qeVYG0XgPE",
+            code: "PSYNC_S2105"
+        ),
         InteropCase(
             name: "no aud",
             payload: "eyJzdWIiOiJ1MSIsImlhdCI6MTc2NzIyNTYwMCwiZXhwIjoxNzY3MjI5MjAwfQ",
-            signature: "bT3k377RjYnyWiOp9Kn9W6QeQ7ZAm3Q-PRqcoeMf1P4", code: "PSYNC_S2105"),
+            signature: "bT3k377RjYnyWiOp9Kn9W6QeQ7ZAm3Q-PRqcoeMf1P4",
+            code: "PSYNC_S2105"
+        ),
         InteropCase(
             name: "parameters: \"x\"",
-            payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyOTIwMCwicGFyYW1ldGVycyI6"
+            payload:
+                "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyOTIwMCwicGFyYW1ldGVycyI6"
                 + "IngifQ",
-            signature: "d5XJpvOyGohdngxR9zj3KR8XvsFAHY5u9Je5Hv7OfyU", code: "PSYNC_S2101"),
+            signature: "d5XJpvOyGohdngxR9zj3KR8XvsFAHY5u9Je5Hv7OfyU",
+            code: "PSYNC_S2101"
+        ),
         InteropCase(
             name: "aud array, sub number",
             payload: "eyJzdWIiOjQyLCJhdWQiOlsieCIsInBvd2Vyc3luYy1kZXYiXSwiaWF0IjoxNzY3MjI1NjAwLCJleHAiOjE3NjcyMjkyMDB9",
-            signature: "caVMszorBuiEdSvYNrrTmOXN8hAYT0jyOauheFVqB24", userID: "42"),
+            signature: "caVMszorBuiEdSvYNrrTmOXN8hAYT0jyOauheFVqB24",
+            userID: "42"
+        ),
         InteropCase(
             name: "no sub",
             payload: "eyJhdWQiOiJwb3dlcnN5bmMtZGV2IiwiaWF0IjoxNzY3MjI1NjAwLCJleHAiOjE3NjcyMjkyMDB9",
-            signature: "t4ZJ5EvOGa1iGNrtb8nL7e2lXMkmEL4o-WBXbm0bmr4", code: "PSYNC_S2101"),
+            signature: "t4ZJ5EvOGa1iGNrtb8nL7e2lXMkmEL4o-WBXbm0bmr4",
+            code: "PSYNC_S2101"
+        ),
         InteropCase(
             name: "expired 59 s ago",
             payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyNTY0MX0",
-            signature: "A2T4i92-rc7oy6M5Ky1CDryFYVNhWv8PgdGzyIzOLQo", userID: "u1"),
+            signature: "A2T4i92-rc7oy6M5Ky1CDryFYVNhWv8PgdGzyIzOLQo",
+            userID: "u1"
+        ),
         InteropCase(
             name: "expired exactly 60 s ago",
             payload: "eyJzdWIiOiJ1MSIsImF1ZCI6InBvd2Vyc3luYy1kZXYiLCJpYXQiOjE3NjcyMjU2MDAsImV4cCI6MTc2NzIyNTY0MH0",
-            signature: "QAXe5iyJ5rkWnTpFxiAkc0Kr0umPMQO_AKHTxyls35Y", code: "PSYNC_S2103"),
+            signature: "QAXe5iyJ5rkWnTpFxiAkc0Kr0umPMQO_AKHTxyls35Y",
+            code: "PSYNC_S2103"
+        ),
     ]
 
     @Test(arguments: interopCases)
@@ -122,7 +143,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "garbage", "a.b", "a.b.c.d", "..", "!.!.!", "W10.W10.", "eyJhbGciOiJIUzI1NiJ9.W10.", "eyJhbGciOiJIUzI1NiJ9.e30.=",
+        "garbage", "a.b", "a.b.c.d", "..", "!.!.!", "W10.W10.", "eyJhbGciOiJIUzI1NiJ9.W10.",
+        "eyJhbGciOiJIUzI1NiJ9.e30.=",
         "eyJhbGciOiJIUzI1NiJ9._w.AA",
     ])
     func malformedTokensAreRejected(_ token: String) async {
@@ -249,12 +271,18 @@ import Testing
         ClaimCase(changes: ["aud": 1], code: "PSYNC_S2105", description: "Unexpected \"aud\" claim value: 1"),
         ClaimCase(changes: ["aud": ["x", "y"]], code: "PSYNC_S2105", description: "[\"x\",\"y\"]"),
         ClaimCase(
-            changes: ["exp": 1_767_315_600], code: "PSYNC_S2104",
-            description: "Token must expire in a maximum of 86400 seconds, got 90000s"),
+            changes: ["exp": 1_767_315_600],
+            code: "PSYNC_S2104",
+            description: "Token must expire in a maximum of 86400 seconds, got 90000s"
+        ),
         ClaimCase(changes: ["exp": 1_767_312_000]),
         ClaimCase(changes: ["parameters": .null]),
         ClaimCase(changes: ["parameters": ["a": 1]]),
-        ClaimCase(changes: ["parameters": [1]], code: "PSYNC_S2101", description: "Payload parameters must be an object"),
+        ClaimCase(
+            changes: ["parameters": [1]],
+            code: "PSYNC_S2101",
+            description: "Payload parameters must be an object"
+        ),
         ClaimCase(changes: ["iss": "anybody"]),
         ClaimCase(changes: ["exp": 1_767_225_640.5]),
     ])
@@ -270,7 +298,8 @@ import Testing
         "23.21: user ids are texts",
         arguments: [
             ("u1", "u1"), (true, "1"), (false, "0"), (JSONValue.null, "null"), (["id": 1], "{\"id\":1}"), (123, "123"),
-        ] as [(JSONValue, String)])
+        ] as [(JSONValue, String)]
+    )
     func userIDsAreTexts(_ subject: JSONValue, _ text: String) async throws {
         var token = TestToken()
         token.payload["sub"] = subject
@@ -305,8 +334,10 @@ extension TokenVerifierTests {
         let keys = JWTKeyCollection()
         let digests: [String: DigestAlgorithm] = ["RS256": .sha256, "RS384": .sha384, "RS512": .sha512]
         await keys.add(
-            rsa: try rsaPrivateKey(), digestAlgorithm: try #require(digests[algorithm]),
-            kid: JWKIdentifier(string: "rsa-1"))
+            rsa: try rsaPrivateKey(),
+            digestAlgorithm: try #require(digests[algorithm]),
+            kid: JWKIdentifier(string: "rsa-1")
+        )
         let signer = try await keys.getKey(for: JWKIdentifier(string: "rsa-1"), alg: algorithm)
         return try TestToken(header: ["alg": .string(algorithm), "kid": "rsa-1"]).signed { try signer.sign($0) }
     }

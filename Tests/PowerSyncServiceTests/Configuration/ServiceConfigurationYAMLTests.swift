@@ -7,7 +7,10 @@ import Testing
 /// `service.md` 21.1.
 @Suite struct ServiceConfigurationYAMLTests {
     /// The smallest file that can be used, with more lines.
-    private static func yaml(_ more: String = "", source: String = "type: embedded\n      path: data/source.db") -> String {
+    private static func yaml(
+        _ more: String = "",
+        source: String = "type: embedded\n      path: data/source.db"
+    ) -> String {
         """
         replication:
           connections:
@@ -81,7 +84,9 @@ import Testing
                     statements: [
                         "CREATE TABLE lists (id TEXT PRIMARY KEY)", "CREATE TABLE todos (id TEXT PRIMARY KEY)",
                         "CREATE TABLE users (id TEXT PRIMARY KEY);\n",
-                    ]))
+                    ]
+                )
+        )
         #expect(configuration.port == 9000)
         #expect(configuration.host == "127.0.0.1")
         #expect(configuration.syncConfig == .file("/etc/ps/sync.yaml"))
@@ -110,14 +115,18 @@ import Testing
 
     @Test func unknownKeysAreWarnings() throws {
         let configuration = try Self.read(
-            Self.yaml("client_auth: {audience: [a], jwks: {keys: []}, audiance: b}\nprot: 1\ntelemetry: {prometheus_port: 9090}"))
+            Self.yaml(
+                "client_auth: {audience: [a], jwks: {keys: []}, audiance: b}\nprot: 1\ntelemetry: {prometheus_port: 9090}"
+            )
+        )
         #expect(
             configuration.warnings == [
                 "/etc/ps/service.yaml:7: client_auth.audiance: unknown key, ignored",
                 "/etc/ps/service.yaml: client_auth: no keys, every client is rejected",
                 "/etc/ps/service.yaml: telemetry.prometheus_port: not supported yet, no metrics are served",
                 "/etc/ps/service.yaml:8: prot: unknown key, ignored",
-            ])
+            ]
+        )
     }
 
     struct ErrorCase: CustomTestStringConvertible, Sendable {
@@ -137,18 +146,36 @@ import Testing
         ErrorCase(yaml: "storage: {}", line: 1, key: "replication", message: "missing"),
         ErrorCase(yaml: "replication: {connections: []}", line: 1, key: "replication.connections", message: "missing"),
         ErrorCase(
-            yaml: "replication: {connections: [{}, {}]}", line: 1, key: "replication.connections",
-            message: "only one connection is possible"),
+            yaml: "replication: {connections: [{}, {}]}",
+            line: 1,
+            key: "replication.connections",
+            message: "only one connection is possible"
+        ),
         ErrorCase(
-            yaml: yaml(source: "uri: x"), line: 3, key: "replication.connections[0].type", message: "missing"),
+            yaml: yaml(source: "uri: x"),
+            line: 3,
+            key: "replication.connections[0].type",
+            message: "missing"
+        ),
         ErrorCase(
-            yaml: yaml(source: "type: mysql"), line: 3, key: "replication.connections[0].type",
-            message: "\"mysql\" is not a known type"),
+            yaml: yaml(source: "type: mysql"),
+            line: 3,
+            key: "replication.connections[0].type",
+            message: "\"mysql\" is not a known type"
+        ),
         ErrorCase(
-            yaml: yaml(source: "type: postgresql"), line: 3, key: "replication.connections[0].type",
-            message: "not supported yet", code: .unsupported),
+            yaml: yaml(source: "type: postgresql"),
+            line: 3,
+            key: "replication.connections[0].type",
+            message: "not supported yet",
+            code: .unsupported
+        ),
         ErrorCase(
-            yaml: yaml(source: "type: embedded"), line: 3, key: "replication.connections[0].path", message: "missing"),
+            yaml: yaml(source: "type: embedded"),
+            line: 3,
+            key: "replication.connections[0].path",
+            message: "missing"
+        ),
         ErrorCase(yaml: yaml("port: 80"), line: 7, key: "port", message: "between 1024 and 65535"),
         ErrorCase(yaml: yaml("port: x"), line: 7, key: "port", message: "\"x\" is not a whole number"),
         ErrorCase(yaml: yaml("port: [1]"), line: 7, key: "port", message: "expected a single value"),
@@ -157,25 +184,49 @@ import Testing
         ErrorCase(yaml: yaml("port: !env PS_A::number"), line: 7, key: "port", message: "PS_A is not a number"),
         ErrorCase(yaml: yaml("port: !env PS_A::date"), line: 7, key: "port", message: "the type is not"),
         ErrorCase(
-            yaml: yaml("sync_rules: {content: a}"), line: 7, key: "sync_rules", message: "an alias of sync_config"),
+            yaml: yaml("sync_rules: {content: a}"),
+            line: 7,
+            key: "sync_rules",
+            message: "an alias of sync_config"
+        ),
         ErrorCase(
-            yaml: yaml("client_auth: {jwks_uri: https://example.com}"), line: 7, key: "client_auth.jwks_uri",
-            message: "not supported yet", code: .unsupported),
+            yaml: yaml("client_auth: {jwks_uri: https://example.com}"),
+            line: 7,
+            key: "client_auth.jwks_uri",
+            message: "not supported yet",
+            code: .unsupported
+        ),
         ErrorCase(
-            yaml: yaml("client_auth: {supabase: true}"), line: 7, key: "client_auth.supabase", message: "not supported yet",
-            code: .unsupported),
+            yaml: yaml("client_auth: {supabase: true}"),
+            line: 7,
+            key: "client_auth.supabase",
+            message: "not supported yet",
+            code: .unsupported
+        ),
         ErrorCase(
-            yaml: yaml("client_auth:\n  jwks:\n    keys:\n      - kty: oct\n        alg: HS256"), line: 10,
-            key: "client_auth.jwks.keys[0].k", message: "needs \"k\""),
+            yaml: yaml("client_auth:\n  jwks:\n    keys:\n      - kty: oct\n        alg: HS256"),
+            line: 10,
+            key: "client_auth.jwks.keys[0].k",
+            message: "needs \"k\""
+        ),
         ErrorCase(
-            yaml: yaml("api: {parameters: {max_concurrent_connections: 0}}"), line: 7,
-            key: "api.parameters.max_concurrent_connections", message: "at least 1"),
+            yaml: yaml("api: {parameters: {max_concurrent_connections: 0}}"),
+            line: 7,
+            key: "api.parameters.max_concurrent_connections",
+            message: "at least 1"
+        ),
         ErrorCase(
-            yaml: yaml("system: {logging: {level: loud}}"), line: 7, key: "system.logging.level",
-            message: "\"loud\" is not one of"),
+            yaml: yaml("system: {logging: {level: loud}}"),
+            line: 7,
+            key: "system.logging.level",
+            message: "\"loud\" is not one of"
+        ),
         ErrorCase(
-            yaml: yaml("development: {token_endpoint: maybe}"), line: 7, key: "development.token_endpoint",
-            message: "is not true or false"),
+            yaml: yaml("development: {token_endpoint: maybe}"),
+            line: 7,
+            key: "development.token_endpoint",
+            message: "is not true or false"
+        ),
     ])
     func errorsNameFileLineAndKey(_ test: ErrorCase) throws {
         #expect {

@@ -101,8 +101,10 @@ import Testing
         let start = try await scenario.source.head()
         try await scenario.foreignConnection().write { db in
             try db.execute(
-                sql:
-                    "INSERT INTO lists (k1, k2, v, w) VALUES (9223372036854775807, 1.0, 0.1, x'00ff'), (1, 'ü', NULL, '')"
+                sql: """
+                    INSERT INTO lists (k1, k2, v, w)
+                    VALUES (9223372036854775807, 1.0, 0.1, x'00ff'), (1, 'ü', NULL, '')
+                    """
             )
         }
         #expect(

@@ -94,7 +94,9 @@ struct ServiceScenario: Sendable {
 
         /// A member of the error envelope.
         func error(_ member: String) throws -> String? {
-            guard case .object(let error) = try json["error"], case .string(let text) = error[member] else { return nil }
+            guard case .object(let error) = try json["error"], case .string(let text) = error[member] else {
+                return nil
+            }
             return text
         }
     }
@@ -175,7 +177,9 @@ struct ServiceScenario: Sendable {
         var stream = try await stream(token, ["client_id": "settle"])
         while let line = try await stream.next() {
             for kind in ["checkpoint", "checkpoint_diff"] {
-                if let seen = line.object(kind).text("write_checkpoint").flatMap({ Int($0) }), seen >= expected { return }
+                if let seen = line.object(kind).text("write_checkpoint").flatMap({ Int($0) }), seen >= expected {
+                    return
+                }
             }
         }
         Issue.record("the stream ended")
@@ -187,10 +191,17 @@ struct ServiceScenario: Sendable {
     func stream(
         _ token: String,
         _ body: JSONObject = ["raw_data": true],
-        accept: String? = nil
+        accept: String? = nil,
+        query: String = ""
     ) async throws -> StreamReader {
         let headers = accept.map { ["Accept": $0] } ?? [:]
-        let response = try await execute("POST", "/sync/stream", token: token, headers: headers, body: body.text)
+        let response = try await execute(
+            "POST",
+            "/sync/stream" + query,
+            token: token,
+            headers: headers,
+            body: body.text
+        )
         if response.status != .ok {
             let body = String(buffer: try await response.body.collect(upTo: 1024 * 1024))
             try #require(response.status == .ok, "\(body)")
@@ -221,7 +232,8 @@ struct StreamReader {
     /// The next NDJSON line; `nil` at the normal end.
     mutating func next() async throws -> JSONObject? {
         while true {
-            if let length = buffer.readableBytesView.firstIndex(of: UInt8(ascii: "\n")).map({ $0 - buffer.readerIndex }),
+            if let length = buffer.readableBytesView.firstIndex(of: UInt8(ascii: "\n")).map({ $0 - buffer.readerIndex }
+            ),
                 let line = buffer.readSlice(length: length)
             {
                 buffer.moveReaderIndex(forwardBy: 1)
@@ -278,8 +290,10 @@ extension JSONObject {
         let content = object(kind)
         let write = content.text("write_checkpoint").map { " write \($0)" } ?? ""
         func buckets(_ name: String) -> String {
-            content.objects(name).map { "\($0.text("bucket") ?? "?") ×\($0.text("count") ?? "?") p\($0.text("priority") ?? "?")" }
-                .joined(separator: ", ")
+            content.objects(name).map {
+                "\($0.text("bucket") ?? "?") ×\($0.text("count") ?? "?") p\($0.text("priority") ?? "?")"
+            }
+            .joined(separator: ", ")
         }
         switch kind {
         case "checkpoint": return "checkpoint \(content.text("last_op_id") ?? "?")\(write): \(buckets("buckets"))"
@@ -288,7 +302,8 @@ extension JSONObject {
             return "diff \(content.text("last_op_id") ?? "?")\(write): \(buckets("updated_buckets")) -\(removed)"
         case "data":
             let more = content.text("has_more") == "true" ? " more" : ""
-            return "data \(content.text("bucket") ?? "?") \(content.text("after") ?? "?")…\(content.text("next_after") ?? "?")"
+            return
+                "data \(content.text("bucket") ?? "?") \(content.text("after") ?? "?")…\(content.text("next_after") ?? "?")"
                 + " ×\(content.objects("data").count)\(more)"
         case "partial_checkpoint_complete": return "partial \(content.text("priority") ?? "?")"
         case "checkpoint_complete": return "complete \(content.text("last_op_id") ?? "?")"

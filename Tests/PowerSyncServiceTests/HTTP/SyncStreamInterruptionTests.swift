@@ -10,18 +10,7 @@ import Testing
     @Test("22.2.25: a newer checkpoint interrupts a long download; every operation arrives once")
     func interruption() async throws {
         try await Scenario.run { scenario in
-            // More than the buffers between service and client hold, so that the service has to wait for the reader.
-            let count = 10_000
-            let title = String(repeating: "x", count: 3_000)
-            try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "A"]))
-            for start in stride(from: 0, to: count, by: 2_000) {
-                try await scenario.write(
-                    (start..<start + 2_000).map {
-                        Scenario.put("todos", "t\($0)", ["list_id": "l1", "title": .string(title)])
-                    })
-            }
-            try await scenario.settle()
-
+            try await Self.writeManyRows(to: scenario)
             var stream = try await scenario.stream(try scenario.token())
             var operations = 0
             var ids: Set<String> = []
@@ -46,7 +35,7 @@ import Testing
             #expect(Array(kinds[diff...].prefix(3)) == ["checkpoint_diff", "data", "partial_checkpoint_complete"])
             #expect(kinds[(diff + 3)...].contains("data"))
             #expect(kinds.filter { $0 == "checkpoint_complete" }.count == 1)
-            #expect(operations == count + 2)
+            #expect(operations == Self.rowCount + 2)
             #expect(ids.count == operations)
         }
     }
@@ -73,18 +62,10 @@ import Testing
         var idle: StreamReader?
         var slow: StreamReader?
         try await Scenario.run(log: log) { scenario in
-            try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u2", "name": "A"]))
-            let title = String(repeating: "x", count: 3_000)
-            for batch in 0..<5 {
-                try await scenario.write(
-                    (0..<2_000).map {
-                        Scenario.put("todos", "t\(batch)-\($0)", ["list_id": "l1", "title": .string(title)])
-                    })
-            }
-            try await scenario.settle()
-            idle = try await scenario.stream(try scenario.token("u1"))
+            try await Self.writeManyRows(to: scenario)
+            idle = try await scenario.stream(try scenario.token("u2"))
             _ = try await idle?.untilComplete()
-            slow = try await scenario.stream(try scenario.token("u2"))
+            slow = try await scenario.stream(try scenario.token("u1"))
             _ = try await slow?.next()
         }
         for var stream in [idle, slow].compactMap(\.self) {
@@ -108,6 +89,22 @@ import Testing
             #expect(try await scenario.send("GET", "/probes/liveness").status == 200)
             withExtendedLifetime(stream) {}
         }
+    }
+
+    private static let rowCount = 4_000
+
+    /// Writes 16 MB of todos in one list of `u1`: more than the buffers between service and client hold, so that the
+    /// service has to wait for the reader.
+    private static func writeManyRows(to scenario: Scenario) async throws {
+        let title = String(repeating: "x", count: 4_000)
+        try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "A"]))
+        for start in stride(from: 0, to: rowCount, by: 1_000) {
+            let rows = (start..<start + 1_000).map {
+                Scenario.put("todos", "t\($0)", ["list_id": "l1", "title": .string(title)])
+            }
+            try await scenario.write(rows)
+        }
+        try await scenario.settle()
     }
 
     private static func requestID(_ line: String) -> Substring? {

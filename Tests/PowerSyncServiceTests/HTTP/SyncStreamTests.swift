@@ -25,12 +25,13 @@ import Testing
         }
     }
 
+    /// Entries of the parameter index for both lists have op ids, too: 2 and 4.
     private static let firstLines = [
-        #"checkpoint 4: 1#lists|0["u1"] ×1 p1, 1#todos|0["l1"] ×2 p3"#,
+        #"checkpoint 6: 1#lists|0["u1"] ×1 p1, 1#todos|0["l1"] ×2 p3"#,
         #"data 1#lists|0["u1"] 0…1 ×1"#,
         "partial 1",
-        #"data 1#todos|0["l1"] 0…4 ×2"#,
-        "complete 4",
+        #"data 1#todos|0["l1"] 0…6 ×2"#,
+        "complete 6",
     ]
 
     @Test("22.2.13, 24: a first sync, in the order of priorities")
@@ -96,19 +97,21 @@ import Testing
     @Test("22.2.17–19: data is sent from the positions of the request; unknown buckets are ignored")
     func positions() async throws {
         try await Self.run { scenario in
-            func lines(_ buckets: [(String, String)]) async throws -> [String] {
-                let positions = buckets.map { JSONValue.object(["name": .string($0.0), "after": .string($0.1)]) }
-                var stream = try await scenario.stream(try scenario.token(), ["buckets": .array(positions)])
-                return try await stream.untilComplete()
-            }
             let lists = #"1#lists|0["u1"]"#
             let todos = #"1#todos|0["l1"]"#
-            let nothing = [Self.firstLines[0], "partial 1", "complete 4"]
-            #expect(try await lines([(lists, "4"), (todos, "4")]) == nothing)
-            #expect(try await lines([(lists, "9"), (todos, "9"), ("9#unknown[]", "1")]) == nothing)
-            #expect(
-                try await lines([(lists, "4"), (todos, "3")])
-                    == [Self.firstLines[0], "partial 1", #"data 1#todos|0["l1"] 3…4 ×1"#, "complete 4"])
+            let nothing = [Self.firstLines[0], "partial 1", "complete 6"]
+            for (buckets, lines) in [
+                ([(lists, "6"), (todos, "6")], nothing),
+                ([(lists, "9"), (todos, "9"), ("9#unknown[]", "1")], nothing),
+                (
+                    [(lists, "1"), (todos, "5")],
+                    [Self.firstLines[0], "partial 1", #"data 1#todos|0["l1"] 5…6 ×1"#, "complete 6"]
+                ),
+            ] {
+                let positions = buckets.map { JSONValue.object(["name": .string($0.0), "after": .string($0.1)]) }
+                var stream = try await scenario.stream(try scenario.token(), ["buckets": .array(positions)])
+                #expect(try await stream.untilComplete() == lines)
+            }
         }
     }
 
@@ -122,13 +125,17 @@ import Testing
             try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "Changed"]))
             #expect(
                 try await stream.untilComplete() == [
-                    #"diff 6: 1#lists|0["u1"] ×2 p1 -[]"#, #"data 1#lists|0["u1"] 1…6 ×1"#, "complete 6",
-                ])
+                    #"diff 10: 1#lists|0["u1"] ×2 p1 -[]"#, #"data 1#lists|0["u1"] 1…9 ×1"#, "complete 10",
+                ]
+            )
             try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u2", "name": "Given away"]))
+            let lines = try await stream.untilComplete()
             #expect(
-                try await stream.untilComplete() == [
-                    #"diff 8: 1#lists|0["u1"] ×3 p1 -["1#todos|0[\"l1\"]"]"#, #"data 1#lists|0["u1"] 6…7 ×1"#, "complete 8",
-                ])
+                lines == [
+                    #"diff 14: 1#lists|0["u1"] ×3 p1 -["1#todos|0[\"l1\"]"]"#, #"data 1#lists|0["u1"] 9…12 ×1"#,
+                    "complete 14",
+                ]
+            )
         }
     }
 
@@ -137,7 +144,9 @@ import Testing
         try await Self.run { scenario in
             let subscription: JSONObject = ["stream": "nope", "parameters": nil, "override_priority": nil]
             var stream = try await scenario.stream(
-                try scenario.token(), ["streams": ["subscriptions": [.object(subscription)]]])
+                try scenario.token(),
+                ["streams": ["subscriptions": [.object(subscription)]]]
+            )
             let checkpoint = try #require(try await stream.next()).object("checkpoint")
             #expect(checkpoint.objects("streams").map { $0.text("name") } == ["lists", "todos"])
             #expect(checkpoint.objects("streams").allSatisfy { $0.text("is_default") == "true" && $0["errors"] == [] })
@@ -148,8 +157,10 @@ import Testing
     func noStreams() async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(
-                try scenario.token(), ["streams": ["include_defaults": false, "subscriptions": []]])
-            #expect(try await stream.untilComplete() == ["checkpoint 4: ", "complete 4"])
+                try scenario.token(),
+                ["streams": ["include_defaults": false, "subscriptions": []]]
+            )
+            #expect(try await stream.untilComplete() == ["checkpoint 6: ", "complete 6"])
         }
     }
 
@@ -161,7 +172,8 @@ import Testing
             }
             var stream = try await scenario.stream(
                 try scenario.token(),
-                ["streams": ["include_defaults": false, "subscriptions": [subscription(2), subscription(0)]]])
+                ["streams": ["include_defaults": false, "subscriptions": [subscription(2), subscription(0)]]]
+            )
             let buckets = try #require(try await stream.next()).object("checkpoint").objects("buckets")
             #expect(buckets.count == 1)
             #expect(buckets.first?["priority"] == 0)
@@ -195,12 +207,14 @@ import Testing
     func bson(_ isForcedToNDJSON: Bool) async throws {
         try await Self.run(configure: { $0.formats = isForcedToNDJSON ? .ndjsonOnly : .all }) { scenario in
             var stream = try await scenario.stream(
-                try scenario.token(), accept: "application/vnd.powersync.bson-stream;q=0.9,application/x-ndjson;q=0.8")
+                try scenario.token(),
+                accept: "application/vnd.powersync.bson-stream;q=0.9,application/x-ndjson;q=0.8"
+            )
             let format = isForcedToNDJSON ? SyncLineFormat.ndjson : .bson
             #expect(stream.contentType == format.mediaType)
             var reader = SyncLineReader(format: format)
             var lines: [SyncLine] = []
-            while lines.last != .checkpointComplete(CheckpointComplete(lastOpID: OpID(4))) {
+            while lines.last != .checkpointComplete(CheckpointComplete(lastOpID: OpID(6))) {
                 reader.append(try #require(try await stream.chunk()))
                 while let line = try reader.next() { lines.append(line.line) }
             }

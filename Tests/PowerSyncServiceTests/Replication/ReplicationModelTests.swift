@@ -36,7 +36,8 @@ import Testing
                 for seed in transactions {
                     var random = SeededGenerator(seed: seed)
                     try await write(to: running, &random)
-                    // Sometimes several transactions are covered by one checkpoint, or cut off by the end of the service.
+                    // Sometimes several transactions are covered by one checkpoint, or cut off by the end of the
+                    // service.
                     if random.number(below: 3) > 0 { continue }
                     try await running.caughtUp()
                     try await expectSameRows(running)

@@ -6,7 +6,9 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Source to buckets through the replicator (`service.md` 12, 13, 16, 19.5, 24.14). Case numbers in the names.
+/// Source to buckets through the replicator (`service.md` 12, 13, 16, 19.5, 24.14).
+///
+/// Case numbers in the names.
 @Suite(.timeLimit(.minutes(1))) struct ReplicatorTests {
     private func insert(_ scenario: SourceScenario, _ ids: String...) async throws {
         try await scenario.source.apply(
@@ -197,7 +199,8 @@ import Testing
                 try db.execute(sql: "INSERT INTO lists VALUES (?, 'u1', ?)", arguments: ["\(index)", "n\(index)"])
             }
         }
-        // Stops the replicator in the middle of the copy, by failing the touch after the first chunk with a cancellation.
+        // Stops the replicator in the middle of the copy, by failing the touch after the first chunk with a
+        // cancellation.
         try await withThrowingTaskGroup(of: Void.self) { group in
             let firstChunk = ChangeSignal()
             let replicator = Replicator(

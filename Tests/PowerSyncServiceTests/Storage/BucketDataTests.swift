@@ -5,7 +5,9 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Checksums and chunks (`service.md` 14, 24.8; `wire-protocol.md` 8.2, 23). Case numbers in the names.
+/// Checksums and chunks (`service.md` 14, 24.8; `wire-protocol.md` 8.2, 23).
+///
+/// Case numbers in the names.
 @Suite struct BucketDataTests {
     private static let config = """
         config:

@@ -4,7 +4,9 @@ import Testing
 
 @testable import PowerSyncService
 
-/// The checksum cache (`service.md` 14.1, 24.8). Case numbers in the names.
+/// The checksum cache (`service.md` 14.1, 24.8).
+///
+/// Case numbers in the names.
 @Suite(.timeLimit(.minutes(1))) struct ChecksumCacheTests {
     private let cache = ChecksumCache()
     private let bucket = BucketName("b")

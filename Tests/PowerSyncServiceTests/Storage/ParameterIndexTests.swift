@@ -4,7 +4,9 @@ import Testing
 
 @testable import PowerSyncService
 
-/// The parameter index (`service.md` 11, 24.6). Case numbers in the names.
+/// The parameter index (`service.md` 11, 24.6).
+///
+/// Case numbers in the names.
 @Suite struct ParameterIndexTests {
     private static let config = """
         config:

@@ -13,7 +13,9 @@ struct StorageScenario {
     var writer: any BucketStorageWriter
     private var position: Int64 = 0
 
-    /// Deploys a config. Unless told otherwise, its (empty) snapshot is done and the stream is active.
+    /// Deploys a config.
+    ///
+    /// Unless told otherwise, its (empty) snapshot is done and the stream is active.
     init(_ yaml: String, isActive: Bool = true) async throws {
         folder = try TemporaryFolder()
         storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
@@ -25,7 +27,9 @@ struct StorageScenario {
         }
     }
 
-    /// Closes and opens the file, as after the end of a process. What was saved but not flushed is lost.
+    /// Closes and opens the file, as after the end of a process.
+    ///
+    /// What was saved but not flushed is lost.
     mutating func reopen() async throws {
         try storage.close()
         storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))

@@ -3,7 +3,9 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Write checkpoints in the storage (`service.md` 16, 24.11; `wire-protocol.md` 12.3). Case numbers in the names.
+/// Write checkpoints in the storage (`service.md` 16, 24.11; `wire-protocol.md` 12.3).
+///
+/// Case numbers in the names.
 @Suite struct WriteCheckpointTests {
     private static let config = """
         config:

@@ -4,7 +4,9 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Operations that changes of the source become (`service.md` 12.2, 24.5). Case numbers in the names.
+/// Operations that changes of the source become (`service.md` 12.2, 24.5).
+///
+/// Case numbers in the names.
 @Suite struct WriterTests {
     /// Stream `g` of the specification; its only bucket is `g|0[]`.
     private static let global = """

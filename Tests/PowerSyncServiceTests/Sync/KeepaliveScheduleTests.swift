@@ -2,7 +2,9 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `wire-protocol.md` 9. Times are seconds.
+/// `wire-protocol.md` 9.
+///
+/// Times are seconds.
 @Suite struct KeepaliveScheduleTests {
     struct Case: Sendable {
         var left: Double

@@ -26,18 +26,32 @@ import Testing
             writeCheckpoint: write.map { WriteCheckpoint($0) },
             buckets: buckets.map {
                 ResolvedBucket(
-                    name: BucketName($0.name), priority: Priority($0.priority), reasons: [.defaultStream(0)], stream: "s")
+                    name: BucketName($0.name),
+                    priority: Priority($0.priority),
+                    reasons: [.defaultStream(0)],
+                    stream: "s"
+                )
             },
             checksums: Dictionary(
                 uniqueKeysWithValues: buckets.map {
                     (BucketName($0.name), BucketChecksum(checksum: Checksum($0.checksum), count: $0.count))
-                })
+                }
+            )
         )
     }
 
-    static func chunk(_ bucket: String, _ ids: ClosedRange<Int64>, hasMore: Bool = false, target: Int64? = nil) -> BucketChunk {
+    static func chunk(
+        _ bucket: String,
+        _ ids: ClosedRange<Int64>,
+        hasMore: Bool = false,
+        target: Int64? = nil
+    ) -> BucketChunk {
         var line = DataLine(
-            bucket: BucketName(bucket), after: OpID(ids.lowerBound - 1), nextAfter: OpID(ids.upperBound), hasMore: hasMore)
+            bucket: BucketName(bucket),
+            after: OpID(ids.lowerBound - 1),
+            nextAfter: OpID(ids.upperBound),
+            hasMore: hasMore
+        )
         for id in ids { line.append(.put, opID: OpID(id), checksum: Checksum(1)) }
         return BucketChunk(line: line, targetOp: target.map { OpID($0) })
     }
@@ -45,7 +59,8 @@ import Testing
     static func machine(_ positions: [(String, Int64)] = []) -> StateMachine {
         StateMachine(
             positions: positions.map { .init(name: BucketName($0.0), after: OpID($0.1)) },
-            streams: [StreamDescription(name: "s", isDefault: true)])
+            streams: [StreamDescription(name: "s", isDefault: true)]
+        )
     }
 
     static func read(_ positions: [(String, Int64)], at opID: Int64) -> SyncSession.Step {
@@ -100,10 +115,16 @@ import Testing
                         lastOpID: .zero,
                         buckets: [
                             BucketDescription(
-                                name: BucketName("a"), checksum: .zero, count: 0, reasons: [.defaultStream(0)])
+                                name: BucketName("a"),
+                                checksum: .zero,
+                                count: 0,
+                                reasons: [.defaultStream(0)]
+                            )
                         ],
                         streams: [StreamDescription(name: "s", isDefault: true)]
-                    )))
+                    )
+                )
+        )
         #expect(machine.next() == Self.read([("a", 0)], at: 0))
         machine.didFinishRead(hasMore: false)
         #expect(machine.next() == Self.complete(0))
@@ -162,7 +183,10 @@ import Testing
     func writeCheckpointsStay() throws {
         var machine = try Self.idle(Self.candidate(1, write: 5, [Bucket(name: "a")]))
         #expect(machine.prepareLine(for: Self.candidate(2, write: nil, [Bucket(name: "a")]))?.line == nil)
-        let line = try Self.announce(Self.candidate(2, write: nil, [Bucket(name: "a", checksum: 1, count: 1)]), &machine)
+        let line = try Self.announce(
+            Self.candidate(2, write: nil, [Bucket(name: "a", checksum: 1, count: 1)]),
+            &machine
+        )
         guard case .checkpointDiff(let diff) = line else {
             Issue.record("not a diff: \(line)")
             return
@@ -192,7 +216,8 @@ import Testing
         _ = machine.next()
         _ = machine.prepareLine(for: Self.candidate(2, [Bucket(name: "a", checksum: 9, count: 9)]))
         let prepared = try #require(
-            machine.prepareLine(for: Self.candidate(3, [Bucket(name: "a", checksum: 2, count: 2)])))
+            machine.prepareLine(for: Self.candidate(3, [Bucket(name: "a", checksum: 2, count: 2)]))
+        )
         machine.didSend(Self.chunk("a", 1...1))
         machine.advance(to: prepared)
         #expect(machine.next() == Self.read([("a", 1)], at: 3))
@@ -234,10 +259,12 @@ import Testing
     @Test("23.13: only the buckets of a diff count for its groups")
     func diffGroups() throws {
         var machine = try Self.idle(
-            Self.candidate(1, [Bucket(name: "a", priority: 0), Bucket(name: "b", priority: 2)]))
+            Self.candidate(1, [Bucket(name: "a", priority: 0), Bucket(name: "b", priority: 2)])
+        )
         try Self.announce(
             Self.candidate(2, [Bucket(name: "a", priority: 0), Bucket(name: "b", priority: 2, checksum: 1, count: 1)]),
-            &machine)
+            &machine
+        )
         #expect(machine.next() == Self.read([("b", 0)], at: 2))
         machine.didFinishRead(hasMore: false)
         #expect(machine.next() == Self.complete(2))
@@ -247,7 +274,8 @@ import Testing
     func invalidatedCheckpoint() throws {
         var machine = Self.machine()
         let buckets = [
-            Bucket(name: "a", priority: 1, checksum: 1, count: 1), Bucket(name: "b", priority: 3, checksum: 1, count: 1),
+            Bucket(name: "a", priority: 1, checksum: 1, count: 1),
+            Bucket(name: "b", priority: 3, checksum: 1, count: 1),
         ]
         try Self.announce(Self.candidate(2, buckets), &machine)
         _ = machine.next()
@@ -260,7 +288,9 @@ import Testing
         #expect(machine.pendingDownloads == [BucketName("b")])
 
         try Self.announce(
-            Self.candidate(4, [Bucket(name: "a", priority: 1, checksum: 2, count: 1), buckets[1]]), &machine)
+            Self.candidate(4, [Bucket(name: "a", priority: 1, checksum: 2, count: 1), buckets[1]]),
+            &machine
+        )
         #expect(machine.next() == Self.read([("a", 1)], at: 4))
         machine.didFinishRead(hasMore: false)
         #expect(machine.next() == Self.partial(4, 1))
@@ -291,7 +321,9 @@ import Testing
         #expect(machine.isInterruptible)
 
         let line = try Self.announce(
-            Self.candidate(5001, [x, Bucket(name: "y", priority: 1, checksum: 1, count: 1)]), &machine)
+            Self.candidate(5001, [x, Bucket(name: "y", priority: 1, checksum: 1, count: 1)]),
+            &machine
+        )
         guard case .checkpointDiff(let diff) = line else {
             Issue.record("not a diff: \(line)")
             return

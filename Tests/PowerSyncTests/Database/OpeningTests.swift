@@ -20,10 +20,18 @@ import Testing
     func secondInstanceIsWarnedAbout() async throws {
         let writer = CollectingLogWriter()
         let logger = DefaultLogger(minSeverity: .warning, writers: [writer])
-        let isWarned = { writer.messages(.warning).contains { $0.contains("Multiple PowerSync instances for the same database have been detected.") } }
+        let isWarned = {
+            writer.messages(.warning).contains {
+                $0.contains("Multiple PowerSync instances for the same database have been detected.")
+            }
+        }
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
-            var first: (any PowerSyncDatabaseProtocol)? = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: logger)
+            var first: (any PowerSyncDatabaseProtocol)? = PowerSyncDatabase(
+                schema: testSchema,
+                dbFilename: path,
+                logger: logger
+            )
             #expect(!isWarned())
             let alias = directory.appendingPathComponent("./x/../a.db").path
             let second = PowerSyncDatabase(schema: testSchema, dbFilename: alias, logger: logger)

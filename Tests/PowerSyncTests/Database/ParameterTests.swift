@@ -9,6 +9,7 @@ private struct Color: PowerSyncDataTypeConvertible, Sendable {
 
 // T-47: apps declare this themselves.
 extension UUID: PowerSyncDataTypeConvertible {
+    /// Lower case, unlike the SDK's own text of a UUID.
     public var psDataType: PowerSyncDataType? { .string(uuidString.lowercased()) }
 }
 
@@ -110,7 +111,8 @@ extension UUID: PowerSyncDataTypeConvertible {
     func blobsCanBeRead() async throws {
         try await withMemoryDatabase { database in
             let bytes = Data([0, 1, 255])
-            try await database.get(sql: "SELECT ? AS a, ? AS b, NULL AS c", parameters: [bytes, Data()]) { cursor throws in
+            try await database.get(sql: "SELECT ? AS a, ? AS b, NULL AS c", parameters: [bytes, Data()]) {
+                cursor throws in
                 #expect(try cursor.getData(index: 0) == bytes)
                 #expect(try cursor.getData(name: "a") == bytes)
                 #expect(try cursor.getData(name: "b") == Data())

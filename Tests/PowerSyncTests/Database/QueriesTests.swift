@@ -135,7 +135,10 @@ import Testing
     @Test("P-11, P-12, A-10: full-text search, joins and functions are there")
     func capabilitiesAreThere() async throws {
         try await withFileDatabase { database in
-            #expect(try await database.get("SELECT sqlite_compileoption_used('ENABLE_FTS5')") { try $0.getInt(index: 0) } == 1)
+            #expect(
+                try await database.get("SELECT sqlite_compileoption_used('ENABLE_FTS5')") { try $0.getInt(index: 0) }
+                    == 1
+            )
             try await database.insertUser("Ada", id: "u1")
             try await database.execute("INSERT INTO tasks (id, user_id, title) VALUES (uuid(), 'u1', 'Write')")
             let joined = try await database.get(

@@ -22,7 +22,10 @@ import Testing
             try await database.updateSchema(schema: Schema(Table(name: "tasks", columns: [.text("title")])))
             try await database.execute("INSERT INTO tasks (id, title) VALUES ('1', 'Write')")
             try await database.updateSchema(
-                schema: Schema(Table(name: "users", columns: Self.users), Table(name: "tasks", columns: [.text("title")]))
+                schema: Schema(
+                    Table(name: "users", columns: Self.users),
+                    Table(name: "tasks", columns: [.text("title")])
+                )
             )
             #expect(try await database.count("users") == 1)
             #expect(try await database.count("tasks") == 1)

@@ -108,7 +108,9 @@ final class Counter: Sendable {
     /// Adds one.
     func increment() { signal.continuation.yield() }
 
-    /// Waits for this many increments. Call it once.
+    /// Waits for this many increments.
+    ///
+    /// Call it once.
     func wait(for count: Int) async {
         var iterator = signal.stream.makeAsyncIterator()
         for _ in 0..<count { await iterator.next() }

@@ -83,7 +83,9 @@ import Testing
             async let count = database.readTransaction { transaction in
                 hasStarted.increment()
                 gate.wait()
-                return try transaction.get(sql: "SELECT count(*) FROM users", parameters: []) { try $0.getInt(index: 0) }
+                return try transaction.get(sql: "SELECT count(*) FROM users", parameters: []) {
+                    try $0.getInt(index: 0)
+                }
             }
             await hasStarted.wait(for: 1)
             try await database.insertUser("Ada")

@@ -19,7 +19,10 @@ import Testing
             (#""123""#, .string("123")),
             ("[1,2,3]", .array([.int(1), .int(2), .int(3)])),
             (#"{"foo":"bar"}"#, .object(["foo": .string("bar")])),
-            (#"{"a":true,"b":1,"c":1.5,"d":null}"#, .object(["a": .bool(true), "b": .int(1), "c": .double(1.5), "d": .null])),
+            (
+                #"{"a":true,"b":1,"c":1.5,"d":null}"#,
+                .object(["a": .bool(true), "b": .int(1), "c": .double(1.5), "d": .null])
+            ),
         ]
     )
     func jsonAndValuesCorrespond(_ text: String, _ value: JsonValue) throws {

@@ -17,7 +17,14 @@ import Testing
         let table = Table(
             name: "users",
             columns: [.text("name"), .integer("age"), .real("score")],
-            indexes: [Index(name: "i", IndexedColumn.ascending("name"), IndexedColumn.descending("age"), IndexedColumn(column: "id"))]
+            indexes: [
+                Index(
+                    name: "i",
+                    IndexedColumn.ascending("name"),
+                    IndexedColumn.descending("age"),
+                    IndexedColumn(column: "id")
+                )
+            ]
         )
         #expect(
             try json(table) == """

@@ -85,6 +85,16 @@ import Testing
         #expect(await flow.next() == nil)
     }
 
+    @Test func concurrentSubscriptionsAreAllShown() async throws {
+        let subscriptions = try await withThrowingTaskGroup { tasks in
+            for number in 0..<20 {
+                tasks.addTask { try await stream("stream \(number)").subscribe() }
+            }
+            return try await tasks.reduce(into: []) { $0.append($1) }
+        }
+        #expect(harness.database.currentStatus.syncStreams?.count == subscriptions.count)
+    }
+
     @Test("P-55, S9") func subscribingWhileConnectedReconnectsAtOnce() async throws {
         let service = try await harness.connectAndAccept()
         let subscription = try await stream().subscribe()

@@ -204,6 +204,13 @@ import Testing
         #expect(harness.service.openStreams == 0)
     }
 
+    @Test func waitForStatusReturnsWhenTheConditionHolds() async throws {
+        async let connected: Void = harness.database.waitForStatus { $0.connected }
+        _ = try await harness.connectAndAccept()
+        try await connected
+        try await harness.database.waitForStatus { $0.connected }
+    }
+
     @Test("T-37") func cancelledWaitForFirstSyncThrows() async throws {
         let task = Task { try await harness.database.waitForFirstSync(priority: 1) }
         task.cancel()

@@ -206,7 +206,7 @@ import Testing
                 Self.response(format, end: .abrupt)
             } _: { server in
                 let lines = try await readAll(open(server))
-            #expect(lines == Self.lines)
+                #expect(lines == Self.lines)
             }
         }
     }

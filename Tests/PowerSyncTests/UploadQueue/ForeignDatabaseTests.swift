@@ -2,8 +2,9 @@ import Foundation
 import PowerSync
 import Testing
 
-/// A database of an app's own, with only the requirements of the protocol (T-46). It forwards to one of ours, or, without
-/// one, knows nothing.
+/// A database of an app's own, with only the requirements of the protocol (T-46).
+///
+/// It forwards to one of ours, or, without one, knows nothing.
 private struct ForeignDatabase: PowerSyncDatabaseProtocol {
     struct Unavailable: Error {}
 

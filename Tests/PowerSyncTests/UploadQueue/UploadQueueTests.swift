@@ -100,7 +100,10 @@ import Testing
         }
     }
 
-    @Test("P-30: a batch has at most its limit", arguments: [(50, 50, true), (99, 99, true), (100, 100, false), (101, 100, false)])
+    @Test(
+        "P-30: a batch has at most its limit",
+        arguments: [(50, 50, true), (99, 99, true), (100, 100, false), (101, 100, false)]
+    )
     func batchHasAtMostItsLimit(_ limit: Int32, _ count: Int, _ hasMore: Bool) async throws {
         try await withMemoryDatabase { database in
             #expect(try await database.getCrudBatch() == nil)
@@ -176,7 +179,10 @@ import Testing
         }
     }
 
-    @Test("A write checkpoint that is not a number is refused", arguments: ["", "abc", "-1", "1.5", "9223372036854775808"])
+    @Test(
+        "A write checkpoint that is not a number is refused",
+        arguments: ["", "abc", "-1", "1.5", "9223372036854775808"]
+    )
     func strangeWriteCheckpointIsRefused(_ text: String) async throws {
         try await withMemoryDatabase { database in
             try await insert(1, database)
@@ -191,7 +197,9 @@ import Testing
         try await withMemoryDatabase { database in
             #expect(try await database.getUploadQueueStats(includeSize: true).sizeInBytes == 0)
             try await database.execute("INSERT INTO users (id, name) VALUES ('1', 'Zoë')")
-            let bytes = try await database.get("SELECT length(CAST(data AS BLOB)) FROM ps_crud") { try $0.getInt64(index: 0) }
+            let bytes = try await database.get("SELECT length(CAST(data AS BLOB)) FROM ps_crud") {
+                try $0.getInt64(index: 0)
+            }
             let stats = try await database.getUploadQueueStats(includeSize: true)
             #expect(stats.count == 1)
             #expect(stats.sizeInBytes == bytes + 20)

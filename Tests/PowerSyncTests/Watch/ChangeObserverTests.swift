@@ -14,7 +14,9 @@ import Testing
         try writer.read { try $0.makeStatement(sql: "SELECT * FROM \(table)").databaseRegion }
     }
 
-    /// Whether a signal is waiting. Ends the observation.
+    /// Whether a signal is waiting.
+    ///
+    /// Ends the observation.
     private func hasSignal(_ observer: ChangeObserver) async -> Bool {
         observer.finish()
         var signals = observer.signals.makeAsyncIterator()

@@ -48,23 +48,23 @@ enum UploadQueueBenchmarks {
             floors: [("plain statements", floorEach.rate(of: few))]
         )
 
-        let complete = try Measurement.best(
-            of: 3,
-            prepare: {
-                let database = try TemporaryDatabase()
-                try database.pool.write { try insert(titles[...], in: $0) }
-                return database
-            },
-            { database in
-                while let batch = try database.pool.read({ try UploadQueue.batch(limit: 100, $0) }) {
-                    guard let last = batch.entries.last else { break }
-                    try database.pool.write { db in
-                        try UploadQueue.complete(through: last.id, writeCheckpoint: nil, db)
-                    }
-                }
-            }
-        )
+        let complete = try Measurement.best(of: 3, prepare: { try filledDatabase(titles) }, completeAll)
         Report.line("upload_queue.10k_rows.read_and_complete", ours: complete.rate(of: many), floors: [])
+    }
+
+    private static func filledDatabase(_ rows: [Workload.Row]) throws -> TemporaryDatabase {
+        let database = try TemporaryDatabase()
+        try database.pool.write { try insert(rows[...], in: $0) }
+        return database
+    }
+
+    private static func completeAll(_ database: TemporaryDatabase) throws {
+        while let batch = try database.pool.read({ try UploadQueue.batch(limit: 100, $0) }) {
+            guard let last = batch.writes.last else { break }
+            try database.pool.write { db in
+                try UploadQueue.complete(through: last.id, writeCheckpoint: nil, db)
+            }
+        }
     }
 
     private static func insert(_ rows: ArraySlice<Workload.Row>, in db: Database) throws {

@@ -5,24 +5,20 @@ import PowerSyncProtocol
 struct CommitDecision: Sendable {
     /// What becomes of the commit.
     let result: CommitResult
-    /// Whether clients are served from the stream after the commit.
-    let isServed: Bool
 
     private let streamID: ReplicationStreamID
     /// Whether the stream replaces the one that is served.
     private let activates: Bool
-    /// Set when the commit is blocked: the highest stored op id that waits for a checkpoint.
-    private let keepaliveOp: OpID?
 
     /// Decides.
     ///
     /// - Parameters:
-    ///   - record: The stream, read in the transaction of the commit.
+    ///   - record: The stream, read in the transaction of the commit. Its `keepaliveOp` is the highest op id that is
+    ///     stored and not covered by a checkpoint.
     ///   - lsn: The position of the commit.
-    ///   - persistedOp: The highest op id that the writer has stored.
     ///   - createsEmptyCheckpoints: Whether a commit without new operations counts.
     /// - Throws: ``BucketStorageError`` when the stream has been stopped.
-    init(record: StreamRecord, lsn: LSN, persistedOp: OpID?, createsEmptyCheckpoints: Bool) throws {
+    init(record: StreamRecord, lsn: LSN, createsEmptyCheckpoints: Bool) throws {
         guard record.state.isReplicated else {
             throw BucketStorageError(
                 .unknownStream,
@@ -35,31 +31,19 @@ struct CommitDecision: Sendable {
             && record.noCheckpointBefore.map { $0 <= lsn } ?? true
         guard isAllowed else {
             result = .blocked
-            isServed = record.state == .active
             activates = false
-            keepaliveOp = max(record.keepaliveOp ?? .zero, persistedOp ?? .zero)
             return
         }
-        keepaliveOp = nil
-        let opID = [record.lastCheckpoint, persistedOp, record.keepaliveOp].compactMap { $0 }.max() ?? .zero
+        let opID = max(record.lastCheckpoint ?? .zero, record.keepaliveOp ?? .zero)
         let isNews = createsEmptyCheckpoints || opID != record.lastCheckpoint || record.keepaliveOp != nil
         let checkpoint = StorageCheckpoint(streamID: record.id, opID: opID, lsn: lsn)
         result = isNews ? .created(checkpoint) : .unchanged
         activates = isNews && record.state == .processing
-        isServed = isNews || record.state == .active
     }
 
     /// Stores what was decided.
     func store(at timestamp: String, _ db: Database) throws {
-        switch result {
-        case .unchanged:
-            break
-        case .blocked:
-            try db.execute(
-                sql: "UPDATE sync_rules SET keepalive_op = ? WHERE id = ?",
-                arguments: [keepaliveOp?.rawValue, streamID.rawValue]
-            )
-        case .created(let checkpoint):
+        if case .created(let checkpoint) = result {
             try db.execute(
                 sql: """
                     UPDATE sync_rules SET last_checkpoint = ?, last_checkpoint_lsn = ?, last_checkpoint_ts = ?,

@@ -29,7 +29,9 @@ struct PreparedStatement {
         sqlite3_bind_int64(handle, index, value)
     }
 
-    /// Binds a double. NaN becomes NULL.
+    /// Binds a double.
+    ///
+    /// NaN becomes NULL.
     func bind(_ value: Double, at index: CInt) {
         sqlite3_bind_double(handle, index, value)
     }

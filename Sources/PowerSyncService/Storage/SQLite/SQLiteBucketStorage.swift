@@ -11,7 +11,9 @@ import Synchronization
 package final class SQLiteBucketStorage: BucketStorage {
     /// Connections to the file.
     let pool: DatabasePool
-    /// The newest checkpoint of the active stream. Set after the commit that makes it.
+    /// The newest checkpoint of the active stream.
+    ///
+    /// Set after the commit that makes it.
     let feed: CheckpointFeed
     /// Recent changes, for ``changes(from:to:)``.
     let history: Mutex<ChangeHistory>
@@ -31,7 +33,8 @@ package final class SQLiteBucketStorage: BucketStorage {
     ///   - path: The file. Its folder must exist.
     ///   - now: Tells the time for diagnostics.
     ///   - makeID: Makes random ids of 16 characters, different at every call.
-    /// - Throws: ``BucketStorageError`` that names the file when it cannot be opened, or was written by a newer version.
+    /// - Throws: ``BucketStorageError`` that names the file when it cannot be opened, or was written by a newer
+    ///   version.
     package init(
         path: String,
         now: @escaping @Sendable () -> Date = { Date() },
@@ -56,7 +59,9 @@ package final class SQLiteBucketStorage: BucketStorage {
         history = Mutex(ChangeHistory(knownSince: lastOp))
     }
 
-    /// Closes the file. Calls that are running fail.
+    /// Closes the file.
+    ///
+    /// Calls that are running fail.
     package func close() throws {
         try pool.close()
     }

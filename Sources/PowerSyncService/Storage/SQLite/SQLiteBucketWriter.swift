@@ -7,8 +7,8 @@ import Synchronization
 /// The writer of one replication stream (`service.md` 12).
 ///
 /// Rows are evaluated when they are saved, outside of any transaction; ``RecordStore`` compares the results with the
-/// stored row states inside the transaction. A flush that is interrupted between two transactions leaves a prefix of the
-/// changes, which is repeated when the source is read again.
+/// stored row states inside the transaction. A flush that is interrupted between two transactions leaves a prefix of
+/// the changes, which is repeated when the source is read again.
 struct SQLiteBucketWriter: BucketStorageWriter {
     private let storage: SQLiteBucketStorage
     private let streamID: ReplicationStreamID
@@ -22,8 +22,6 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     private var pendingBytes = 0
     /// Positions of snapshots, by table id, that are true once ``pending`` is written.
     private var pendingProgress: [String: SnapshotKey] = [:]
-    /// The highest op id that this writer has stored.
-    private var persistedOp: OpID?
 
     /// The most records of one storage transaction.
     static let maximumRecords = 2000
@@ -80,13 +78,13 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func truncate(_ table: SourceTable) async throws {
         try await flush()
         while true {
-            let removal = try await storage.pool.write { [streamID] db in
+            let isFinished = try await storage.pool.write { [storage, streamID] db in
                 var store = try RecordStore(db, streamID: streamID)
                 let isFinished = try store.removeRows(of: table.id, limit: Self.maximumRecords)
-                return (outcome: try store.finish(), isFinished: isFinished)
+                try Self.note(try store.finish(), of: streamID, in: storage, db)
+                return isFinished
             }
-            note(removal.outcome)
-            if removal.isFinished { return }
+            if isFinished { return }
         }
     }
 
@@ -114,10 +112,9 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func flush() async throws {
         guard !pending.isEmpty || !pendingProgress.isEmpty else { return }
         let (records, progress) = takePending()
-        let outcome = try await storage.pool.write { [streamID] db in
-            try Self.write(records, progress, of: streamID, db)
+        try await storage.pool.write { [storage, streamID] db in
+            try Self.note(try Self.write(records, progress, of: streamID, db), of: streamID, in: storage, db)
         }
-        note(outcome)
     }
 
     // MARK: Checkpoints
@@ -125,22 +122,22 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) async throws -> CommitResult {
         let (records, progress) = takePending()
         let timestamp = storage.now().ISO8601Format()
-        let (outcome, decision) = try await storage.pool.write { [streamID, persistedOp] db in
-            let outcome = try Self.write(records, progress, of: streamID, db)
+        let result = try await storage.pool.write { [storage, streamID] db in
+            try Self.note(try Self.write(records, progress, of: streamID, db), of: streamID, in: storage, db)
             let decision = try CommitDecision(
                 record: try StreamRecord.find(streamID, db),
                 lsn: lsn,
-                persistedOp: [outcome?.lastOp, persistedOp].compactMap { $0 }.max(),
                 createsEmptyCheckpoints: createsEmptyCheckpoints
             )
             try decision.store(at: timestamp, db)
-            return (outcome, decision)
+            if case .created(let checkpoint) = decision.result {
+                // Not after the call: a cancelled task does not come back, even if its transaction was committed.
+                db.afterNextTransaction { _ in storage.feed.publish(checkpoint) }
+            }
+            return decision.result
         }
-        note(outcome)
-        guard case .created(let checkpoint) = decision.result else { return decision.result }
-        resumeLSN = lsn
-        if decision.isServed { storage.feed.publish(checkpoint) }
-        return decision.result
+        if case .created = result { resumeLSN = lsn }
+        return result
     }
 
     mutating func setResumeLSN(_ lsn: LSN) async throws {
@@ -192,10 +189,23 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         return (pending, pendingProgress)
     }
 
-    /// Remembers what a transaction has stored. Called after its commit and before a checkpoint is published.
-    private mutating func note(_ outcome: RecordStore.Outcome?) {
+    /// Records that a transaction has stored operations that no checkpoint covers yet, and tells readers what it
+    /// touches.
+    ///
+    /// The record survives the process: the next commit publishes these operations, also when there are no others.
+    /// Readers are told inside the transaction, so that they know before a checkpoint is published. When the
+    /// transaction fails, they look at some buckets in vain.
+    private static func note(
+        _ outcome: RecordStore.Outcome?,
+        of streamID: ReplicationStreamID,
+        in storage: SQLiteBucketStorage,
+        _ db: Database
+    ) throws {
         guard let outcome else { return }
-        persistedOp = outcome.lastOp
+        try db.execute(
+            sql: "UPDATE sync_rules SET keepalive_op = ? WHERE id = ?",
+            arguments: [outcome.lastOp.rawValue, streamID.rawValue]
+        )
         storage.history.withLock {
             $0.record(through: outcome.lastOp, buckets: outcome.buckets, lookups: outcome.lookups, of: streamID)
         }

@@ -1,15 +1,18 @@
 import GRDB
 
-/// The tables of `buckets.db` (`service.md` 18, 19.3), version 1. The version is kept in `user_version`.
+/// The tables of `buckets.db` (`service.md` 18, 19.3), version 1.
+///
+/// The version is kept in `user_version`.
 ///
 /// Names follow the established service, so that operators recognise them; contents are our own. Names, keys and
 /// positions compare byte by byte (`BINARY`, the default collation). `group_id` is the replication stream.
 ///
-/// - `op_sequence`: one row with the last op id given out. It advances in the transaction that stores the operations, so
-///   there are no gaps, and a stored op id is never above it.
+/// - `op_sequence`: one row with the last op id given out. It advances in the transaction that stores the operations,
+///   so there are no gaps, and a stored op id is never above it.
 /// - `sync_rules`: the replication streams (`service.md` 13.1).
-/// - `bucket_data`: the operations. `op` is `PUT`, `REMOVE`, `MOVE` or `CLEAR`; `checksum` is unsigned; `source_table` and
-///   `source_key` (16 bytes) give the subkey. `checksum` stands before the texts, so that sums do not read overflow pages.
+/// - `bucket_data`: the operations. `op` is `PUT`, `REMOVE`, `MOVE` or `CLEAR`; `checksum` is unsigned; `source_table`
+///   and `source_key` (16 bytes) give the subkey. `checksum` stands before the texts, so that sums do not read overflow
+///   pages.
 /// - `bucket_parameters`: entries of parameter indexes, append-only. `id` is an op id, unique together with the other
 ///   columns of the key; an empty list in `bucket_parameters` is a tombstone.
 /// - `current_data`: row states, see ``RowState``. A row of the source never returns by an older copy (snapshots and

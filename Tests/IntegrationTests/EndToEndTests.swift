@@ -1,0 +1,123 @@
+import GRDB
+import PowerSync
+import PowerSyncService
+import Testing
+
+/// SDK and service in one process, over HTTP on a loopback port.
+@Suite(.timeLimit(.minutes(2)))
+struct EndToEndTests {
+    private let service: TodoService
+
+    init() throws {
+        service = try TodoService()
+    }
+
+    private static let formats: [ServiceConfiguration.ResponseFormats] = [.all, .ndjsonOnly]
+
+    @Test(arguments: formats)
+    func offlineWritesReachTheSourceAndOtherClients(formats: ServiceConfiguration.ResponseFormats) async throws {
+        let (first, second, stranger) = (service.client("first"), service.client("second"), service.client("stranger"))
+        try await first.writeTransaction { transaction in
+            try transaction.execute(
+                sql: "INSERT INTO lists(id, owner_id, name) VALUES ('l1', 'anna', 'Groceries')",
+                parameters: nil
+            )
+            try transaction.execute(
+                sql: "INSERT INTO todos(id, list_id, title, done) VALUES ('t1', 'l1', 'Milk 🥛', 0)",
+                parameters: nil
+            )
+        }
+        var configuration = service.configuration
+        configuration.formats = formats
+        try await service.run(configuration) { address in
+            try await first.connect(connector: service.connector("anna", address.url), options: nil)
+            try await second.connect(connector: service.connector("anna", address.url), options: nil)
+            try await stranger.connect(connector: service.connector("bert", address.url), options: nil)
+            try await first.waitForFirstSync()
+            try await second.waitForRows(of: "todos", toEqual: [["t1", "l1", "Milk 🥛", "0"]])
+            try await second.waitForRows(of: "lists", toEqual: [["l1", "anna", "Groceries"]])
+
+            // Live: an update, a row that leaves the user's buckets, and a delete.
+            try await second.execute("UPDATE todos SET done = 1 WHERE id = 't1'")
+            try await first.waitForRows(of: "todos", toEqual: [["t1", "l1", "Milk 🥛", "1"]])
+            try await service.writeToSource { db in
+                try db.execute(sql: "INSERT INTO lists(id, owner_id, name) VALUES ('l2', 'anna', 'Work')")
+                try db.execute(sql: "UPDATE lists SET owner_id = 'bert' WHERE id = 'l1'")
+            }
+            try await first.waitForRows(of: "lists", toEqual: [["l2", "anna", "Work"]])
+            try await first.waitForRows(of: "todos", toEqual: [])
+            try await stranger.waitForRows(of: "todos", toEqual: [["t1", "l1", "Milk 🥛", "1"]])
+            for client in [first, second, stranger] {
+                try await client.close()
+            }
+        }
+        #expect(try await service.sourceRows("todos") == [["t1", "l1", "Milk 🥛", "1"]])
+    }
+
+    @Test func aRestartedServiceContinuesWhereItWas() async throws {
+        let (first, second) = (service.client("first"), service.client("second"))
+        var options = ConnectOptions()
+        options.retryDelay = 0.2
+        var configuration = service.configuration
+        configuration.port = try await service.run { address in
+            try await first.connect(connector: service.connector("anna", address.url), options: options)
+            try await second.connect(connector: service.connector("anna", address.url), options: options)
+            try await first.execute("INSERT INTO lists(id, owner_id, name) VALUES ('l1', 'anna', 'Groceries')")
+            try await second.waitForRows(of: "lists", toEqual: [["l1", "anna", "Groceries"]])
+            return address.port
+        }
+        // Both edit the same row while the service is away; the source changes, too.
+        try await first.execute("UPDATE lists SET name = 'first' WHERE id = 'l1'")
+        try await second.execute("UPDATE lists SET name = 'second' WHERE id = 'l1'")
+        try await service.writeToSource { db in
+            try db.execute(sql: "INSERT INTO lists(id, owner_id, name) VALUES ('l2', 'anna', 'From the server')")
+        }
+        try await service.run(configuration) { _ in
+            try await first.waitForEmptyQueue()
+            try await second.waitForEmptyQueue()
+            let rows = try await service.sourceRows("lists")
+            #expect(rows.count == 2)
+            try await first.waitForRows(of: "lists", toEqual: rows)
+            try await second.waitForRows(of: "lists", toEqual: rows)
+            try await first.close()
+            try await second.close()
+        }
+    }
+
+    @Test func aTokenOfAnotherKeyIsRefusedAndTheStatusSaysSo() async throws {
+        var foreign = service.configuration
+        foreign.authentication.keys = [.hs256(secret: Array("another-key-0123456789abcdefghijkl".utf8), id: "test")]
+        let token = try foreign.makeDevelopmentToken(userID: "anna")
+        let client = service.client("refused")
+        try await service.run { address in
+            let status = client.currentStatus.asFlow()
+            try await client.connect(connector: TestConnector(url: address.url, token: token), options: nil)
+            for await snapshot in status {
+                guard let error = snapshot.downloadError else { continue }
+                #expect(!snapshot.connected)
+                #expect("\(error)".contains("401"), "\(error)")
+                break
+            }
+            try await client.close()
+        }
+    }
+
+    @Test func aRowThatIsTooLargeIsLeftOutAndTheRestIsSynced() async throws {
+        let client = service.client("large")
+        try await service.run { address in
+            try await service.writeToSource { db in
+                try db.execute(sql: "INSERT INTO lists(id, owner_id, name) VALUES ('l1', 'anna', 'Small')")
+                try db.execute(
+                    sql: "INSERT INTO lists(id, owner_id, name) VALUES ('l2', 'anna', printf('%.*c', 16777216, 'x'))"
+                )
+                try db.execute(sql: "INSERT INTO lists(id, owner_id, name) VALUES ('l3', 'anna', 'Also small')")
+            }
+            try await client.connect(connector: service.connector("anna", address.url), options: nil)
+            try await client.waitForRows(
+                of: "lists",
+                toEqual: [["l1", "anna", "Small"], ["l3", "anna", "Also small"]]
+            )
+            try await client.close()
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import PowerSync
+
+/// A connector that uploads to the development endpoint of the service.
+final class TestConnector: PowerSyncBackendConnectorProtocol {
+    private struct Upload: Encodable {
+        struct Write: Encodable {
+            var op: UpdateType
+            var type: String
+            var id: String
+            var data: JsonParam?
+        }
+        var data: [Write]
+    }
+
+    private let url: String
+    private let token: String
+
+    init(url: String, token: String) {
+        self.url = url
+        self.token = token
+    }
+
+    func fetchCredentials() async throws -> PowerSyncCredentials? {
+        PowerSyncCredentials(endpoint: url, token: token)
+    }
+
+    func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+        guard let transaction = try await database.getNextCrudTransaction() else { return }
+        let upload = Upload(
+            data: transaction.crud.map { .init(op: $0.op, type: $0.table, id: $0.id, data: $0.opDataTyped) }
+        )
+        var request = HTTPClientRequest(url: url + "/dev/write")
+        request.method = .POST
+        request.headers.add(name: "Authorization", value: "Token \(token)")
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.body = .bytes(ByteBuffer(bytes: try JSONEncoder().encode(upload)))
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
+        guard response.status == .ok else { throw UploadFailure(status: response.status.code) }
+        try await transaction.complete()
+    }
+
+    /// The backend refused an upload.
+    struct UploadFailure: Error {
+        let status: UInt
+    }
+}

@@ -1,0 +1,30 @@
+import Foundation
+import Hummingbird
+import Synchronization
+import Testing
+
+@testable import PowerSyncService
+
+/// `wire-protocol.md` 14.
+@Suite struct ProbesTests {
+    @Test func aProcessIsReadyOnceItHasStarted() {
+        let probes = Probes { Date(timeIntervalSince1970: 0) }
+        #expect(probes.response(to: .startup).status == .badRequest)
+        #expect(probes.response(to: .readiness).status == .badRequest)
+        #expect(probes.response(to: .liveness).status == .ok)
+        probes.didStart()
+        #expect(probes.response(to: .startup).status == .ok)
+        #expect(probes.response(to: .readiness).status == .ok)
+    }
+
+    @Test func aProcessIsAliveWhileReplicationTouchesTheProbe() {
+        let seconds = Mutex(0.0)
+        let probes = Probes { Date(timeIntervalSince1970: seconds.withLock { $0 }) }
+        seconds.withLock { $0 = 9.9 }
+        #expect(probes.response(to: .liveness).status == .ok)
+        seconds.withLock { $0 = 10 }
+        #expect(probes.response(to: .liveness).status == .badRequest)
+        probes.touch()
+        #expect(probes.response(to: .liveness).status == .ok)
+    }
+}

@@ -1,0 +1,81 @@
+import GRDB
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+@testable import PowerSyncService
+
+/// The binary form of values in the storage.
+@Suite struct StoredValuesTests {
+    private static let values: [SQLiteValue] = [
+        .null, .integer(.min), .integer(.max), .real(0.1), .real(-.infinity), .text(""), .text("ü\0\"x"), .blob([]),
+        .blob([0, 255]),
+    ]
+
+    @Test func valuesSurvive() throws {
+        #expect(try SnapshotKey(Self.values).values() == Self.values)
+        let rows = [ParameterRow(values: []), ParameterRow(values: Self.values)]
+        let decoded = try StoredValues.encode(rows).withUnsafeBytes { try StoredValues.decodeParameterRows($0) }
+        #expect(decoded == rows)
+    }
+
+    @Test func rowStateSurvives() throws {
+        let state = RowState(
+            buckets: [
+                RowState.Membership(bucket: BucketName("1#a|0[]"), table: "t", id: ""),
+                RowState.Membership(bucket: BucketName(#"1#b|0["ü"]"#), table: "", id: "x/y"),
+            ],
+            lookups: [ParameterLookup(rawValue: #"0["u1"]"#)]
+        )
+        let buckets = try RowState.encode(state.buckets).withUnsafeBytes { try RowState.decodeBuckets($0) }
+        let lookups = try RowState.encode(state.lookups).withUnsafeBytes { try RowState.decodeLookups($0) }
+        #expect(RowState(buckets: buckets, lookups: lookups) == state)
+    }
+
+    @Test func everyTruncationIsAnError() {
+        let encoded = SnapshotKey(Self.values).rawValue
+        for count in 0..<encoded.count {
+            let key = SnapshotKey(rawValue: Array(encoded.prefix(count)))
+            #expect(throws: StoredValues.Corruption.self) { try key.values() }
+        }
+    }
+
+    @Test(
+        arguments: [
+            [1, 0, 0, 0, 9],
+            [1, 0, 0, 0, 3, 255, 255, 255, 255, 65],
+            [255, 255, 255, 255],
+        ] as [[UInt8]]
+    )
+    func hostileBytesAreAnError(_ bytes: [UInt8]) {
+        #expect(throws: StoredValues.Corruption.self) { try SnapshotKey(rawValue: bytes).values() }
+        bytes.withUnsafeBytes { bytes in
+            #expect(throws: StoredValues.Corruption.self) { try RowState.decodeBuckets(bytes) }
+            #expect(throws: StoredValues.Corruption.self) { try RowState.decodeLookups(bytes) }
+            #expect(throws: StoredValues.Corruption.self) { try StoredValues.decodeParameterRows(bytes) }
+        }
+    }
+
+    @Test func damagedRowStateIsReportedAndStoresNothing() async throws {
+        var scenario = try await StorageScenario(
+            """
+            config:
+              edition: 3
+            streams:
+              g:
+                query: SELECT * FROM test
+            """
+        )
+        let table = try await scenario.table("test")
+        try await scenario.save(.insert(["id": "a"]), of: table)
+        try await scenario.commit()
+        try await scenario.storage.pool.write { db in try db.execute(sql: "UPDATE current_data SET buckets = x'01'") }
+        try await scenario.save(.insert(["id": "b"]), .delete(key: ["a"]), of: table)
+        await #expect { try await scenario.writer.flush() } throws: {
+            ($0 as? BucketStorageError)?.code == .corrupted
+        }
+        try await scenario.reopen()
+        _ = try await scenario.writer.commit(.at(9), createsEmptyCheckpoints: true)
+        #expect(try await scenario.summary("g|0[]") == ["PUT a"])
+    }
+}
