@@ -32,11 +32,10 @@ extension SyncService {
         }
         let readiness = Readiness { [self] in
             let address = try await waitUntilListening()
+            var seen = progress.version
             while try await storage.activeStream() == nil {
-                let seen = progress.version
-                // Looked at again, because it may have become active before the version was read.
-                if try await storage.activeStream() != nil { break }
                 try await progress.wait(after: seen)
+                seen = progress.version
             }
             probes.didStart()
             transition(to: .ready(address))

@@ -3,13 +3,15 @@ package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
     /// What went wrong.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
-            case cannotOpen, unsupportedVersion, corrupted, noActiveStream, unknownStream
+            case cannotOpen, inUse, unsupportedVersion, corrupted, noActiveStream, unknownStream
         }
 
         private let value: Value
 
         /// The file or the database cannot be opened.
         package static let cannotOpen = Code(value: .cannotOpen)
+        /// Another process uses the storage (`PSYNC_S1003`).
+        package static let inUse = Code(value: .inUse)
         /// The storage was written by a newer version of the service.
         package static let unsupportedVersion = Code(value: .unsupportedVersion)
         /// A stored value cannot be read.

@@ -201,6 +201,18 @@ import Testing
         }
     }
 
+    @Test func fileHasOneOwner() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("buckets.db")
+        let owner = try SQLiteBucketStorage(path: path)
+        #expect { try SQLiteBucketStorage(path: path) } throws: { error in
+            guard let error = error as? BucketStorageError else { return false }
+            return error.code == .inUse && error.message.contains(path)
+        }
+        try owner.close()
+        _ = try SQLiteBucketStorage(path: path)
+    }
+
     @Test func missingFolderIsNamed() throws {
         #expect { try SQLiteBucketStorage(path: "/nonexistent/folder/buckets.db") } throws: { error in
             guard let error = error as? BucketStorageError else { return false }

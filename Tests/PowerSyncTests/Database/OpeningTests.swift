@@ -139,20 +139,6 @@ import Testing
         return other
     }
 
-    @Test("P-23: opening waits for another connection's lock")
-    func openingWaitsForLock() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory.appendingPathComponent("a.db").path
-            let other = try await makeLockedFile(path)
-            let database = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
-            async let isReady: Void = database.waitForReady()
-            try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
-            try await isReady
-            #expect(try await database.get("PRAGMA journal_mode") { try $0.getString(index: 0) } == "wal")
-            try await database.close()
-        }
-    }
-
     @Test("P-23: waiting for another connection's lock is cancellable")
     func waitingForLockIsCancellable() async throws {
         try await withTemporaryDirectory { directory in

@@ -9,6 +9,8 @@ import Synchronization
 /// One process owns the file. Writes go through GRDB's serial writer; reads use snapshots of the pool, each for the
 /// duration of one call. The layout is documented in `SQLiteStorageSchema`.
 package final class SQLiteBucketStorage: BucketStorage {
+    /// Held while the file is open: operations and checkpoints have one writer.
+    private let lock: FileLock
     /// Connections to the file.
     let pool: DatabasePool
     /// The newest checkpoint of the active stream.
@@ -43,12 +45,28 @@ package final class SQLiteBucketStorage: BucketStorage {
         self.now = now
         self.makeID = makeID
         do {
+            guard let lock = try FileLock.acquire(path: path + ".lock") else {
+                throw BucketStorageError(
+                    .inUse,
+                    """
+                    [PSYNC_S1003] The bucket storage at \(path) is used by another process. \
+                    Stop it, or use another file.
+                    """
+                )
+            }
+            self.lock = lock
             pool = try DatabasePool(path: path, configuration: Self.configuration)
             try pool.write { db in try SQLiteStorageSchema.migrate(db) }
         } catch let error as DatabaseError {
             throw BucketStorageError(
                 .cannotOpen,
                 "The bucket storage at \(path) cannot be opened: \(error.message ?? "unknown error").",
+                underlyingError: error
+            )
+        } catch let error as POSIXError {
+            throw BucketStorageError(
+                .cannotOpen,
+                "The bucket storage at \(path) cannot be opened: \(String(cString: strerror(error.code.rawValue))).",
                 underlyingError: error
             )
         }
@@ -63,6 +81,7 @@ package final class SQLiteBucketStorage: BucketStorage {
     ///
     /// Calls that are running fail.
     package func close() throws {
+        defer { lock.release() }
         try pool.close()
     }
 
