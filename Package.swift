@@ -124,10 +124,11 @@ let package = Package(
         ),
 
         // Tests.
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "PowerSyncProtocolTests",
             dependencies: [
-                "PowerSyncProtocol",
+                "PowerSyncProtocol", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: settings
@@ -135,7 +136,7 @@ let package = Package(
         .testTarget(
             name: "PowerSyncCoreTests",
             dependencies: [
-                "PowerSyncCore", "PowerSyncProtocol",
+                "PowerSyncCore", "PowerSyncProtocol", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
@@ -154,13 +155,13 @@ let package = Package(
         ),
         .testTarget(
             name: "PowerSyncRulesTests",
-            dependencies: ["PowerSyncRules", "PowerSyncProtocol"],
+            dependencies: ["PowerSyncRules", "PowerSyncProtocol", "TestSupport"],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncServiceTests",
             dependencies: [
-                "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol",
+                "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol", "TestSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -178,6 +179,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService", "PowerSyncTesting",
+                "TestSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),

@@ -38,20 +38,21 @@ struct ServeCommand: AsyncParsableCommand {
             logger.warning("Configuration", metadata: ["finding": "\(warning)"])
         }
         let service = try SyncService(configuration: configuration, logger: logger)
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: [
-                    .init(service: service),
-                    .init(
-                        service: Announcement(service: service, configuration: configuration, config: config),
-                        successTerminationBehavior: .ignore
-                    ),
-                ],
-                gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: logger
-            )
+        var groupConfiguration = ServiceGroupConfiguration(
+            services: [
+                .init(service: service),
+                .init(
+                    service: Announcement(service: service, configuration: configuration, config: config),
+                    successTerminationBehavior: .ignore
+                ),
+            ],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
         )
-        try await group.run()
+        // The process is gone 30 seconds after the signal, whatever hangs (`wire-protocol.md` 9).
+        groupConfiguration.maximumGracefulShutdownDuration = .seconds(25)
+        groupConfiguration.maximumCancellationDuration = .seconds(5)
+        try await ServiceGroup(configuration: groupConfiguration).run()
     }
 }
 

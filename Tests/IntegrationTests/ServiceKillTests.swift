@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PowerSync
 import PowerSyncService
+import TestSupport
 import Testing
 
 /// A service in a process of its own that is killed in the middle of its work.
@@ -144,22 +145,5 @@ private final class ServiceProcess {
     /// The service ended before it was ready.
     struct Ended: Error {
         let output: String
-    }
-}
-
-/// SplitMix64: the same moments in every run with the same seed.
-private struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-        return value ^ (value >> 31)
     }
 }

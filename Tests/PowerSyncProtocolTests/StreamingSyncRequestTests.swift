@@ -128,6 +128,17 @@ import Testing
         #expect(throws: RequestValidationError.self) { try StreamingSyncRequest(json: ByteBuffer(string: json)) }
     }
 
+    @Test func theNumberOfSubscriptionsIsLimited() {
+        let one = #"{"stream":"s","parameters":null,"override_priority":null}"#
+        let json =
+            #"{"streams":{"subscriptions":["#
+            + Array(repeating: one, count: StreamingSyncRequest.maximumSubscriptions + 1).joined(separator: ",") + "]}}"
+        let error = #expect(throws: RequestValidationError.self) {
+            try StreamingSyncRequest(json: ByteBuffer(string: json))
+        }
+        #expect(error?.problems.map(\.path) == ["streams.subscriptions"])
+    }
+
     @Test func theNumberOfReportedProblemsIsLimited() {
         let json = #"{"buckets":["# + Array(repeating: "1", count: 500).joined(separator: ",") + "]}"
         let error = #expect(throws: RequestValidationError.self) {

@@ -1,5 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 @Suite struct SyncLineRoundTripTests {

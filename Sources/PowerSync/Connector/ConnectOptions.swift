@@ -107,7 +107,7 @@ extension ConnectOptions {
     var retryInterval: Duration { ConnectOptions.duration(seconds: retryDelay) }
 
     /// Apps may pass anything; what is not a time to wait becomes the nearest one, between 0 and one year.
-    private static func duration(seconds: TimeInterval) -> Duration {
+    static func duration(seconds: TimeInterval) -> Duration {
         .seconds(min(max(seconds.isNaN ? 0 : seconds, 0), 365 * 86_400))
     }
 }

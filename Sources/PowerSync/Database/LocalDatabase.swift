@@ -135,6 +135,8 @@ final class LocalDatabase: Sendable {
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
             return (offline, try String.fetchOne(db, sql: versions) ?? "unknown")
         }
+        // Before anybody can connect, since a connection's status must not be overwritten.
+        state.withLock { $0.onOpen }?(offline)
         let isClosed = state.withLock { state in
             if case .closed = state.connections { return true }
             state.connections = .open(writer)
@@ -145,7 +147,6 @@ final class LocalDatabase: Sendable {
             throw PowerSyncError.databaseIsClosed
         }
         logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
-        state.withLock { $0.onOpen }?(offline)
         return writer
     }
 

@@ -18,6 +18,10 @@ final class SyncGroup: Sendable {
     }
 
     private let active = Mutex<Active?>(nil)
+    /// The session that was stopped last.
+    ///
+    /// It may still be ending if it was stopped by a method of its connector.
+    private let previous = Mutex<SyncSession?>(nil)
 
     /// Creates the group of a file that nobody syncs.
     init() {}
@@ -38,7 +42,7 @@ final class SyncGroup: Sendable {
             precondition(active == nil, "Two sync sessions on one database")
             active = Active(session: session, owner: ObjectIdentifier(client))
         }
-        session.start()
+        session.start(after: previous.withLock { $0 })
     }
 
     /// Ends the session, whoever owns it, and waits for its end.
@@ -47,6 +51,7 @@ final class SyncGroup: Sendable {
     func stop() async {
         guard let session = active.withLock({ $0 })?.session else { return }
         await session.stop()
+        previous.withLock { $0 = session }
         active.withLock { $0 = nil }
     }
 
@@ -54,8 +59,11 @@ final class SyncGroup: Sendable {
     ///
     /// - Returns: Whether this member has an iteration that deals with it and will publish the result.
     func subscriptionsChanged(by client: SyncClient) -> Bool {
-        guard let active = active.withLock({ $0 }) else { return false }
-        let isHandled = active.session.subscriptionsChanged(live: liveStreams.keys)
-        return isHandled && active.owner == ObjectIdentifier(client)
+        // Under the lock, so that of two concurrent changes the one that is sent last has read the handles last.
+        active.withLock { active in
+            guard let active else { return false }
+            let isHandled = active.session.subscriptionsChanged(live: liveStreams.keys)
+            return isHandled && active.owner == ObjectIdentifier(client)
+        }
     }
 }

@@ -7,8 +7,11 @@ final class SyncSession: Sendable {
     private let download: DownloadLoop
     private let upload: UploadLoop
     private let uploadTrigger: UploadTrigger
-    /// Runs the loops; set by ``start()``.
+    /// Runs the loops; set by ``start(after:)``.
     private let task = Mutex<Task<Void, Never>?>(nil)
+
+    /// The session that the current task belongs to: set in its loops, and thereby in the connector's methods.
+    @TaskLocal private static var current: SyncSession?
 
     /// Creates a session.
     ///
@@ -28,19 +31,26 @@ final class SyncSession: Sendable {
     }
 
     /// Starts the loops and returns.
-    func start() {
+    ///
+    /// - Parameter predecessor: A session that was stopped; the loops start when it has ended.
+    func start(after predecessor: SyncSession?) {
         task.withLock { task in
             precondition(task == nil, "A sync session was started twice")
-            task = Task { await self.run() }
+            task = Task {
+                await predecessor?.task.withLock(\.self)?.value
+                await Self.$current.withValue(self) { await self.run() }
+            }
         }
     }
 
     /// Ends the loops and waits for their end.
     ///
-    /// Works in a cancelled task as well.
+    /// Works in a cancelled task as well. In a method of the connector it does not wait: the end of the session waits for
+    /// that method, so an app that disconnects there would wait for itself.
     func stop() async {
         let task = task.withLock { $0 }
         task?.cancel()
+        guard Self.current !== self else { return }
         await task?.value
     }
 

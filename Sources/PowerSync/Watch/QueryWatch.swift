@@ -18,7 +18,7 @@ struct QueryWatch<RowType>: Sendable {
         var signals = observer.signals.makeAsyncIterator()
         repeat {
             emit(try await fetch())
-            try await database.clock.sleep(for: .seconds(options.throttle))
+            try await database.clock.sleep(for: ConnectOptions.duration(seconds: options.throttle))
         } while await signals.next() != nil
     }
 

@@ -21,7 +21,8 @@ final class KeyDirectory: Sendable {
         /// The number of places is a power of two, at least twice the number of entries.
         var entries: [Entry] = Array(repeating: .free, count: 1 << 12)
         var count = 0
-        /// Set when an entry could not be stored; from then on a key that is not found may exist.
+        /// Set when an entry could not be stored, so that a key that is not found may exist, or when there is another
+        /// reason not to go on.
         var isExhausted = false
 
         /// Stores an entry at the first free place from where its hash points to.
@@ -44,8 +45,18 @@ final class KeyDirectory: Sendable {
 
     private let table = Mutex(Table())
 
-    /// Whether keys may be missing, so that the index is needed after all.
-    var isExhausted: Bool { table.withLock { $0.isExhausted } }
+    /// Whether every key is here, and those of so many more rows will be.
+    ///
+    /// If not, the index is needed after all.
+    func hasRoom(for count: Int) -> Bool {
+        table.withLock { !$0.isExhausted && $0.count <= Self.maximumCount - count }
+    }
+
+    /// Says that looking up keys takes too long, for example because one row comes and goes all the time; from the next
+    /// line on the index is used.
+    func abandon() {
+        table.withLock { $0.isExhausted = true }
+    }
 
     /// Adds a row.
     func insert(_ hash: UInt64, rowID: Int64) {

@@ -19,18 +19,21 @@ enum OplogAccess: Sendable {
 
     /// Decides how to find keys for the next data lines.
     ///
-    /// `asBulkLoad` says that much is to come, and that no checkpoint, complete or partial, was ever applied.
-    mutating func prepareToStore(asBulkLoad: Bool, _ db: Database) throws {
+    /// `asBulkLoad` says that much is to come, and that no checkpoint, complete or partial, was ever applied. A directory
+    /// that could miss a key of the next `operationCount` operations is not used: a REMOVE would not find its row.
+    mutating func prepareToStore(asBulkLoad: Bool, operationCount: Int, _ db: Database) throws {
         switch self {
         case .indexed:
             break
         case .undecided where asBulkLoad:
             try OplogIndexes.drop(db)
-            self = .bulkLoad(try Self.directoryOfStoredKeys(db))
+            let directory = try Self.directoryOfStoredKeys(db)
+            self = .bulkLoad(directory)
+            if !directory.hasRoom(for: operationCount) { try useIndexes(db) }
         case .undecided:
             try useIndexes(db)
         case .bulkLoad(let directory):
-            if directory.isExhausted { try useIndexes(db) }
+            if !directory.hasRoom(for: operationCount) { try useIndexes(db) }
         }
     }
 

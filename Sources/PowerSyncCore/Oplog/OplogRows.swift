@@ -118,6 +118,9 @@ struct OplogRows {
         try insert.run()
     }
 
+    /// So many rows to look at for one key that an index is faster than a directory.
+    private static let manyCandidates = 32
+
     /// The rows with a key: nearly always none or one; more only in files written by others.
     private func matches(bucket: Int64, key: OplogKey) throws -> (first: Match?, others: [Match]) {
         var first: Match?
@@ -139,7 +142,10 @@ struct OplogRows {
         try key.withBytes { bytes in
             if let directory {
                 // Entries may be outdated or collide; the statement compares the key.
+                var candidates = 0
                 try directory.forEachRowID(OplogKey.hash(bytes, bucket: bucket)) { rowID in
+                    candidates += 1
+                    if candidates == Self.manyCandidates { directory.abandon() }
                     guard first?.rowID != rowID, !others.contains(where: { $0.rowID == rowID }) else { return }
                     try readMatches(bytes, rowID: rowID)
                 }

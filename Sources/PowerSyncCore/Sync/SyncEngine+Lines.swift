@@ -34,8 +34,12 @@ extension SyncEngine {
         _ = try machine.requireIteration()
         status.showConnected()
         let counts = status.progress?.overall ?? OperationCounts()
-        let isLarge = counts.total.addingSaturating(-counts.downloaded) >= bulkLoadThreshold
-        try access.prepareToStore(asBulkLoad: isLarge && status.priorities.isEmpty, db)
+        let isLarge = counts.total.addingSaturating(0 &- counts.downloaded) >= bulkLoadThreshold
+        try access.prepareToStore(
+            asBulkLoad: isLarge && status.priorities.isEmpty,
+            operationCount: line.operations.count,
+            db
+        )
         var store = try OplogStore(db, directory: access.directory)
         let slot = buckets.slot(of: line.bucket)
         try store.store(line, byteCount: byteCount, at: slot, in: &buckets)

@@ -39,7 +39,7 @@ package enum SystemTables {
         switch version {
         case target:
             if version == currentVersion {
-                try createMissingOplogIndexes(db)
+                try OplogIndexes.ensureExist(db)
             }
         case 0 where target == currentVersion:
             try create(db)
@@ -73,20 +73,6 @@ package enum SystemTables {
                 sql: "INSERT INTO ps_migration(id, down_migrations) VALUES (?, ?)",
                 arguments: [version, steps.isEmpty ? nil : payload.text]
             )
-        }
-    }
-
-    private static func createMissingOplogIndexes(_ db: Database) throws {
-        let count = try Int.fetchOne(
-            db,
-            sql: """
-                SELECT count(*) FROM sqlite_master
-                WHERE type = 'index' AND name IN ('ps_oplog_row', 'ps_oplog_opid', 'ps_oplog_key')
-                """
-        )
-        guard count != oplogIndexes.count else { return }
-        for sql in oplogIndexes {
-            try db.execute(sql: sql)
         }
     }
 

@@ -69,9 +69,10 @@ package enum LocalWriteGate {
     ///
     /// Steps 1 and 2 of `sync-client.md` 10.4.
     ///
-    /// - Returns: `nil` when no write checkpoint is needed: nothing was written, or the target is known already.
+    /// - Returns: `nil` when no write checkpoint is needed (nothing was written, or the target is known already) or none is
+    ///   possible yet (the queue is not empty).
     package static func sequenceAwaitingCheckpoint(_ db: Database) throws -> Int64? {
-        guard try target(db) == pendingTarget else { return nil }
+        guard try target(db) == pendingTarget, try UploadQueue.firstID(db) == nil else { return nil }
         return try UploadQueue.sequence(db)
     }
 

@@ -83,6 +83,13 @@ private struct RequestValidator {
             report(path, "is required")
             return StreamingSyncRequest.Streams()
         }
+        if case .array(let elements) = list, elements.count > StreamingSyncRequest.maximumSubscriptions {
+            report(
+                path,
+                "has \(elements.count) entries; at most \(StreamingSyncRequest.maximumSubscriptions) are possible"
+            )
+            return StreamingSyncRequest.Streams()
+        }
         return StreamingSyncRequest.Streams(
             includeDefaults: includeDefaults,
             subscriptions: elements(list, path).map { subscription($0.value, $0.path) }

@@ -45,6 +45,9 @@ package struct StreamingSyncRequest: Sendable, Equatable {
         }
     }
 
+    /// The most explicit subscriptions of a request, as many as a connection may have buckets.
+    package static let maximumSubscriptions = 1_000
+
     /// The buckets that the client has.
     package var buckets: [BucketPosition]
     /// The stable id of the client's database.

@@ -84,7 +84,8 @@ private struct BucketCollection {
         if querier.priority.isHigher(than: buckets[position].priority) {
             buckets[position].priority = querier.priority
         }
-        if !buckets[position].reasons.contains(querier.reason) {
+        // Queriers of one subscription follow each other, so a reason that is there is nearly always the last one.
+        if buckets[position].reasons.last != querier.reason {
             buckets[position].reasons.append(querier.reason)
         }
     }

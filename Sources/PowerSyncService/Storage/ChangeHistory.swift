@@ -34,7 +34,8 @@ struct ChangeHistory {
 
     /// Adds what a transaction has touched.
     ///
-    /// Op ids only grow.
+    /// Op ids grow, but those of a transaction that was rolled back come again. What such a transaction touched is then
+    /// reported together with what took its op ids.
     mutating func record(
         through lastOp: OpID,
         buckets: Set<BucketName>,
@@ -44,7 +45,13 @@ struct ChangeHistory {
         guard !buckets.isEmpty || !lookups.isEmpty else { return }
         var stream = streams[id] ?? Stream(knownSince: initiallyKnownSince)
         streams[id] = nil
-        let entry = Entry(lastOp: lastOp, buckets: buckets, lookups: lookups)
+        var entry = Entry(lastOp: lastOp, buckets: buckets, lookups: lookups)
+        while let undone = stream.entries.last, undone.lastOp >= lastOp {
+            stream.entries.removeLast()
+            stream.size -= undone.size
+            entry.buckets.formUnion(undone.buckets)
+            entry.lookups.formUnion(undone.lookups)
+        }
         stream.entries.append(entry)
         stream.size += entry.size
         if stream.size > capacity {

@@ -19,9 +19,12 @@ final class CheckpointMailbox: Sendable {
         signal.advance()
     }
 
-    /// No more checkpoints follow: another stream has become active.
+    /// Whether another stream has become active, so that what this one holds may be deleted at any time.
+    var isFinished: Bool { state.withLock(\.isFinished) }
+
+    /// No more checkpoints follow, and the last one is void: another stream has become active.
     func finish() {
-        state.withLock { $0.isFinished = true }
+        state.withLock { $0 = State(checkpoint: nil, isFinished: true) }
         signal.advance()
     }
 

@@ -115,11 +115,12 @@ struct SyncSession: Sendable {
     }
 
     private mutating func send(_ lines: LineQueue, _ mailbox: CheckpointMailbox) async throws {
-        while true {
+        // What is read after another stream has become active may be half deleted, so nothing of it is sent.
+        while !mailbox.isFinished {
             switch machine.next() {
             case .waitForCheckpoint:
                 guard let checkpoint = try await mailbox.take() else { return }
-                if try await !announceIfNews(checkpoint, lines) {
+                if try await !announceIfNews(checkpoint, lines, mailbox) {
                     try await environment.timing.clock.sleep(for: Self.pauseAfterIrrelevantCheckpoint)
                 }
             case .read(let positions, let checkpoint):
@@ -135,8 +136,13 @@ struct SyncSession: Sendable {
     }
 
     /// Sends the line of a checkpoint, if it concerns the client.
-    private mutating func announceIfNews(_ checkpoint: StorageCheckpoint, _ lines: LineQueue) async throws -> Bool {
+    private mutating func announceIfNews(
+        _ checkpoint: StorageCheckpoint,
+        _ lines: LineQueue,
+        _ mailbox: CheckpointMailbox
+    ) async throws -> Bool {
         let candidate = try await resolver.candidate(at: checkpoint)
+        guard !mailbox.isFinished else { return false }
         guard let prepared = machine.prepareLine(for: candidate) else { return false }
         try await lines.send(announce(prepared))
         return true
@@ -159,12 +165,15 @@ struct SyncSession: Sendable {
         let chunks = try await environment.dataReaders.withSlot {
             try await storage.bucketData(positions, at: checkpoint)
         }
+        guard !mailbox.isFinished else { return }
         for chunk in chunks {
             try await lines.send(encode(.data(chunk.line)))
             machine.didSend(chunk)
             statistics.didSend(chunk.line)
             // A newer checkpoint that concerns the client takes over; the machine remembers what is left to send.
-            if machine.isInterruptible, let newer = mailbox.takeIfAvailable(), try await announceIfNews(newer, lines) {
+            if machine.isInterruptible, let newer = mailbox.takeIfAvailable(),
+                try await announceIfNews(newer, lines, mailbox)
+            {
                 logSuperseded(checkpoint)
                 return
             }

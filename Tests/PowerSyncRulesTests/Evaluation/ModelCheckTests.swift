@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 import PowerSyncRules
+import TestSupport
 import Testing
 
 /// A client gets exactly the rows that the query selects, whatever way they take through buckets: `service.md` 24.15.
@@ -76,7 +77,7 @@ import Testing
     @Test(arguments: cases) func clientsGetWhatTheQuerySelects(_ test: Case) async throws {
         let plan = try plan(query: test.query)
         for seed in 1...60 as ClosedRange<UInt64> {
-            var generator = SeededGenerator(state: seed)
+            var generator = SeededGenerator(seed: seed)
             func rows(_ columns: String...) -> [SourceRow] {
                 (0..<4).map { _ in
                     SourceRow(

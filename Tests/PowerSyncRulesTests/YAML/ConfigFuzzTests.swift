@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 import PowerSyncRules
+import TestSupport
 import Testing
 
 /// Nothing that a config contains may trap, and every finding has a place in the file.
@@ -40,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64]) func garbageQueriesNeverTrap(seed: UInt64) throws {
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         for round in 0..<500 {
             var query = Bool.random(using: &generator) ? "SELECT * FROM t WHERE " : ""
             for _ in 0..<Int.random(in: 0..<20, using: &generator) {
@@ -51,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64]) func garbageFilesNeverTrap(seed: UInt64) throws {
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         for round in 0..<300 {
             var yaml = Bool.random(using: &generator) ? "config: {edition: 3}\nstreams:\n  s:\n    query: " : ""
             for _ in 0..<Int.random(in: 0..<25, using: &generator) {
@@ -69,7 +70,7 @@ import Testing
             ),
             TestStream("b", "SELECT * FROM \"t_%\" WHERE a = subscription.parameter('p') -- why\n")
         )
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         for round in 0..<300 {
             var scalars = Array(valid.unicodeScalars)
             for _ in 0..<Int.random(in: 1...4, using: &generator) {

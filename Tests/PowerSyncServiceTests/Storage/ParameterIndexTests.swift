@@ -112,6 +112,17 @@ import Testing
         #expect(try await scenario.storage.changes(from: second, to: second).isEmpty)
     }
 
+    @Test func historyKeepsWhatTookTheOpIDsOfARolledBackTransaction() {
+        var history = ChangeHistory(knownSince: .zero)
+        let id = ReplicationStreamID(rawValue: 1)
+        history.record(through: OpID(100), buckets: [BucketName("undone")], lookups: [], of: id)
+        history.record(through: OpID(90), buckets: [BucketName("done")], lookups: [], of: id)
+        #expect(
+            history.changes(from: OpID(80), to: OpID(90), of: id)
+                == .known(buckets: [BucketName("undone"), BucketName("done")], lookups: [])
+        )
+    }
+
     @Test func historyForgetsTheOldestChanges() {
         var history = ChangeHistory(knownSince: .zero, capacity: 20)
         let id = ReplicationStreamID(rawValue: 1)

@@ -56,6 +56,19 @@ import Testing
         #expect(harness.service.streamRequests == 2)
     }
 
+    @Test func theConnectorMayDisconnect() async throws {
+        let database = harness.database
+        harness.connector.onFetch { _ in
+            try await database.disconnect()
+            return nil
+        }
+        try await harness.connect()
+        try await harness.connector.waitForFetches(1)
+        try await harness.wait { !$0.connecting && !$0.connected }
+        harness.connector.onFetch { PowerSyncCredentials(endpoint: "https://sync.test", token: "token \($0)") }
+        _ = try await harness.connectAndAccept()
+    }
+
     @Test("P-42") func connectingAgainUsesTheNewOptions() async throws {
         let first = try await harness.connectAndAccept()
         try await harness.connect(ConnectOptions(params: ["n": .int(2)]))

@@ -76,7 +76,8 @@ struct PreparedStatement {
     /// Advances to the next row.
     ///
     /// - Returns: Whether there is one. After `false` the statement can be bound again.
-    /// - Throws: `DatabaseError`; the statement can be bound again.
+    /// - Throws: `DatabaseError`, or `CancellationError` when the task was cancelled meanwhile; the statement can be bound
+    ///   again.
     func step() throws -> Bool {
         let code = sqlite3_step(handle)
         if code == SQLITE_ROW { return true }
@@ -86,6 +87,8 @@ struct PreparedStatement {
         }
         let message = sqlite3_errmsg(sqlite3_db_handle(handle)).map { String(cString: $0) }
         reset()
+        // GRDB interrupts the statement of a task that is cancelled.
+        if code == SQLITE_INTERRUPT { throw CancellationError() }
         throw DatabaseError(resultCode: ResultCode(rawValue: code), message: message, sql: statement.sql)
     }
 

@@ -1,12 +1,13 @@
-/// The generator SplitMix64: the same seed gives the same test.
-struct SeededGenerator: RandomNumberGenerator {
+/// The generator SplitMix64: the same seed gives the same test, everywhere.
+package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
-    init(seed: UInt64) {
+    /// Creates a generator whose numbers depend on the seed only.
+    package init(seed: UInt64) {
         state = seed
     }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
         var mixed = state
         mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
@@ -15,7 +16,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 
     /// A number from 0 up to but not including the limit.
-    mutating func number(below limit: Int) -> Int {
+    package mutating func number(below limit: Int) -> Int {
         Int.random(in: 0..<limit, using: &self)
     }
 }
