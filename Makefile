@@ -8,7 +8,7 @@ CHECKS = -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check 
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test demo-smoke serve bench lint format docs packages clean
+.PHONY: demo test demo-smoke serve bench lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages

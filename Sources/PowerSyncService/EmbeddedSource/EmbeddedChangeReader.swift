@@ -8,6 +8,8 @@ import PowerSyncRules
 struct EmbeddedChangeReader: ChangeReader {
     /// The most log entries of a chunk.
     static let maximumEntries: Int64 = 2000
+    /// The size in bytes from which rows of one table end a chunk.
+    static let maximumBytes = 8 << 20
     /// How often to poll before telling the caller that there is no news: about two seconds.
     static let maximumPolls = 13
 
@@ -89,15 +91,15 @@ struct EmbeddedChangeReader: ChangeReader {
 
     private mutating func nextChunk(of batch: LongBatch) async throws -> [SourceMessage] {
         guard let watched = Self.find(tables, in: source.capture) else { return [.tablesChanged] }
-        let end = min(position + Self.maximumEntries, batch.head)
-        let messages = try await batch.snapshot.read { [position] db in
-            try Self.messages(db, after: position, through: end, watched: watched)
+        let limit = min(position + Self.maximumEntries, batch.head)
+        let chunk = try await batch.snapshot.read { [position] db in
+            try Self.chunk(db, after: position, through: limit, watched: watched)
         }
-        position = end
-        guard end == batch.head else { return messages }
+        position = chunk.end
+        guard chunk.end == batch.head else { return chunk.messages }
         longBatch = nil
         hasDeliveredCommit = true
-        return messages + [.commit(LSN(sequence: end))]
+        return chunk.messages + [.commit(LSN(sequence: chunk.end))]
     }
 
     // MARK: Reading
@@ -124,17 +126,23 @@ struct EmbeddedChangeReader: ChangeReader {
         let head = try ChangeCapture.head(db)
         if head - position > maximumEntries { return .long }
         if head <= position, !answersAtOnce { return .nothing }
-        return .messages(try messages(db, after: position, through: head, watched: watched), head: max(head, position))
+        let chunk = try chunk(db, after: position, through: head, watched: watched)
+        // What is cut off must not be committed without the rest.
+        guard chunk.end >= head else { return .long }
+        return .messages(chunk.messages, head: max(head, position))
     }
 
     /// The changes of a range of the log, one for each key, in the order of the log.
-    private static func messages(
+    ///
+    /// - Returns: The changes, and how far they reach: `limit`, or less if they are large.
+    private static func chunk(
         _ db: Database,
         after position: Int64,
-        through end: Int64,
+        through limit: Int64,
         watched: [CapturedTable]
-    ) throws -> [SourceMessage] {
-        guard end > position else { return [] }
+    ) throws -> (messages: [SourceMessage], end: Int64) {
+        var end = limit
+        guard end > position else { return ([], end) }
         let touched = Set(
             try Int64.fetchAll(
                 db,
@@ -144,23 +152,25 @@ struct EmbeddedChangeReader: ChangeReader {
         )
         var changes: [(sequence: Int64, change: SourceChange, table: CapturedTable)] = []
         for table in watched where touched.contains(table.id) {
-            try appendChanges(of: table, db, after: position, through: end, to: &changes)
+            end = try appendChanges(of: table, db, after: position, through: end, to: &changes)
         }
+        changes.removeAll { $0.sequence > end }
         if touched.count > 1 { changes.sort { $0.sequence < $1.sequence } }
         var messages: [SourceMessage] = []
         for run in changes.chunked(by: { $0.table.id == $1.table.id }) {
             messages.append(.changes(run.map(\.change), relationID: String(run[run.startIndex].table.id)))
         }
-        return messages
+        return (messages, end)
     }
 
+    /// - Returns: How far the changes reach: `end`, or less if they are large.
     private static func appendChanges(
         of table: CapturedTable,
         _ db: Database,
         after position: Int64,
         through end: Int64,
         to changes: inout [(sequence: Int64, change: SourceChange, table: CapturedTable)]
-    ) throws {
+    ) throws -> Int64 {
         let statement = try PreparedStatement(db, sql: table.logQuery)
         defer { statement.reset() }
         statement.bind(position, at: 1)
@@ -168,6 +178,7 @@ struct EmbeddedChangeReader: ChangeReader {
         let keyIndexes = table.key.map { key in table.columns.firstIndex(of: key.name) ?? 0 }
         let firstColumn = CInt(1 + table.key.count)
         var seen: Set<[SQLiteValue]> = []
+        var bytes = 0
         while try statement.step() {
             let key = (1..<firstColumn).map { statement.value(at: $0) }
             // All entries of a key find the same row. Keys that are not complete identify nothing.
@@ -175,8 +186,12 @@ struct EmbeddedChangeReader: ChangeReader {
             let found = keyIndexes.map { statement.value(at: firstColumn + CInt($0)) }
             let change: SourceChange =
                 found == key ? .update(statement.row(named: table.columns, from: firstColumn)) : .delete(key: key)
-            changes.append((statement.integer(at: 0), change, table))
+            let sequence = statement.integer(at: 0)
+            changes.append((sequence, change, table))
+            bytes += change.row?.estimatedBytes ?? 0
+            if bytes >= Self.maximumBytes { return min(sequence, end) }
         }
+        return end
     }
 }
 

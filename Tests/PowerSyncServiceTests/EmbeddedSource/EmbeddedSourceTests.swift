@@ -140,11 +140,22 @@ import Testing
         #expect(try await scenario.source.head() == start)
     }
 
-    @Test func longTransactionIsDeliveredInChunksWithOneCommit() async throws {
+    @Test(arguments: [
+        // Many rows, and rows of 3 MB: the third one makes a chunk larger than 8 MiB.
+        (rows: 7000, nameLength: 1, sizes: [2000, 2000, 2000, 1000]),
+        (rows: 7, nameLength: 3_000_000, sizes: [3, 3, 1]),
+    ])
+    func longTransactionIsDeliveredInChunksWithOneCommit(rows: Int, nameLength: Int, sizes expected: [Int]) async throws
+    {
         let scenario = try SourceScenario()
         let start = try await scenario.source.head()
         try await scenario.foreignConnection().write { db in
-            for index in 0..<7000 { try db.execute(sql: "INSERT INTO lists (id) VALUES (?)", arguments: [index]) }
+            for index in 0..<rows {
+                try db.execute(
+                    sql: "INSERT INTO lists (id, name) VALUES (?, printf('%.*c', ?, 'x'))",
+                    arguments: [index, nameLength]
+                )
+            }
         }
         let tables = try await scenario.source.tables(for: try plan(scenario.config))
         let sizes = try await scenario.source.withChanges(of: "s", after: start, tables: tables) { reader in
@@ -156,7 +167,7 @@ import Testing
                 }
             }
         }
-        #expect(sizes == [2000, 2000, 2000, 1000])
+        #expect(sizes == expected)
     }
 
     @Test func snapshotContinuesAfterAKey() async throws {
