@@ -109,7 +109,7 @@ let package = Package(
         .executableTarget(
             name: "PowerSyncCLI",
             dependencies: [
-                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
+                "PowerSync", "PowerSyncRules", "PowerSyncService",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "GRDB", package: "GRDB.swift"),
