@@ -21,6 +21,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "PowerSync", targets: ["PowerSync"]),
+        .library(name: "PowerSyncGRDB", targets: ["PowerSyncGRDB"]),
         .library(name: "PowerSyncTesting", targets: ["PowerSyncTesting"]),
         .library(name: "PowerSyncService", targets: ["PowerSyncService"]),
         .executable(name: "powersync", targets: ["PowerSyncCLI"]),
@@ -71,6 +72,14 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "PowerSyncGRDB",
+            dependencies: [
+                "PowerSync", "PowerSyncCore",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings
         ),
@@ -147,9 +156,18 @@ let package = Package(
             dependencies: [
                 "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting",
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PowerSyncGRDBTests",
+            dependencies: [
+                "PowerSync", "PowerSyncGRDB", "PowerSyncTesting",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings
         ),

@@ -19,6 +19,8 @@ struct ConnectionOpener: Sendable {
     let initialStatements: [String]
     /// Measures the delays between attempts.
     let clock: any Clock<Duration>
+    /// Whether the file is to be in WAL mode, which reading beside writing needs.
+    var isWAL = true
 
     /// Opens the connections.
     ///
@@ -53,6 +55,7 @@ struct ConnectionOpener: Sendable {
     private func makeWriter() throws -> any DatabaseWriter {
         switch location {
         case .memory: try DatabaseQueue(configuration: makeConfiguration())
+        case .file(let path) where !isWAL: try DatabaseQueue(path: path, configuration: makeConfiguration())
         case .file(let path): try DatabasePool(path: path, configuration: makeConfiguration())
         }
     }

@@ -1,3 +1,4 @@
+import Dispatch
 import GRDB
 
 /// Synchronous work on a connection, awaited by a task.
@@ -29,6 +30,17 @@ enum DatabaseAccess {
         } body: { db in
             if db.configuration.readonly { return try body(db) }
             return try db.readOnly { try body(db) }
+        }
+    }
+
+    /// Waits for running accesses and closes the connections.
+    ///
+    /// GRDB blocks meanwhile, so this happens on a thread of its own.
+    static func close(_ writer: any DatabaseWriter) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            DispatchQueue.global().async {
+                continuation.resume(with: Result { try writer.close() })
+            }
         }
     }
 

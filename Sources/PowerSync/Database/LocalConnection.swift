@@ -1,19 +1,9 @@
-import Foundation
 import GRDB
 
 /// The connection that a callback of the app works with.
-///
-/// `@unchecked Sendable`: apps may carry the context anywhere, but ``database`` is read and written only on the thread that
-/// runs the callback; every access compares threads first. After the callback it is `nil`.
-final class LocalConnection: ConnectionContext, @unchecked Sendable {
-    private let thread = Thread.current
-    private var database: Database?
+struct LocalConnection: ConnectionContext {
+    private let database: Lent<Database>
     private let logger: any LoggerProtocol
-
-    private init(_ db: Database, logger: any LoggerProtocol) {
-        database = db
-        self.logger = logger
-    }
 
     /// Runs a callback with a context that ends with it.
     ///
@@ -23,9 +13,9 @@ final class LocalConnection: ConnectionContext, @unchecked Sendable {
         logger: any LoggerProtocol,
         _ callback: (any ConnectionContext) throws -> R
     ) throws -> R {
-        let connection = LocalConnection(db, logger: logger)
+        let connection = LocalConnection(database: Lent(db), logger: logger)
         defer {
-            connection.database = nil
+            connection.database.end()
             if db.isInsideTransaction {
                 logger.warning("A callback left a transaction open; it is rolled back", tag: LogTag.database)
                 try? db.rollback()
@@ -40,7 +30,7 @@ final class LocalConnection: ConnectionContext, @unchecked Sendable {
     ///   here and now.
     static func database(of context: any ConnectionContext) throws -> Database {
         switch context {
-        case let connection as LocalConnection: return try connection.validDatabase()
+        case let connection as LocalConnection: return try connection.database.value()
         case let transaction as TransactionContext: return try database(of: transaction.connection)
         default:
             throw PowerSyncError.operationFailed(
@@ -49,22 +39,8 @@ final class LocalConnection: ConnectionContext, @unchecked Sendable {
         }
     }
 
-    private func validDatabase() throws -> Database {
-        guard Thread.current === thread else {
-            throw PowerSyncError.operationFailed(
-                message: "A connection context was used on another thread than that of its callback"
-            )
-        }
-        guard let database else {
-            throw PowerSyncError.operationFailed(
-                message: "A connection context was used after its callback had returned"
-            )
-        }
-        return database
-    }
-
     private func runner() throws -> StatementRunner {
-        StatementRunner(db: try validDatabase(), logger: logger)
+        StatementRunner(db: try database.value(), logger: logger)
     }
 
     func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
@@ -93,7 +69,7 @@ final class LocalConnection: ConnectionContext, @unchecked Sendable {
         mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
     ) throws -> RowType {
         guard let row = try runner().rows(sql: sql, parameters: parameters, limit: 1, mapper: mapper).first else {
-            throw PowerSyncError.operationFailed(message: "The query gave no row: \(sql)")
+            throw PowerSyncError.noRow(of: sql)
         }
         return row
     }

@@ -9,13 +9,7 @@ extension LocalDatabase {
     /// - Throws: `CancellationError` when the task is cancelled before `body` begins.
     func write<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         try await writeWithoutTransaction { db in
-            var result: T?
-            try db.inTransaction(.immediate) {
-                result = try body(db)
-                return .commit
-            }
-            guard let result else { preconditionFailure("GRDB ran a transaction without its body") }
-            return result
+            try LocalDatabase.transaction(.immediate, db, body)
         }
     }
 
@@ -23,7 +17,7 @@ extension LocalDatabase {
     func writeWithoutTransaction<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         let writer = try await writer()
         return try await wrappingErrors {
-            try await DatabaseAccess.write(to: writer) { db in
+            try await source.write(to: writer) { db in
                 try self.checkIsOpen()
                 return try body(db)
             }
@@ -39,6 +33,27 @@ extension LocalDatabase {
                 return try body(db)
             }
         }
+    }
+
+    /// Runs `body` on a reading connection, on one state of the database.
+    func readTransaction<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        try await read { db in
+            try LocalDatabase.transaction(.deferred, db, body)
+        }
+    }
+
+    private static func transaction<T>(
+        _ kind: Database.TransactionKind,
+        _ db: Database,
+        _ body: (Database) throws -> T
+    ) throws -> T {
+        var result: T?
+        try db.inTransaction(kind) {
+            result = try body(db)
+            return .commit
+        }
+        guard let result else { preconditionFailure("GRDB ran a transaction without its body") }
+        return result
     }
 
     private func wrappingErrors<T>(_ body: () async throws -> T) async throws -> T {
@@ -60,6 +75,12 @@ extension LocalDatabase {
     /// Runs a callback alone on the writing connection, outside a transaction.
     func writeLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
         let writer = try await writer()
+        if case .pool(let pool) = source {
+            return try await pool.write { [logger] lease in
+                try self.checkIsOpen()
+                return Transfer(try LeasedConnection.use(lease, logger: logger, callback))
+            }.value
+        }
         return try await DatabaseAccess.write(to: writer) { [logger] db in
             try self.checkIsOpen()
             return try LocalConnection.use(db, logger: logger, callback)
@@ -68,6 +89,18 @@ extension LocalDatabase {
 
     /// Runs a callback on a reading connection, outside a transaction.
     func readLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
+        if case .pool(let pool) = source {
+            _ = try await writer()
+            return try await pool.read { [logger] lease in
+                try self.checkIsOpen()
+                return Transfer(try LeasedConnection.use(lease, logger: logger, callback))
+            }.value
+        }
+        return try await observingReadLock(callback)
+    }
+
+    /// Runs a callback on a reading connection of GRDB, which knows what statements read.
+    func observingReadLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
         let writer = try await writer()
         return try await DatabaseAccess.read(from: writer) { [logger] db in
             try self.checkIsOpen()

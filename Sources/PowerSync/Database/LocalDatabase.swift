@@ -1,4 +1,3 @@
-import Dispatch
 import GRDB
 import PowerSyncCore
 import Synchronization
@@ -15,8 +14,8 @@ import Synchronization
 ///
 /// Opening prepares the connections, brings the internal tables to the current version, and applies the schema.
 final class LocalDatabase: Sendable {
-    /// Where the database is, or why that is unknown.
-    let location: Result<DatabaseLocation, any Error>
+    /// Where the connections come from.
+    let source: ConnectionSource
     /// Receives messages.
     let logger: any LoggerProtocol
     /// Measures the throttle of watches and delays between attempts to open.
@@ -26,7 +25,6 @@ final class LocalDatabase: Sendable {
 
     /// What to apply when the database is opened, or why there is nothing.
     private let schema: Result<ClientSchema, any Error>
-    private let initialStatements: [String]
 
     private enum Connections {
         case unopened
@@ -40,6 +38,8 @@ final class LocalDatabase: Sendable {
         var attempts = 0
         var lastFailure: (any Error)?
         var onOpen: (@Sendable (DownloadStatus) -> Void)?
+        /// Listens to the writes that run on connections of the app.
+        var foreignWrites: Task<Void, Never>?
     }
 
     private let state = Mutex(State())
@@ -49,20 +49,17 @@ final class LocalDatabase: Sendable {
     /// Creates a database that will be opened at first use.
     ///
     /// - Parameters:
-    ///   - location: Where it is.
+    ///   - source: Where its connections come from.
     ///   - schema: What to apply when it is opened.
-    ///   - initialStatements: What runs first on every connection.
     ///   - logger: Receives messages.
     ///   - clock: Measures throttles and delays.
     init(
-        location: Result<DatabaseLocation, any Error>,
+        source: ConnectionSource,
         schema: Result<ClientSchema, any Error>,
-        initialStatements: [String] = [],
         logger: any LoggerProtocol,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        self.location = location
-        self.initialStatements = initialStatements
+        self.source = source
         self.logger = logger
         self.clock = clock
         self.schema = schema
@@ -116,15 +113,9 @@ final class LocalDatabase: Sendable {
     }
 
     private func open() async throws -> any DatabaseWriter {
-        let opener = ConnectionOpener(
-            location: try location.get(),
-            initialStatements: initialStatements,
-            clock: clock
-        )
         let schema = try schema.get()
-        let writer = try await opener.open()
-        let (offline, versions) = try await DatabaseAccess.write(to: writer) { db in
-            db.add(transactionObserver: self.changes.commitObserver, extent: .databaseLifetime)
+        let writer = try await source.open(clock: clock, logger: logger)
+        let (offline, versions) = try await source.write(to: writer) { db in
             var offline = DownloadStatus()
             try db.inTransaction(.immediate) {
                 try SystemTables.migrate(db)
@@ -132,22 +123,34 @@ final class LocalDatabase: Sendable {
                 offline = try DownloadStatus.offline(db)
                 return .commit
             }
+            db.add(transactionObserver: self.changes.commitObserver, extent: .observerLifetime)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
             return (offline, try String.fetchOne(db, sql: versions) ?? "unknown")
         }
+        try await source.refreshReaders()
         // Before anybody can connect, since a connection's status must not be overwritten.
         state.withLock { $0.onOpen }?(offline)
         let isClosed = state.withLock { state in
             if case .closed = state.connections { return true }
             state.connections = .open(writer)
+            state.foreignWrites = foreignWrites()
             return false
         }
         guard !isClosed else {
-            try? await LocalDatabase.close(writer)
+            try? await source.closeOwn(writer)
             throw PowerSyncError.databaseIsClosed
         }
         logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
         return writer
+    }
+
+    /// Announces what is written on connections of the app, until the task is cancelled.
+    private func foreignWrites() -> Task<Void, Never>? {
+        guard case .pool(let pool) = source else { return nil }
+        let updates = pool.tableUpdates
+        return Task { [changes] in
+            for await _ in updates { changes.announceAll() }
+        }
     }
 
     /// Replaces the schema.
@@ -158,45 +161,43 @@ final class LocalDatabase: Sendable {
             try schema.apply(to: db)
             try db.notifyChanges(in: .fullDatabase)
         }
+        try await source.refreshReaders()
         changes.announceAll()
     }
 
-    /// Ends observation, waits for running callbacks and closes the connections.
+    /// Ends observation, waits for running callbacks and closes the connections, the app's included.
     ///
     /// Idempotent. Callbacks that still wait for a connection throw.
     func close() async throws {
+        guard !isClosed else { return }
         let writer = end()
         // An attempt to open that has begun finds the database closed and gives its connections up.
         await openLock.withLockIgnoringCancellation {}
-        if let writer { try await LocalDatabase.close(writer) }
+        do {
+            if let writer { try await source.closeOwn(writer) }
+            try await source.closeForeign()
+        } catch {
+            throw PowerSyncError.wrapping(error)
+        }
     }
 
     /// Ends observation and refuses further calls.
     ///
-    /// Connections close when their last callback has returned.
+    /// Connections of ours close when their last callback has returned.
     ///
     /// - Returns: The connections, if they are open.
     @discardableResult
     func end() -> (any DatabaseWriter)? {
-        let writer: (any DatabaseWriter)? = state.withLock { state in
-            defer { state.connections = .closed }
-            guard case .open(let writer) = state.connections else { return nil }
-            return writer
+        let (writer, foreignWrites): ((any DatabaseWriter)?, Task<Void, Never>?) = state.withLock { state in
+            defer {
+                state.connections = .closed
+                state.foreignWrites = nil
+            }
+            guard case .open(let writer) = state.connections else { return (nil, nil) }
+            return (writer, state.foreignWrites)
         }
+        foreignWrites?.cancel()
         changes.finish()
         return writer
-    }
-
-    /// GRDB waits for running accesses, on a thread of its own here.
-    private static func close(_ writer: any DatabaseWriter) async throws {
-        do {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                DispatchQueue.global().async {
-                    continuation.resume(with: Result { try writer.close() })
-                }
-            }
-        } catch {
-            throw PowerSyncError.wrapping(error)
-        }
     }
 }

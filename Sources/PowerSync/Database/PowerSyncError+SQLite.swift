@@ -36,6 +36,33 @@ extension PowerSyncError {
         }
     }
 
+    /// Creates the error that a connection has just reported.
+    ///
+    /// - Parameters:
+    ///   - connection: A connection that is not GRDB's.
+    ///   - sql: The statement.
+    init(_ connection: OpaquePointer, sql: String) {
+        let code = sqlite3_extended_errcode(connection)
+        let offset = sqlite3_error_offset(connection)
+        self = .sqliteError(
+            extendedResultCode: code,
+            offset: offset < 0 ? nil : offset,
+            message: sqlite3_errmsg(connection).map { String(cString: $0) },
+            errorString: sqlite3_errstr(code).map { String(cString: $0) },
+            sql: sql
+        )
+    }
+
+    /// A query that has to give a row gave none.
+    static func noRow(of sql: String) -> PowerSyncError {
+        .operationFailed(message: "The query gave no row: \(sql)")
+    }
+
+    /// A text is empty or has only comments.
+    static func noStatement(in sql: String) -> PowerSyncError {
+        .operationFailed(message: "There is no statement in the SQL text '\(sql)'")
+    }
+
     /// Any operation on a database after its end.
     static let databaseIsClosed = PowerSyncError.operationFailed(message: "The database is closed")
 }

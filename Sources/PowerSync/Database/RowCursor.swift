@@ -13,9 +13,9 @@ final class RowCursor {
     private(set) lazy var columnNames: [String: Int] = makeColumnNames()
 
     /// Creates a cursor over the rows of a statement that is about to be stepped.
-    init(_ statement: Statement) {
-        self.statement = statement.sqliteStatement
-        columnCount = Int(sqlite3_column_count(statement.sqliteStatement))
+    init(_ statement: SQLiteStatement) {
+        self.statement = statement
+        columnCount = Int(sqlite3_column_count(statement))
     }
 
     /// Forgets the statement.

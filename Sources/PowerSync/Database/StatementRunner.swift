@@ -45,7 +45,7 @@ struct StatementRunner {
         mapper: (any SqlCursor) throws -> Row
     ) throws -> [Row] {
         let steps = try reportingErrors(of: sql) { try GRDB.Row.fetchCursor(statement) }
-        let cursor = RowCursor(statement)
+        let cursor = RowCursor(statement.sqliteStatement)
         defer { cursor.end() }
         var rows: [Row] = []
         while try reportingErrors(of: sql, { try steps.next() }) != nil {
@@ -82,7 +82,7 @@ struct StatementRunner {
     private func firstStatement(of sql: String) throws -> Statement {
         let statements = try db.allStatements(sql: sql)
         guard let statement = try reportingErrors(of: sql, { try statements.next() }) else {
-            throw PowerSyncError.operationFailed(message: "There is no statement in the SQL text '\(sql)'")
+            throw PowerSyncError.noStatement(in: sql)
         }
         // A second statement that does not compile is ignored as well.
         if (try? statements.next()) != nil {
@@ -114,45 +114,6 @@ struct StatementRunner {
         } catch let error as DatabaseError {
             let offset = sqlite3_error_offset(db.sqliteConnection)
             throw PowerSyncError(error, sql: sql, offset: offset < 0 ? nil : offset)
-        }
-    }
-}
-
-extension PowerSyncDataType? {
-    /// Binds the value, copying texts and blobs; `nil` binds NULL.
-    fileprivate func bind(to statement: SQLiteStatement, at index: CInt) -> CInt {
-        // SQLITE_TRANSIENT: SQLite copies the bytes before the call returns.
-        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-        switch self {
-        case nil: return sqlite3_bind_null(statement, index)
-        case .bool(let value): return sqlite3_bind_int64(statement, index, value ? 1 : 0)
-        case .int64(let value): return sqlite3_bind_int64(statement, index, value)
-        case .int32(let value): return sqlite3_bind_int64(statement, index, Int64(value))
-        case .double(let value): return sqlite3_bind_double(statement, index, value)
-        case .string(var value):
-            return value.withUTF8 { bytes in
-                bytes.withMemoryRebound(to: CChar.self) { characters in
-                    guard let start = characters.baseAddress else {
-                        return sqlite3_bind_text(statement, index, "", 0, transient)
-                    }
-                    return sqlite3_bind_text64(
-                        statement,
-                        index,
-                        start,
-                        UInt64(characters.count),
-                        transient,
-                        UInt8(SQLITE_UTF8)
-                    )
-                }
-            }
-        case .data(let value):
-            return value.withUnsafeBytes { bytes in
-                // A null address would bind NULL.
-                guard let start = bytes.baseAddress, !bytes.isEmpty else {
-                    return sqlite3_bind_zeroblob(statement, index, 0)
-                }
-                return sqlite3_bind_blob64(statement, index, start, UInt64(bytes.count), transient)
-            }
         }
     }
 }

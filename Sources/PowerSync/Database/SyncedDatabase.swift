@@ -1,3 +1,4 @@
+package import GRDB
 import PowerSyncCore
 
 /// The database of the SDK: local data, and a client that syncs it.
@@ -9,7 +10,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     let sync: SyncClient
     private let membership: DatabaseMembership
 
-    /// Creates a database that is opened at first use.
+    /// Creates a database in a file of its own, or in memory, that is opened at first use.
     ///
     /// - Parameters:
     ///   - schema: The tables of the app.
@@ -17,31 +18,82 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     ///   - logger: Receives messages.
     ///   - initialStatements: What runs first on every connection.
     ///   - environment: The outside world of the sync client.
-    package init(
+    package convenience init(
         schema: any SchemaProtocol,
         dbFilename: String,
         logger: any LoggerProtocol,
         initialStatements: [String] = [],
         environment: SyncEnvironment
     ) {
-        self.logger = logger
         let location = Result { try DatabaseLocation.resolve(dbFilename) }
+        self.init(
+            schema: schema,
+            source: .location(location, initialStatements: initialStatements),
+            identity: try? location.get().identity,
+            name: dbFilename,
+            logger: logger,
+            environment: environment
+        )
+    }
+
+    /// Creates a database over a GRDB pool of the app.
+    ///
+    /// - Parameters:
+    ///   - schema: The tables of the app.
+    ///   - writer: The pool, which is used for everything and closed with the database.
+    ///   - identifier: Equal for databases of one file.
+    ///   - logger: Receives messages.
+    ///   - environment: The outside world of the sync client.
+    package convenience init(
+        schema: any SchemaProtocol,
+        writer: any DatabaseWriter,
+        identifier: String,
+        logger: any LoggerProtocol,
+        environment: SyncEnvironment = .live
+    ) {
+        self.init(
+            schema: schema,
+            source: .writer(writer),
+            identity: identifier,
+            name: identifier,
+            logger: logger,
+            environment: environment
+        )
+    }
+
+    /// Creates a database that is opened at first use.
+    ///
+    /// - Parameters:
+    ///   - schema: The tables of the app.
+    ///   - source: Where its connections come from.
+    ///   - identity: Equal for databases of one file; `nil` for a database that cannot be shared.
+    ///   - name: How messages name it.
+    ///   - logger: Receives messages.
+    ///   - environment: The outside world of the sync client.
+    init(
+        schema: any SchemaProtocol,
+        source: ConnectionSource,
+        identity: String?,
+        name: String,
+        logger: any LoggerProtocol,
+        environment: SyncEnvironment
+    ) {
+        self.logger = logger
         local = LocalDatabase(
-            location: location,
+            source: source,
             schema: Result {
                 SyncedDatabase.validate(schema, logger: logger)
                 return try ClientSchema(schema)
             },
-            initialStatements: initialStatements,
             logger: logger
         )
-        membership = DatabaseGroups.shared.join(local, identity: try? location.get().identity)
+        membership = DatabaseGroups.shared.join(local, identity: identity)
         sync = SyncClient(database: local, group: membership.group.sync, logger: logger, environment: environment)
         local.onOpen { [weak sync] offline in sync?.databaseDidOpen(offline) }
         if !membership.isFirst {
             logger.warning(
                 "Multiple PowerSync instances for the same database have been detected. "
-                    + "This is allowed, but most apps create one instance and share it: \(dbFilename)",
+                    + "This is allowed, but most apps create one instance and share it: \(name)",
                 tag: LogTag.database
             )
         }
@@ -72,7 +124,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         membership.leave()
         try await local.close()
         if deleteDatabase {
-            try local.location.get().deleteFiles()
+            try local.source.location?.get().deleteFiles()
         }
     }
 }

@@ -48,11 +48,27 @@ extension PowerSyncDatabaseProtocol {
 
     /// Reads from the database in one transaction.
     ///
-    /// Goes through ``Queries/readLock(callback:)``, so that databases of the app that wrap one of ours work.
+    /// A database of the app goes through ``Queries/readLock(callback:)``, so that those that wrap one of ours work.
     func readFromEngine<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
-        try await readTransaction { transaction in
+        if let own = self as? SyncedDatabase {
+            return try await own.local.readTransaction(body)
+        }
+        return try await readTransaction { transaction in
             let db = try LocalConnection.database(of: transaction)
             return try PowerSyncError.wrappingErrors { try body(db) }
+        }
+    }
+
+    /// Writes to the database in one transaction.
+    ///
+    /// A database of the app goes through ``Queries/writeLock(callback:)``, so that those that wrap one of ours work.
+    func writeToEngine(_ body: @escaping @Sendable (Database) throws -> Void) async throws {
+        if let own = self as? SyncedDatabase {
+            return try await own.local.write(body)
+        }
+        try await writeTransaction { transaction in
+            let db = try LocalConnection.database(of: transaction)
+            try PowerSyncError.wrappingErrors { try body(db) }
         }
     }
 }

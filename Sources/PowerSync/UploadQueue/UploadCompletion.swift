@@ -19,11 +19,8 @@ struct UploadCompletion: Sendable {
         // The writes have been uploaded, so this happens even if the session is being stopped: a task of its own does not
         // inherit the cancellation, which would have them uploaded again.
         try await Task { [database, lastID] in
-            try await database.writeTransaction { transaction in
-                let db = try LocalConnection.database(of: transaction)
-                try PowerSyncError.wrappingErrors {
-                    try UploadQueue.complete(through: lastID, writeCheckpoint: writeCheckpoint, db)
-                }
+            try await database.writeToEngine { db in
+                try UploadQueue.complete(through: lastID, writeCheckpoint: writeCheckpoint, db)
             }
         }.value
     }

@@ -31,7 +31,7 @@ struct QueryWatch<RowType>: Sendable {
     }
 
     private func fetch() async throws -> sending [RowType] {
-        try await database.readLock { [options, observer, logger = database.logger] context in
+        try await database.observingReadLock { [options, observer, logger = database.logger] context in
             observer.willFetch()
             return try TransactionContext.read(on: context) { transaction in
                 let runner = StatementRunner(db: try LocalConnection.database(of: transaction), logger: logger)

@@ -17,6 +17,8 @@ final class ConnectionState: @unchecked Sendable {
     /// Valid as long as this instance lives.
     let handle: OpaquePointer
     /// GRDB's view of the connection, for functions that do more than compute.
+    ///
+    /// `nil` on a connection that was opened by somebody else through the C API.
     private(set) weak var database: Database?
     /// Whether synced rows are being published, in which case the upload queue ignores writes.
     var isPublishing = false
@@ -28,18 +30,28 @@ final class ConnectionState: @unchecked Sendable {
     let difference = JSONDifference()
     /// What the upload queue knows about the open transaction, and its statements.
     let recorder: LocalWriteRecorder
+    /// The tables that change, once `powersync_update_hooks('install')` was called.
+    var tableChanges: TableChanges?
 
-    init(database: Database, handle: OpaquePointer) {
-        self.database = database
+    init(handle: OpaquePointer) {
         self.handle = handle
         recorder = LocalWriteRecorder(handle: handle)
         let key = UInt(bitPattern: handle)
         Self.registry.withLock { $0[key] = WeakReference(state: self) }
     }
 
+    /// Makes GRDB's view of the connection known.
+    func attach(_ database: Database) {
+        self.database = database
+    }
+
     /// GRDB's view of the connection.
     func requireDatabase() throws -> Database {
-        guard let database else { throw LocalDatabaseError.invalidState("the connection is being closed") }
+        guard let database else {
+            throw LocalDatabaseError.invalidState(
+                "this function needs a connection that PowerSync or GRDB has opened"
+            )
+        }
         return database
     }
 
@@ -48,7 +60,9 @@ final class ConnectionState: @unchecked Sendable {
     ///
     /// Called when the transaction is about to be committed.
     func announceQueueChanges() throws {
-        guard recorder.didAddEntries, let database else { return }
+        guard recorder.didAddEntries else { return }
+        tableChanges?.add("ps_crud", "ps_kv", "ps_tx")
+        guard let database else { return }
         let region: DatabaseRegion
         if let queueRegion {
             region = queueRegion

@@ -30,16 +30,20 @@ extension SQLFunctions {
                 call.result("")
             },
             ScalarFunction(name: "powersync_drop_view", argumentCount: 1) { call in
-                let name = SQLText.identifier(call[0].string)
-                try call.state.requireDatabase().execute(sql: "DROP VIEW IF EXISTS \(name)")
+                let sql = "DROP VIEW IF EXISTS \(SQLText.identifier(call[0].string))"
+                if let database = call.state.database {
+                    // So that GRDB forgets what it knows of the schema.
+                    try database.execute(sql: sql)
+                } else {
+                    try call.state.firstText(sql)
+                }
             },
             ScalarFunction(name: "powersync_last_synced_at", argumentCount: 0) { call in
-                let time = try String.fetchOne(
-                    call.state.requireDatabase(),
-                    sql: """
-                        SELECT datetime(last_synced_at / 1000000, 'unixepoch') FROM ps_sync_state
-                        WHERE priority = 2147483647
-                        """
+                let time = try call.state.firstText(
+                    """
+                    SELECT datetime(last_synced_at / 1000000, 'unixepoch') FROM ps_sync_state
+                    WHERE priority = 2147483647
+                    """
                 )
                 if let time {
                     call.result(time)

@@ -9,7 +9,9 @@ extension SQLFunctions {
                 call.result(call.state.isPublishing ? 1 : 0)
             },
             ScalarFunction(name: "powersync_client_id", argumentCount: 0, options: .deterministic) { call in
-                call.result(try KeyValueStore.clientID(call.state.requireDatabase()))
+                let id = try call.state.firstText("SELECT value FROM ps_kv WHERE key = 'client_id'")
+                guard let id else { throw LocalDatabaseError.missingClientID }
+                call.result(id)
             },
             ScalarFunction(name: "powersync_remove_duplicate_key_encoding", argumentCount: 1, options: .deterministic) {
                 call in

@@ -6,7 +6,7 @@ import GRDBSQLite
 /// Their names are part of the file format. They need to be on *every* connection that writes or alters tables, readers
 /// of a pool included; views can be read without them.
 package enum SQLFunctions {
-    /// Registers everything on a connection.
+    /// Registers everything on a connection of GRDB.
     ///
     /// Call it in GRDB's `Configuration.prepareDatabase`, before any statement.
     ///
@@ -17,8 +17,19 @@ package enum SQLFunctions {
         guard let handle = db.sqliteConnection else {
             throw LocalDatabaseError.invalidState("the connection is closed")
         }
+        try install(on: handle)
+        ConnectionState.find(handle)?.attach(db)
+    }
+
+    /// Registers everything on a connection that somebody else has opened.
+    ///
+    /// What triggers, views and down migrations need works there, and so do the functions that only compute or read.
+    /// Functions that do more (`powersync_init`, `powersync_clear`, …) need a connection of GRDB.
+    ///
+    /// - Throws: GRDB's `DatabaseError` when SQLite refuses a registration.
+    package static func install(on handle: OpaquePointer) throws {
         guard ConnectionState.find(handle) == nil else { return }
-        let state = ConnectionState(database: db, handle: handle)
+        let state = ConnectionState(handle: handle)
         var code = registerStripSubtype(handle)
         for function in all where code == SQLITE_OK {
             code = function.register(state)
@@ -34,7 +45,12 @@ package enum SQLFunctions {
         }
     }
 
-    private static let all = jsonFunctions + identityFunctions + administrationFunctions
+    /// Whether a connection has the functions.
+    package static func areInstalled(on db: Database) -> Bool {
+        db.sqliteConnection.flatMap(ConnectionState.find) != nil
+    }
+
+    private static let all = jsonFunctions + identityFunctions + administrationFunctions + statusFunctions
 
     /// `powersync_strip_subtype(x)`: x, no longer marked as JSON (`database.md` 13).
     ///

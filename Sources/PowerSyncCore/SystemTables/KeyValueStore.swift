@@ -37,7 +37,7 @@ package enum KeyValueStore {
     package static func clientID(_ db: Database) throws -> String {
         let statement = try db.cachedStatement(sql: "SELECT CAST(value AS TEXT) FROM ps_kv WHERE key = ?")
         guard let id = try String.fetchOne(statement, arguments: [Key.clientID.rawValue]) else {
-            throw LocalDatabaseError(.missingClientID, "No client_id found in ps_kv")
+            throw LocalDatabaseError.missingClientID
         }
         return id
     }

@@ -82,6 +82,8 @@ extension LocalDatabaseError {
         .notInTransaction,
         "This function may only be called in transactions."
     )
+
+    static let missingClientID = LocalDatabaseError(.missingClientID, "No client_id found in ps_kv")
 }
 
 extension LocalDatabaseError: CustomStringConvertible {

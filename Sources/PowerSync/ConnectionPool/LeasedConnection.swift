@@ -1,0 +1,79 @@
+import GRDBSQLite
+
+/// The connection of an app's pool that a callback of the app works with.
+struct LeasedConnection: ConnectionContext {
+    private let lease: Lent<any SQLiteConnectionLease>
+
+    /// Runs a callback with a context that ends with it.
+    ///
+    /// A transaction that the callback left open is rolled back, for the next user of the connection.
+    static func use<R>(
+        _ lease: any SQLiteConnectionLease,
+        logger: any LoggerProtocol,
+        _ callback: (any ConnectionContext) throws -> R
+    ) throws -> R {
+        let connection = LeasedConnection(lease: Lent(lease))
+        defer {
+            connection.lease.end()
+            if sqlite3_get_autocommit(lease.pointer) == 0 {
+                logger.warning("A callback left a transaction open; it is rolled back", tag: LogTag.database)
+                _ = try? lease.execute(sql: "ROLLBACK", parameters: [])
+            }
+        }
+        return try callback(connection)
+    }
+
+    func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
+        try lease.value().execute(sql: sql, parameters: try LeasedConnection.values(of: parameters))
+    }
+
+    func getAll<RowType>(
+        sql: String,
+        parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> [RowType] {
+        try lease.value().withIterator(sql: sql, parameters: try LeasedConnection.values(of: parameters)) { rows in
+            var elements: [RowType] = []
+            while let element = try rows.next(callback: { Mapped(try mapper($0)) }) {
+                elements.append(element.value)
+            }
+            return elements
+        }
+    }
+
+    func getOptional<RowType>(
+        sql: String,
+        parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> RowType? {
+        try lease.value().withIterator(sql: sql, parameters: try LeasedConnection.values(of: parameters)) { rows in
+            let first = try rows.next { Mapped(try mapper($0)) }
+            // A statement that writes (`INSERT … RETURNING`) has to be stepped to its end to be committed.
+            while try rows.next(callback: { _ in () }) != nil {}
+            return first?.value
+        }
+    }
+
+    func get<RowType>(
+        sql: String,
+        parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> RowType {
+        let row = try getOptional(sql: sql, parameters: parameters) { Mapped(try mapper($0)) }
+        guard let row else { throw PowerSyncError.noRow(of: sql) }
+        return row.value
+    }
+
+    private static func values(of parameters: [(any Sendable)?]?) throws -> [PowerSyncDataType?] {
+        try (parameters ?? []).map { try PowerSyncDataType.value(of: $0) }
+    }
+
+    /// Tells "no row" from a row whose element is `nil`.
+    private struct Mapped<Element> {
+        let value: Element
+
+        init(_ value: Element) {
+            self.value = value
+        }
+    }
+}

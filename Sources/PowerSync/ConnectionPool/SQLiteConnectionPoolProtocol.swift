@@ -1,0 +1,80 @@
+/// SQLite connections of an app, for ``OpenedPowerSyncDatabase(schema:pool:identifier:logger:)``.
+///
+/// One connection writes, any number of others read. Apps on GRDB use `PowerSyncGRDB` instead.
+public protocol SQLiteConnectionPoolProtocol: Sendable {
+    /// The names of the tables that each committed write has changed, as SQLite's update hook reports them.
+    ///
+    /// Each access is a subscription of its own.
+    var tableUpdates: AsyncStream<Set<String>> { get }
+
+    /// Runs a callback on a connection that reads.
+    ///
+    /// - Throws: What the callback throws, and `CancellationError` when the task is cancelled while it waits.
+    func read<T: Sendable>(
+        onConnection: @Sendable @escaping (any SQLiteConnectionLease) throws -> T
+    ) async throws -> T
+
+    /// Runs a callback alone on the connection that writes.
+    ///
+    /// - Throws: What the callback throws, and `CancellationError` when the task is cancelled while it waits.
+    func write<T: Sendable>(
+        onConnection: @Sendable @escaping (any SQLiteConnectionLease) throws -> T
+    ) async throws -> T
+
+    /// Runs a callback while nobody else uses any connection.
+    ///
+    /// - Throws: What the callback throws, and `CancellationError` when the task is cancelled while it waits.
+    func withAllConnections<T: Sendable>(
+        onConnection:
+            @Sendable @escaping (
+                _ writer: any SQLiteConnectionLease,
+                _ readers: [any SQLiteConnectionLease]
+            ) throws -> T
+    ) async throws -> T
+
+    /// Waits for running callbacks and closes the connections.
+    func close() async throws
+}
+
+/// A SQLite connection that a callback owns while it runs.
+public protocol SQLiteConnectionLease {
+    /// The `sqlite3 *` of the connection.
+    var pointer: OpaquePointer { borrowing get }
+
+    /// Runs the first statement of a text to its end.
+    ///
+    /// The default implementation uses ``pointer``.
+    ///
+    /// - Parameters:
+    ///   - sql: The statement.
+    ///   - parameters: Values for `?`; `nil` and missing ones are NULL.
+    /// - Returns: The number of changed rows.
+    /// - Throws: ``PowerSyncError``.
+    func execute(sql: String, parameters: [PowerSyncDataType?]) throws -> Int64
+
+    /// Runs a callback that reads the rows of a query one by one.
+    ///
+    /// The default implementation uses ``pointer``.
+    ///
+    /// - Parameters:
+    ///   - sql: The query.
+    ///   - parameters: Values for `?`; `nil` and missing ones are NULL.
+    ///   - callback: Gets an iterator that is valid until it returns.
+    /// - Returns: What the callback returns.
+    /// - Throws: ``PowerSyncError``, or what the callback throws.
+    func withIterator<T>(
+        sql: String,
+        parameters: [PowerSyncDataType?],
+        callback: (any SQLiteStatementIteratorProtocol) throws -> T
+    ) throws -> T
+}
+
+/// The rows of a query, one by one.
+public protocol SQLiteStatementIteratorProtocol {
+    /// Steps to the next row and maps it.
+    ///
+    /// - Parameter callback: Gets the row, which is valid until it returns.
+    /// - Returns: `nil` after the last row.
+    /// - Throws: ``PowerSyncError``, or what the callback throws.
+    func next<T>(callback: (_ cursor: any SqlCursor) throws -> T) throws -> T?
+}

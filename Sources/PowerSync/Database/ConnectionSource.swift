@@ -1,0 +1,115 @@
+import GRDB
+import GRDBSQLite
+import PowerSyncCore
+
+/// Where the connections of a database come from.
+enum ConnectionSource: Sendable {
+    /// We open them ourselves, and delete the file on request.
+    case location(Result<DatabaseLocation, any Error>, initialStatements: [String])
+    /// A GRDB pool of the app, used for everything.
+    case writer(any DatabaseWriter)
+    /// Connections of the app that are not GRDB's.
+    ///
+    /// The app's own statements run on them. Everything else runs on connections of ours to the same file, which write
+    /// only while the pool's writer is ours, so that the two never compete.
+    case pool(any SQLiteConnectionPoolProtocol)
+
+    /// Where the file is, if we may delete it.
+    var location: Result<DatabaseLocation, any Error>? {
+        guard case .location(let location, _) = self else { return nil }
+        return location
+    }
+
+    /// Opens the connections for the engine.
+    ///
+    /// - Parameters:
+    ///   - clock: Measures the delays between attempts.
+    ///   - logger: Receives messages.
+    /// - Returns: The connections, prepared with our SQL functions.
+    /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError``, `CancellationError`.
+    func open(clock: any Clock<Duration>, logger: any LoggerProtocol) async throws -> any DatabaseWriter {
+        switch self {
+        case .location(let location, let initialStatements):
+            return try await ConnectionOpener(
+                location: try location.get(),
+                initialStatements: initialStatements,
+                clock: clock
+            ).open()
+        case .writer(let writer):
+            try await DatabaseAccess.write(to: writer) { db in
+                let isPrepared = SQLFunctions.areInstalled(on: db)
+                try SQLFunctions.install(on: db)
+                guard !isPrepared else { return }
+                logger.warning(
+                    "The pool was opened without configurePowerSync(schema:): PowerSync's SQL functions are missing on its "
+                        + "reading connections, and views have no primary key for GRDB.",
+                    tag: LogTag.database
+                )
+            }
+            return writer
+        case .pool(let pool):
+            return try await pool.openCompanion(clock: clock)
+        }
+    }
+
+    /// Runs `body` alone on the engine's writing connection.
+    func write<T>(
+        to writer: any DatabaseWriter,
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        guard case .pool(let pool) = self else { return try await DatabaseAccess.write(to: writer, body) }
+        return try await pool.write { _ in
+            Transfer(try writer.writeWithoutTransaction(body))
+        }.value
+    }
+
+    /// Makes the reading connections of the app notice a changed schema.
+    func refreshReaders() async throws {
+        guard case .pool(let pool) = self else { return }
+        try await pool.withAllConnections { _, readers in
+            for reader in readers {
+                _ = try reader.execute(sql: "PRAGMA table_info('sqlite_master')", parameters: [])
+            }
+        }
+    }
+
+    /// Closes the connections that we have opened.
+    func closeOwn(_ writer: any DatabaseWriter) async throws {
+        if case .writer = self { return }
+        try await DatabaseAccess.close(writer)
+    }
+
+    /// Closes the connections of the app.
+    func closeForeign() async throws {
+        switch self {
+        case .location: break
+        case .writer(let writer): try await DatabaseAccess.close(writer)
+        case .pool(let pool): try await pool.close()
+        }
+    }
+}
+
+extension SQLiteConnectionPoolProtocol {
+    /// Opens connections of ours to the file of the pool, and prepares those of the pool.
+    fileprivate func openCompanion(clock: any Clock<Duration>) async throws -> any DatabaseWriter {
+        let (path, isWAL) = try await withAllConnections { writer, readers in
+            for connection in [writer] + readers {
+                try PowerSyncError.wrappingErrors { try SQLFunctions.install(on: connection.pointer) }
+            }
+            let path = sqlite3_db_filename(writer.pointer, "main").map { String(cString: $0) } ?? ""
+            let mode = try writer.withIterator(sql: "PRAGMA journal_mode", parameters: []) { rows in
+                try rows.next { $0.getStringOptional(index: 0) } ?? nil
+            }
+            return (path, mode == "wal")
+        }
+        guard !path.isEmpty else {
+            throw PowerSyncError.operationFailed(
+                message:
+                    "The pool's database has no file. PowerSync needs a file to open connections of its own to it; "
+                    + "use PowerSyncDatabase(schema:dbFilename:) for a database in memory"
+            )
+        }
+        let opener = ConnectionOpener(location: .file(path: path), initialStatements: [], clock: clock, isWAL: isWAL)
+        return try await opener.open()
+    }
+}

@@ -1,0 +1,91 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// `powersync_offline_sync_status` and `powersync_update_hooks` (`database.md` 22, 23.4; tests 81, 82, 84, 87).
+struct StatusFunctionsTests {
+    private func changes(_ database: LocalTestDatabase) throws -> [String?] {
+        try database.texts("SELECT powersync_update_hooks('get')")
+    }
+
+    @Test func statusOfAFreshDatabase() throws {
+        let database = try LocalTestDatabase()
+        #expect(
+            try database.texts("SELECT powersync_offline_sync_status()") == [
+                #"{"connected":false,"connecting":false,"priority_status":[],"downloading":null,"streams":[]}"#
+            ]
+        )
+    }
+
+    @Test("84") func statusTellsPrioritiesAndStreams() throws {
+        let database = try LocalTestDatabase()
+        try database.queue.write { db in
+            try SyncState.record(Priority(1), at: SyncInstant(microseconds: 5), db)
+            try SyncState.record(Priority(2), at: SyncInstant(microseconds: 1_767_225_600_000_000), db)
+            try db.execute(
+                sql: """
+                    INSERT INTO ps_stream_subscriptions
+                      (stream_name, active, local_priority, local_params, ttl, expires_at)
+                    VALUES ('s', 1, 1, '{"a":1}', 60, 1767312000000000), ('t', 0, NULL, 'null', NULL, NULL)
+                    """
+            )
+        }
+        let expected = """
+            {"connected":false,"connecting":false,"priority_status":[{"priority":2,\
+            "last_synced_at":1767225600000000,"has_synced":true}],"downloading":null,"streams":[{"name":"s",\
+            "parameters":{"a":1},"priority":null,"active":true,"is_default":false,"has_explicit_subscription":true,\
+            "expires_at":1767312000000000,"last_synced_at":null,"progress":{"total":0,"downloaded":0}},{"name":"t",\
+            "parameters":null,"priority":null,"active":false,"is_default":false,"has_explicit_subscription":false,\
+            "expires_at":null,"last_synced_at":null,"progress":{"total":0,"downloaded":0}}]}
+            """
+        #expect(try database.texts("SELECT powersync_offline_sync_status()") == [expected])
+    }
+
+    @Test("87") func readOnlyConnectionsTellTheStatusToo() throws {
+        let folder = try TemporaryFolder()
+        let pool = try DatabasePool(path: folder.path("a.db"), configuration: Configuration().forPowerSync())
+        try pool.write { try SystemTables.migrate($0) }
+        let status = try pool.read { try String.fetchOne($0, sql: "SELECT powersync_offline_sync_status()") }
+        #expect(status?.isEmpty == false)
+    }
+
+    @Test("81") func tablesAreReportedOnceAfterTheCommit() throws {
+        let database = try LocalTestDatabase()
+        try database.run("CREATE TABLE own (a); SELECT powersync_update_hooks('install')")
+        #expect(try changes(database) == ["[]"])
+        try database.queue.write { db in
+            for number in 0..<1000 {
+                try db.execute(sql: "INSERT INTO own VALUES (?)", arguments: [number])
+            }
+            #expect(try String.fetchOne(db, sql: "SELECT powersync_update_hooks('get')") == "[]")
+        }
+        #expect(try changes(database) == [#"["own"]"#])
+        #expect(try changes(database) == ["[]"])
+        try database.run("BEGIN; INSERT INTO own VALUES (1); ROLLBACK")
+        #expect(try changes(database) == ["[]"])
+    }
+
+    @Test("82") func writesThroughViewsReportWhatTheirTriggersWrite() throws {
+        let database = try LocalTestDatabase()
+        try database.run("SELECT powersync_update_hooks('install')")
+        try database.write("INSERT INTO items (id, col) VALUES ('1', 'a')")
+        #expect(try changes(database) == [#"["ps_crud","ps_data__items","ps_kv","ps_tx"]"#])
+    }
+
+    @Test("81") func clearingReportsTables() throws {
+        let database = try LocalTestDatabase()
+        try database.write("INSERT INTO items (id, col) VALUES ('1', 'a'), ('2', 'b')")
+        try database.run("SELECT powersync_update_hooks('install')")
+        try database.write("SELECT powersync_clear(1)")
+        let names = try changes(database).first ?? nil
+        #expect(names?.contains("ps_data__items") == true)
+    }
+
+    @Test func otherOperationsAreUnknown() throws {
+        let database = try LocalTestDatabase()
+        expectDatabaseError(21, "Unknown operation") { try database.run("SELECT powersync_update_hooks('remove')") }
+        expectDatabaseError(21, "install") { try database.run("SELECT powersync_update_hooks('get')") }
+    }
+}

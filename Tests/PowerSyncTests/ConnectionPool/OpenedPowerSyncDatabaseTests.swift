@@ -1,0 +1,186 @@
+import Foundation
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1))) struct OpenedPowerSyncDatabaseTests {
+    /// Runs a test on a database over connections of an app.
+    private func withPool(
+        _ body: (PlainPool, any PowerSyncDatabaseProtocol) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let pool = PlainPool(path: directory.appendingPathComponent("app.db").path)
+            let database = OpenedPowerSyncDatabase(
+                schema: testSchema,
+                pool: pool,
+                identifier: directory.path,
+                logger: DefaultLogger(writers: [])
+            )
+            try await body(pool, database)
+            try await database.close()
+        }
+    }
+
+    @Test func statementsOfTheAppRunOnThePool() async throws {
+        try await withPool { pool, database in
+            try await database.waitForReady()
+            let before = pool.writes.value
+            try await database.insertUser("Ada", id: "1")
+            #expect(pool.writes.value == before + 1)
+            #expect(try await database.count("users") == 1)
+            let name = try await database.readTransaction { transaction in
+                try transaction.get(sql: "SELECT name FROM users WHERE id = ?", parameters: ["1"]) { cursor in
+                    try cursor.getString(name: "name")
+                }
+            }
+            #expect(name == "Ada")
+            struct Failure: Error {}
+            await #expect(throws: Failure.self) {
+                try await database.writeTransaction { transaction in
+                    try transaction.execute(sql: "DELETE FROM users", parameters: [])
+                    throw Failure()
+                }
+            }
+            #expect(try await database.count("users") == 1)
+        }
+    }
+
+    @Test func localWritesAreQueuedAndCompleted() async throws {
+        try await withPool { _, database in
+            try await database.insertUser("Ada", id: "1")
+            try await database.writeTransaction { transaction in
+                try transaction.execute(sql: "UPDATE users SET age = 36", parameters: [])
+                try transaction.execute(sql: "DELETE FROM users", parameters: [])
+            }
+            let first = try #require(try await database.getNextCrudTransaction())
+            #expect(first.crud.map(\.op) == [.put])
+            try await first.complete()
+            let second = try #require(try await database.getNextCrudTransaction())
+            #expect(second.crud.map(\.op) == [.patch, .delete])
+            try await second.complete()
+            #expect(try await database.getUploadQueueStats().count == 0)
+        }
+    }
+
+    @Test func watchesFollowEveryWriter() async throws {
+        try await withPool { pool, database in
+            var names = try database.watch("SELECT name FROM users ORDER BY id") { try $0.getString(index: 0) }
+                .makeAsyncIterator()
+            #expect(try await names.next() == [])
+            try await database.insertUser("Ada", id: "1")
+            while let now = try await names.next(), now != ["Ada"] {}
+            // Not through PowerSync at all.
+            _ = try await pool.write { lease in
+                try lease.execute(sql: "INSERT INTO users (id, name) VALUES ('2', ?)", parameters: [.string("Bea")])
+            }
+            while let now = try await names.next(), now != ["Ada", "Bea"] {}
+            try await database.disconnectAndClear()
+            while let now = try await names.next(), now != [] {}
+        }
+    }
+
+    @Test func rowsOfTheServiceReachThePool() async throws {
+        try await withTemporaryDirectory { directory in
+            let pool = PlainPool(path: directory.appendingPathComponent("app.db").path)
+            let service = ScriptedTransport()
+            let database = SyncedDatabase(
+                schema: SyncHarness.schema,
+                source: .pool(pool),
+                identity: directory.path,
+                name: "app.db",
+                logger: DefaultLogger(writers: []),
+                environment: SyncEnvironment(transport: service)
+            )
+            try await database.connect(connector: ScriptedConnector(), options: nil)
+            let stream = try await service.nextStream()
+            stream.accept()
+            // The app writes meanwhile: nobody finds the database locked.
+            async let writes: Void = {
+                for number in 0..<50 {
+                    _ = try await pool.write { lease in
+                        try lease.execute(sql: "CREATE TABLE own\(number) (a)", parameters: [])
+                    }
+                }
+            }()
+            for opID in Int64(1)...50 {
+                stream.send(.checkpoint(opID, [.bucket("a")]), .put("a", opID...opID), .done)
+            }
+            try await writes
+            while try await database.count("lists") < 50 {
+                try await stream.waitUntilRead()
+            }
+            try await database.close()
+        }
+    }
+
+    @Test func valuesAndRowsPassThroughALease() async throws {
+        try await withPool { pool, database in
+            let values: [PowerSyncDataType?] = [
+                nil, .bool(true), .int32(-1), .int64(.max), .double(1.5), .string("a\0é"), .data(Data()),
+                .data(Data([0])),
+            ]
+            let row = try await pool.read { lease in
+                try lease.withIterator(sql: "SELECT ?, ?, ?, ?, ?, ?, ?, ?", parameters: values) { rows in
+                    let row = try rows.next { cursor in
+                        "\(cursor.getStringOptional(index: 0) ?? "NULL") \(try cursor.getBoolean(index: 1)) "
+                            + "\(try cursor.getInt(index: 2)) \(try cursor.getInt64(index: 3)) "
+                            + "\(try cursor.getDouble(index: 4)) \(try cursor.getString(index: 5).utf8.count) "
+                            + "\(try cursor.getData(index: 6).count) \(try cursor.getData(index: 7).count)"
+                    }
+                    #expect(try rows.next { _ in () } == nil)
+                    return row
+                }
+            }
+            #expect(row == "NULL true -1 \(Int64.max) 1.5 4 0 1")
+            let error = await #expect(throws: PowerSyncError.self) {
+                _ = try await pool.read { try $0.execute(sql: "SELECT * FROM missing", parameters: []) }
+            }
+            #expect(error?.localizedDescription.contains("no such table: missing") == true)
+            await #expect(throws: PowerSyncError.self) {
+                _ = try await pool.read { try $0.execute(sql: " -- nothing", parameters: []) }
+            }
+            try await database.waitForReady()
+        }
+    }
+
+    @Test func iteratorThatLeaksHasNoRows() async throws {
+        try await withPool { pool, _ in
+            let rows = try await pool.read { lease in
+                let leaked = try lease.withIterator(sql: "SELECT 1", parameters: []) { $0 }
+                return try leaked.next { _ in 1 }
+            }
+            #expect(rows == nil)
+        }
+    }
+
+    @Test func contextEndsWithItsCallback() async throws {
+        try await withPool { _, database in
+            let leaked = try await database.writeLock { $0 }
+            #expect(throws: PowerSyncError.self) { try leaked.execute(sql: "SELECT 1", parameters: []) }
+        }
+    }
+
+    @Test func openTransactionsAreRolledBack() async throws {
+        try await withPool { _, database in
+            try await database.writeLock { context in
+                try context.execute(sql: "BEGIN", parameters: [])
+                try context.execute(sql: "INSERT INTO users (id) VALUES ('1')", parameters: [])
+            }
+            try await database.insertUser("Ada", id: "2")
+            #expect(try await database.count("users") == 1)
+        }
+    }
+
+    @Test func databaseInMemoryIsRefused() async throws {
+        let database = OpenedPowerSyncDatabase(
+            schema: testSchema,
+            pool: PlainPool(path: ":memory:"),
+            identifier: "memory",
+            logger: DefaultLogger(writers: [])
+        )
+        let error = await #expect(throws: PowerSyncError.self) { try await database.waitForReady() }
+        #expect(error?.localizedDescription.contains("file") == true)
+        try await database.close()
+    }
+}
