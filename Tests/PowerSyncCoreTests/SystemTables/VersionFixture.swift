@@ -4,8 +4,8 @@ import GRDB
 /// `database.md` 3 and 5.3 and not from our migrations.
 ///
 /// The content is the same for every version, as far as the version can tell it: two lists with operations, a removed to-do,
-/// a superseded and a compacted operation, a row without operations, unfinished local writes. See ``UpgradedFile`` for what
-/// it has to become.
+/// a superseded and a compacted operation, a row without operations, unfinished local writes. ``UpMigrationsTests``
+/// says what it has to become.
 struct VersionFixture {
     /// The internal schema version, 1 … 13.
     let version: Int
