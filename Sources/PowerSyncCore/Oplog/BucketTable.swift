@@ -129,16 +129,16 @@ struct BucketTable: Sendable {
         )
         let cursor = try GRDB.Row.fetchCursor(statement)
         while let columns = try cursor.next() {
-            let slot = slot(of: BucketName(columns[1]))
-            rows[slot] = Row(
-                id: columns[0],
-                lastAppliedOp: OpID(columns[2]),
-                lastOp: OpID(columns[3]),
-                addChecksum: Checksum(truncating: columns[4]),
-                opChecksum: Checksum(truncating: columns[5]),
-                countAtLast: columns[6],
-                countSinceLast: columns[7],
-                downloadedSize: columns[8]
+            let slot = try slot(of: BucketName(columns.stored(1, "ps_buckets.name")))
+            rows[slot] = try Row(
+                id: columns.stored(0, "ps_buckets.id"),
+                lastAppliedOp: OpID(columns.stored(2, "ps_buckets.last_applied_op")),
+                lastOp: OpID(columns.stored(3, "ps_buckets.last_op")),
+                addChecksum: Checksum(truncating: columns.stored(4, "ps_buckets.add_checksum")),
+                opChecksum: Checksum(truncating: columns.stored(5, "ps_buckets.op_checksum")),
+                countAtLast: columns.stored(6, "ps_buckets.count_at_last"),
+                countSinceLast: columns.stored(7, "ps_buckets.count_since_last"),
+                downloadedSize: columns.stored(8, "ps_buckets.downloaded_size")
             )
         }
     }

@@ -13,8 +13,8 @@ enum LegacySubkeys {
         let rows = try Row.fetchAll(db, sql: "SELECT rowid, key FROM ps_oplog WHERE key LIKE '%\"'")
         let update = try db.cachedStatement(sql: "UPDATE ps_oplog SET key = ? WHERE rowid = ?")
         for row in rows {
-            let rowID: Int64 = row[0]
-            guard let key = repaired(row[1]) else { continue }
+            let rowID: Int64 = try row.stored(0, "ps_oplog.rowid")
+            guard let key = try repaired(row.stored(1, "ps_oplog.key")) else { continue }
             try update.execute(arguments: [key, rowID])
         }
         try KeyValueStore.set(.didRepairOplogKeys, to: "1", db)

@@ -10,6 +10,15 @@ extension SQLFunctions {
                 try SystemTables.migrate(call.state.requireDatabase())
                 call.result("")
             },
+            // For tests only: takes the file to any internal schema version, older ones included.
+            ScalarFunction(name: "powersync_test_migration", argumentCount: 1) { call in
+                let version = call[0].integer
+                guard (1...Int64(SystemTables.currentVersion)).contains(version) else {
+                    throw LocalDatabaseError.invalidArgument("\(version) is no internal schema version")
+                }
+                try SystemTables.migrate(call.state.requireDatabase(), to: Int(version))
+                call.result("")
+            },
             ScalarFunction(name: "powersync_replace_schema", argumentCount: 1) { call in
                 let db = try call.state.requireDatabase()
                 let schema = try ClientSchema(json: call[0].string)

@@ -31,9 +31,11 @@ struct SchemaObjects {
                 """
         )
         while let row = try rows.next() {
-            let type: String = row[0]
-            let name: String = row[1]
-            let sql: String = row[3] ?? ""
+            let type: String = try row.stored(0, "sqlite_master.type")
+            let name: String = try row.stored(1, "sqlite_master.name")
+            // NULL for indexes that SQLite made itself.
+            let text: String? = try row.stored(3, "sqlite_master.sql")
+            let sql = text ?? ""
             switch type {
             case "table":
                 if let table = DataTable(internalName: name) {
@@ -45,7 +47,8 @@ struct SchemaObjects {
                 objects.views[ExactText(name)] = View(sql: sql)
             default:
                 let trigger = ViewDefinition.Trigger(name: name, sql: sql)
-                objects.views[ExactText(row[2])]?.triggers.append(trigger)
+                let view: String = try row.stored(2, "sqlite_master.tbl_name")
+                objects.views[ExactText(view)]?.triggers.append(trigger)
             }
         }
         return objects

@@ -20,7 +20,9 @@ enum SyncState {
         )
         var entries: [PriorityStatus] = []
         while let row = try rows.next() {
-            entries.append(PriorityStatus(priority: Priority(row[0]), lastSyncedAt: SyncInstant(microseconds: row[1])))
+            let priority = try Priority(row.stored(0, "ps_sync_state.priority"))
+            let time = try SyncInstant(microseconds: row.stored(1, "ps_sync_state.last_synced_at"))
+            entries.append(PriorityStatus(priority: priority, lastSyncedAt: time))
         }
         return entries
     }

@@ -42,14 +42,20 @@ extension StreamSubscription: FetchableRecord {
         id, stream_name, active, is_default, local_priority, local_params, ttl, expires_at, last_synced_at
         """
 
-    init(row: Row) {
-        id = row[0]
-        key = StreamKey(name: row[1], parametersText: row[5])
-        isActive = row[2]
-        isDefault = row[3]
-        priorityOverride = (row[4] as Int32?).map { Priority($0) }
-        timeToLive = row[6]
-        expiresAt = (row[7] as Int64?).map { SyncInstant(microseconds: $0) }
-        lastSyncedAt = (row[8] as Int64?).map { SyncInstant(microseconds: $0) }
+    init(row: Row) throws {
+        id = try row.stored(0, "ps_stream_subscriptions.id")
+        key = try StreamKey(
+            name: row.stored(1, "ps_stream_subscriptions.stream_name"),
+            parametersText: row.stored(5, "ps_stream_subscriptions.local_params")
+        )
+        isActive = try row.stored(2, "ps_stream_subscriptions.active")
+        isDefault = try row.stored(3, "ps_stream_subscriptions.is_default")
+        let priority: Int32? = try row.stored(4, "ps_stream_subscriptions.local_priority")
+        priorityOverride = priority.map { Priority($0) }
+        timeToLive = try row.stored(6, "ps_stream_subscriptions.ttl")
+        let expiresAt: Int64? = try row.stored(7, "ps_stream_subscriptions.expires_at")
+        self.expiresAt = expiresAt.map { SyncInstant(microseconds: $0) }
+        let lastSyncedAt: Int64? = try row.stored(8, "ps_stream_subscriptions.last_synced_at")
+        self.lastSyncedAt = lastSyncedAt.map { SyncInstant(microseconds: $0) }
     }
 }

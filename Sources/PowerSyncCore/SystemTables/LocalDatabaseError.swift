@@ -7,7 +7,7 @@ package struct LocalDatabaseError: Error, Sendable {
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
             case invalidArgument, invalidState, notInTransaction, missingClientID, downMigrationFailed
-            case unsupportedVersion, corruptLocalData, malformedSQL, internalError
+            case corruptLocalData, malformedSQL, internalError
         }
 
         private let kind: Kind
@@ -24,10 +24,8 @@ package struct LocalDatabaseError: Error, Sendable {
         package static let notInTransaction = Code(.notInTransaction)
         /// `ps_kv` has no `client_id`.
         package static let missingClientID = Code(.missingClientID)
-        /// The statements that lead from a newer internal schema version to ours had no effect or failed.
+        /// The statements that lead from a newer internal schema version to ours are missing, had no effect, or failed.
         package static let downMigrationFailed = Code(.downMigrationFailed)
-        /// The file has an internal schema version that cannot be upgraded.
-        package static let unsupportedVersion = Code(.unsupportedVersion)
         /// Internal tables hold something that no implementation writes.
         package static let corruptLocalData = Code(.corruptLocalData)
         /// A name contains a NUL byte, which SQL text cannot hold.
@@ -42,7 +40,7 @@ package struct LocalDatabaseError: Error, Sendable {
             switch kind {
             case .invalidArgument: 3091
             case .invalidState, .notInTransaction: 21
-            case .missingClientID, .downMigrationFailed, .unsupportedVersion: 4
+            case .missingClientID, .downMigrationFailed: 4
             case .corruptLocalData: 11
             case .malformedSQL: 24
             case .internalError: 2

@@ -30,7 +30,10 @@ package enum UploadQueue {
     ///
     /// Unlike the entries it survives uploads, so two equal values mean that nothing was written in between.
     package static func sequence(_ db: Database) throws -> Int64? {
-        try Int64.fetchOne(db.cachedStatement(sql: "SELECT seq FROM sqlite_sequence WHERE name = 'ps_crud'"))
+        // The table has no types; other writers may have stored text.
+        try Int64.fetchOne(
+            db.cachedStatement(sql: "SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = 'ps_crud'")
+        )
     }
 
     /// The number of entries.
@@ -114,7 +117,14 @@ package enum UploadQueue {
         var writes: [QueuedWrite] = []
         let rows = try Row.fetchCursor(statement, arguments: arguments)
         while let row = try rows.next() {
-            writes.append(try QueuedWrite(id: row[0], transactionID: row[1], text: row[2] ?? ""))
+            let text: String? = try row.stored(2, "ps_crud.data")
+            writes.append(
+                try QueuedWrite(
+                    id: row.stored(0, "ps_crud.id"),
+                    transactionID: row.stored(1, "ps_crud.tx_id"),
+                    text: text ?? ""
+                )
+            )
         }
         return writes
     }

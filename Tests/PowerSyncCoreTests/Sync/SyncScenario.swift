@@ -51,6 +51,13 @@ final class SyncScenario {
         self.delivery = delivery
     }
 
+    /// A client that opens a database that exists.
+    init(database: LocalTestDatabase) {
+        self.database = database
+        delivery = .oneByOne
+        engine = SyncEngine()
+    }
+
     /// Handles events as the driver would: a copy of the engine in a transaction, installed after the commit.
     ///
     /// - Returns: All actions.

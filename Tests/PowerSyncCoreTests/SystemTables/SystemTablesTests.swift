@@ -75,19 +75,43 @@ import Testing
         #expect(try queue.read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") } == ["ps_migration"])
     }
 
-    @Test(arguments: 1...13)
-    func olderVersionsAreRefusedAndLeftAlone(version: Int) throws {
+    @Test func otherTypesInTableOfVersionsAreReported() throws {
         let queue = try makeQueue()
-        try queue.write { db in
-            try db.execute(sql: "CREATE TABLE ps_migration(id INTEGER PRIMARY KEY, down_migrations TEXT)")
-            try db.execute(sql: "INSERT INTO ps_migration(id) VALUES (?)", arguments: [version])
+        try queue.write {
+            try $0.execute(
+                sql: "CREATE TABLE ps_migration(id, down_migrations); INSERT INTO ps_migration VALUES ('x', 1)"
+            )
         }
         #expect {
             try queue.write { try SystemTables.migrate($0) }
         } throws: {
-            ($0 as? LocalDatabaseError)?.code == .unsupportedVersion
+            let error = $0 as? LocalDatabaseError
+            return error?.code == .corruptLocalData && error?.message.contains("ps_migration.id") == true
         }
-        #expect(try queue.read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") } == ["ps_migration"])
+    }
+
+    /// The tables are there, but nothing says of which version.
+    @Test func tablesWithoutVersionAreReportedAndLeftAlone() throws {
+        let queue = try makeQueue()
+        try queue.write { try $0.execute(sql: "CREATE TABLE ps_crud(x); INSERT INTO ps_crud VALUES (1)") }
+        expectDatabaseError(1, "ps_crud already exists") {
+            try queue.write { try SystemTables.migrate($0) }
+        }
+        #expect(try queue.read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") } == ["ps_crud"])
+    }
+
+    /// A file of the current version costs a few small queries and no change.
+    @Test func currentVersionIsOnlyLookedAt() throws {
+        let database = try LocalTestDatabase()
+        let statements = try database.queue.write { db in
+            let log = StatementLog()
+            db.trace { log.append("\($0)") }
+            try SystemTables.migrate(db)
+            db.trace()
+            return log.statements
+        }
+        #expect(statements.count <= 4, "\(statements)")
+        #expect(statements.allSatisfy { $0.hasPrefix("SELECT") || $0.hasPrefix("PRAGMA") }, "\(statements)")
     }
 
     /// Case 14.
@@ -98,11 +122,24 @@ import Testing
             try database.queue.write { try SystemTables.migrate($0) }
         } throws: { error in
             let error = error as? LocalDatabaseError
-            return error?.resultCode == 4 && error?.message.contains("version not updated from 15") == true
+            return error?.code == .downMigrationFailed && error?.resultCode == 4
+                && error?.message.contains("version not updated from 15") == true
+                && error?.message.contains("version 14") == true
         }
         expectDatabaseError(4, "version not updated") {
             try database.write("SELECT powersync_init()")
         }
+        #expect(try database.rows("SELECT id FROM ps_migration WHERE id > 13 ORDER BY id") == ["14", "15"])
+        #expect(try database.objects() == LocalTestDatabase().objects())
+    }
+
+    /// Statements may come with other members, and other things than statements are ignored.
+    @Test func wayBackIgnoresWhatIsNoText() throws {
+        let database = try LocalTestDatabase()
+        let payload = #"[{"sql":5},{"params":[]},{},{"sql":null},{"sql":"DELETE FROM ps_migration WHERE id = 15"}]"#
+        try database.write("INSERT INTO ps_migration(id, down_migrations) VALUES (15, ?)", [payload])
+        try database.queue.write { try SystemTables.migrate($0) }
+        #expect(try database.integer("SELECT max(id) FROM ps_migration") == 14)
     }
 
     /// Case 15.
@@ -121,7 +158,7 @@ import Testing
         #expect(try database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'ps_future'") == 0)
     }
 
-    @Test(arguments: ["not json", #"[{"sql":"DROP TABLE missing"}]"#])
+    @Test(arguments: ["not json", #"["text"]"#, #"[{"sql":"DROP TABLE missing"}]"#])
     func failingWayBackIsReportedWithItsVersion(payload: String) throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO ps_migration(id, down_migrations) VALUES (15, ?)", [payload])
@@ -129,7 +166,7 @@ import Testing
             try database.queue.write { try SystemTables.migrate($0) }
         } throws: { error in
             let error = error as? LocalDatabaseError
-            return error?.code == .downMigrationFailed && error?.message == "Down migration failed from 15"
+            return error?.code == .downMigrationFailed && error?.message == "Down migration failed from 15 to 14"
                 && error?.underlyingError != nil
         }
     }
@@ -156,5 +193,16 @@ import Testing
         expectDatabaseError(1, "no such table: main.powersync_crud") {
             try plain.write { try $0.execute(sql: "ALTER TABLE ps_untyped RENAME TO other") }
         }
+    }
+}
+
+/// The statements that a connection ran.
+///
+/// `@unchecked Sendable`: filled and read while one connection is held.
+private final class StatementLog: @unchecked Sendable {
+    private(set) var statements: [String] = []
+
+    func append(_ sql: String) {
+        statements.append(sql)
     }
 }
