@@ -34,7 +34,7 @@ package enum SQLFunctions {
         }
     }
 
-    private static let all = jsonFunctions + identityFunctions + administrationFunctions
+    private static let all = jsonFunctions + identityFunctions + administrationFunctions + rawTableFunctions
 
     /// `powersync_strip_subtype(x)`: x, no longer marked as JSON (`database.md` 13).
     ///
