@@ -32,6 +32,12 @@ extension PowerSyncError {
                 message: error.description,
                 errorString: sqlite3_errstr(error.resultCode).map { String(cString: $0) }
             )
+        case let error as RawTableError:
+            PowerSyncError.sqliteError(
+                extendedResultCode: error.resultCode,
+                message: error.message,
+                errorString: sqlite3_errstr(error.resultCode).map { String(cString: $0) }
+            )
         default: error
         }
     }
@@ -61,6 +67,24 @@ extension PowerSyncError {
     /// A text is empty or has only comments.
     static func noStatement(in sql: String) -> PowerSyncError {
         .operationFailed(message: "There is no statement in the SQL text '\(sql)'")
+    }
+
+    /// The public form of an error that ended a sync iteration.
+    ///
+    /// It can have data of a row in its message, unlike the error itself: show it to the app, and log the other one.
+    static func describing(_ error: any Error) -> any Error {
+        guard let error = error as? SyncEngineError else { return wrapping(error) }
+        let context = error.context.map { " (context: \($0))" } ?? ""
+        guard let databaseError = error.databaseError else {
+            return PowerSyncError.operationFailed(message: error.message + context)
+        }
+        let code = databaseError.extendedResultCode.rawValue
+        return PowerSyncError.sqliteError(
+            extendedResultCode: code,
+            message: (databaseError.message ?? error.message) + context,
+            errorString: sqlite3_errstr(code).map { String(cString: $0) },
+            sql: databaseError.sql
+        )
     }
 
     /// Any operation on a database after its end.

@@ -5,7 +5,10 @@ extension ClientSchema {
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for an index over an unknown column.
     init(_ schema: any SchemaProtocol) throws {
-        self.init(tables: try schema.tables.map(ClientTable.init))
+        self.init(
+            tables: try schema.tables.map(ClientTable.init),
+            rawTables: schema.rawTables.map(ClientRawTable.init)
+        )
     }
 }
 
@@ -27,13 +30,54 @@ extension ClientTable {
                     }
                 )
             },
-            isLocalOnly: table.localOnly,
-            isInsertOnly: table.insertOnly,
-            tracksMetadata: table.trackMetadata,
-            trackPreviousValues: table.trackPreviousValues.map {
+            options: ClientTableOptions(table.options)
+        )
+    }
+}
+
+extension ClientTableOptions {
+    init(_ options: TableOptions) {
+        self.init(
+            isLocalOnly: options.localOnly,
+            isInsertOnly: options.insertOnly,
+            tracksMetadata: options.trackMetadata,
+            trackPreviousValues: options.trackPreviousValues.map {
                 PreviousValues(columns: $0.columnFilter, onlyWhenChanged: $0.onlyWhenChanged)
             },
-            ignoresEmptyUpdates: table.ignoreEmptyUpdates
+            ignoresEmptyUpdates: options.ignoreEmptyUpdates
+        )
+    }
+}
+
+extension ClientRawTable {
+    init(_ table: RawTable) {
+        self.init(
+            name: table.name,
+            structure: table.schema.map { schema in
+                Structure(
+                    tableName: schema.tableName ?? table.name,
+                    syncedColumns: schema.syncedColumns,
+                    options: ClientTableOptions(schema.options)
+                )
+            },
+            put: table.put.map(Statement.init),
+            delete: table.delete.map(Statement.init),
+            clear: table.clear
+        )
+    }
+}
+
+extension ClientRawTable.Statement {
+    init(_ statement: PendingStatement) {
+        self.init(
+            sql: statement.sql,
+            parameters: statement.parameters.map { parameter in
+                switch parameter {
+                case .id: .id
+                case .column(let name): .column(name)
+                case .rest: .rest
+                }
+            }
         )
     }
 }

@@ -2,6 +2,8 @@
 public protocol SchemaProtocol: Sendable {
     /// The tables that the SDK manages.
     var tables: [Table] { get }
+    /// The tables of the app's own that synced rows are written to.
+    var rawTables: [RawTable] { get }
     /// Checks the tables.
     func validate() throws
 }
@@ -17,29 +19,41 @@ public protocol SchemaProtocol: Sendable {
 public struct Schema: SchemaProtocol {
     /// The tables that the SDK manages.
     public let tables: [Table]
+    /// The tables of the app's own that synced rows are written to.
+    public let rawTables: [RawTable]
 
-    /// Creates a schema of a list of tables.
-    public init(tables: [Table]) {
+    /// Creates a schema of lists of tables.
+    ///
+    /// - Parameters:
+    ///   - tables: The tables that the SDK manages.
+    ///   - rawTables: The tables of the app's own that synced rows are written to.
+    public init(tables: [Table], rawTables: [RawTable] = []) {
         self.tables = tables
+        self.rawTables = rawTables
     }
 
     /// Creates a schema of tables.
     ///
     /// Without arguments the schema is empty.
     ///
-    /// - Precondition: Each argument is a ``Table``.
+    /// - Precondition: Each argument is a ``Table`` or a ``RawTable``.
     public init(_ tables: any BaseTableProtocol...) {
-        self.init(
-            tables: tables.map { table in
-                guard let table = table as? Table else {
-                    preconditionFailure("A schema cannot hold \(table.name), a table of type \(type(of: table)).")
-                }
-                return table
+        var managed: [Table] = []
+        var raw: [RawTable] = []
+        for table in tables {
+            switch table {
+            case let table as Table: managed.append(table)
+            case let table as RawTable: raw.append(table)
+            default:
+                preconditionFailure("A schema cannot hold \(table.name), a table of type \(type(of: table)).")
             }
-        )
+        }
+        self.init(tables: managed, rawTables: raw)
     }
 
     /// Checks that no two tables share a name, then each table on its own.
+    ///
+    /// A ``RawTable`` takes part with the name of its local table, if it has a ``RawTable/schema``.
     ///
     /// - Throws: ``SchemaError`` or ``TableError`` with the first problem found.
     public func validate() throws {
@@ -52,6 +66,13 @@ public struct Schema: SchemaProtocol {
         for table in tables {
             try table.validate()
         }
+        for table in rawTables {
+            guard let localName = table.localName, let options = table.schema?.options else { continue }
+            guard names.insert(localName).inserted else {
+                throw SchemaError.duplicateTableName(localName)
+            }
+            try options.validate(tableName: table.name)
+        }
     }
 }
 
@@ -61,10 +82,10 @@ extension Schema: Encodable {
         case rawTables = "raw_tables"
     }
 
-    /// Encodes `{"tables":[…],"raw_tables":[]}`.
+    /// Encodes `{"tables":[…],"raw_tables":[…]}`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(tables, forKey: .tables)
-        _ = container.nestedUnkeyedContainer(forKey: .rawTables)
+        try container.encode(rawTables, forKey: .rawTables)
     }
 }

@@ -4,12 +4,6 @@ extension Table: Encodable {
         case viewName = "view_name"
         case columns
         case indexes
-        case localOnly = "local_only"
-        case insertOnly = "insert_only"
-        case includeMetadata = "include_metadata"
-        case includeOld = "include_old"
-        case includeOldOnlyWhenChanged = "include_old_only_when_changed"
-        case ignoreEmptyUpdate = "ignore_empty_update"
     }
 
     private enum IndexKeys: String, CodingKey {
@@ -43,18 +37,7 @@ extension Table: Encodable {
                 try columnObject.encode(try type(of: column, in: index), forKey: .type)
             }
         }
-        try container.encode(localOnly, forKey: .localOnly)
-        try container.encode(insertOnly, forKey: .insertOnly)
-        try container.encode(trackMetadata, forKey: .includeMetadata)
-        try container.encode(ignoreEmptyUpdates, forKey: .ignoreEmptyUpdate)
-        if let trackPreviousValues {
-            if let columnFilter = trackPreviousValues.columnFilter {
-                try container.encode(columnFilter, forKey: .includeOld)
-            } else {
-                try container.encode(true, forKey: .includeOld)
-            }
-            try container.encode(trackPreviousValues.onlyWhenChanged, forKey: .includeOldOnlyWhenChanged)
-        }
+        try options.encodeMembers(to: encoder)
     }
 
     /// The type of an indexed column.
@@ -70,5 +53,33 @@ extension Table: Encodable {
             )
         }
         return .text
+    }
+}
+
+extension TableOptions {
+    private enum CodingKeys: String, CodingKey {
+        case localOnly = "local_only"
+        case insertOnly = "insert_only"
+        case includeMetadata = "include_metadata"
+        case includeOld = "include_old"
+        case includeOldOnlyWhenChanged = "include_old_only_when_changed"
+        case ignoreEmptyUpdate = "ignore_empty_update"
+    }
+
+    /// Encodes the options as members of the table's object.
+    func encodeMembers(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(localOnly, forKey: .localOnly)
+        try container.encode(insertOnly, forKey: .insertOnly)
+        try container.encode(trackMetadata, forKey: .includeMetadata)
+        try container.encode(ignoreEmptyUpdates, forKey: .ignoreEmptyUpdate)
+        if let trackPreviousValues {
+            if let columnFilter = trackPreviousValues.columnFilter {
+                try container.encode(columnFilter, forKey: .includeOld)
+            } else {
+                try container.encode(true, forKey: .includeOld)
+            }
+            try container.encode(trackPreviousValues.onlyWhenChanged, forKey: .includeOldOnlyWhenChanged)
+        }
     }
 }

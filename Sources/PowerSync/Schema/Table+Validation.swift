@@ -14,18 +14,8 @@ extension Table {
         if let viewNameOverride, Table.hasIllegalCharacter(viewNameOverride) {
             throw TableError.invalidViewName(viewName: viewNameOverride)
         }
-        try validateOptions()
+        try options.validate(tableName: name)
         try validateIndexes(columnNames: try validateColumns())
-    }
-
-    private func validateOptions() throws {
-        guard localOnly else { return }
-        if trackPreviousValues != nil {
-            throw TableError.trackPreviousForLocalTable(tableName: name)
-        }
-        if trackMetadata {
-            throw TableError.metadataForLocalTable(tableName: name)
-        }
     }
 
     /// - Returns: The names that an index may use.
@@ -66,5 +56,20 @@ extension Table {
 
     private static func hasIllegalCharacter(_ name: String) -> Bool {
         name.contains { "\"'%,.#[]".contains($0) || $0.isWhitespace }
+    }
+}
+
+extension TableOptions {
+    /// Checks that a local-only table records nothing for uploads.
+    ///
+    /// - Throws: ``TableError`` with the first problem found.
+    func validate(tableName: String) throws {
+        guard localOnly else { return }
+        if trackPreviousValues != nil {
+            throw TableError.trackPreviousForLocalTable(tableName: tableName)
+        }
+        if trackMetadata {
+            throw TableError.metadataForLocalTable(tableName: tableName)
+        }
     }
 }

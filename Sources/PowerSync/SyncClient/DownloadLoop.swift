@@ -100,7 +100,7 @@ final class DownloadLoop: Sendable {
         // A cancellation that is not ours happened inside the app's connector, and is not an error to report.
         guard !(error is CancellationError) else { return context.status.disconnected() }
         context.log(.error, "Syncing failed: \(error)")
-        context.status.disconnected(error: error)
+        context.status.disconnected(error: PowerSyncError.describing(error))
     }
 
     /// Returns early when the task is cancelled.

@@ -19,13 +19,21 @@ struct CheckpointCompletion {
     private(set) var checkpoint: TrackedCheckpoint
     /// Which part of the checkpoint is complete.
     let completion: Completion
+    /// Where rows of the types that have no table of ours go.
+    let rawTables: [ClientRawTable]
     /// The time to record.
     let now: SyncInstant
 
     /// Creates a completion.
-    init(_ checkpoint: TrackedCheckpoint, _ completion: Completion, at now: SyncInstant) {
+    init(
+        _ checkpoint: TrackedCheckpoint,
+        _ completion: Completion,
+        rawTables: [ClientRawTable],
+        at now: SyncInstant
+    ) {
         self.checkpoint = checkpoint
         self.completion = completion
+        self.rawTables = rawTables
         self.now = now
     }
 
@@ -78,7 +86,7 @@ struct CheckpointCompletion {
         _ db: Database
     ) throws {
         if buckets.mustFlushBeforeApply { try buckets.flush(db) }
-        try RowPublisher.publish(changedRows(involved, buckets), db)
+        try RowPublisher.publish(changedRows(involved, buckets), rawTables: rawTables, db)
 
         for bucket in involved { buckets.markApplied(bucket.slot) }
         if completion == .complete {

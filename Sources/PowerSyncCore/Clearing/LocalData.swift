@@ -19,10 +19,11 @@ package struct ClearOptions: OptionSet, Sendable {
 package enum LocalData {
     /// Removes all rows, the upload queue, and the sync state, for example when a user signs out.
     ///
-    /// Tables, views, the client id and the counters of the upload queue stay. Disconnect first, then call it inside a
-    /// write transaction.
+    /// Tables, views, the client id and the counters of the upload queue stay, and so do rows of raw tables that declare no
+    /// `clear` statement. Disconnect first, then call it inside a write transaction.
     ///
-    /// - Throws: ``LocalDatabaseError`` when no transaction is open, or for a soft clear while a sync iteration runs.
+    /// - Throws: ``LocalDatabaseError`` when no transaction is open, or for a soft clear while a sync iteration runs;
+    ///   ``RawTableError`` when the `clear` statement of a raw table fails.
     package static func clear(_ db: Database, _ options: ClearOptions) throws {
         guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
         if options.contains(.soft) {
@@ -57,6 +58,28 @@ package enum LocalData {
                     """
             )
         }
+        try clearRawTables(db)
+    }
+
+    /// Runs the `clear` statements of the schema that was applied last on this connection.
+    ///
+    /// Nothing of it becomes a local write. Raw tables without such a statement keep their rows.
+    private static func clearRawTables(_ db: Database) throws {
+        let statements = try ConnectionState.of(db).rawTables.compactMap { table in
+            table.clear.map { (table: table.name, sql: $0) }
+        }
+        guard !statements.isEmpty else { return }
+        try Publishing.whilePublishing(db) {
+            for (table, sql) in statements {
+                do {
+                    try db.execute(sql: sql)
+                } catch {
+                    throw RawTableError(table: table, context: "Clearing raw table \(table)", error)
+                }
+            }
+        }
+        // GRDB does not notice what happens to tables without rowid.
+        try db.notifyChanges(in: .fullDatabase)
     }
 
     /// Makes the next complete checkpoint publish every row again, for example into a table that is new.

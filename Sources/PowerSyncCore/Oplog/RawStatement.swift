@@ -22,9 +22,17 @@ struct RawStatement {
         reset()
     }
 
+    /// The number of parameters.
+    var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
+
     /// Binds an integer to the parameter with this number, counted from 1.
     func bind(_ value: Int64, at index: CInt) {
         sqlite3_bind_int64(handle, index, value)
+    }
+
+    /// Binds a double to the parameter with this number.
+    func bind(_ value: Double, at index: CInt) {
+        sqlite3_bind_double(handle, index, value)
     }
 
     /// Binds a text, or NULL, without copying it.
@@ -54,18 +62,22 @@ struct RawStatement {
     /// Binds a copy of a text.
     func bind(copying text: String, at index: CInt) {
         var text = text
-        text.withUTF8 { bytes in
-            // The destructor −1 is SQLite's `SQLITE_TRANSIENT`.
-            let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-            sqlite3_bind_text64(
-                handle,
-                index,
-                UnsafeRawPointer(bytes.baseAddress)?.assumingMemoryBound(to: CChar.self),
-                UInt64(bytes.count),
-                transient,
-                UInt8(SQLITE_UTF8)
-            )
-        }
+        text.withUTF8 { bind(copying: UnsafeRawBufferPointer($0), at: index) }
+    }
+
+    /// Binds a copy of a text that is UTF-8.
+    func bind(copying text: UnsafeRawBufferPointer, at index: CInt) {
+        guard let bytes = text.baseAddress, text.count > 0 else { return bind(text, at: index) }
+        // The destructor −1 is SQLite's `SQLITE_TRANSIENT`.
+        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+        sqlite3_bind_text64(
+            handle,
+            index,
+            bytes.assumingMemoryBound(to: CChar.self),
+            UInt64(text.count),
+            transient,
+            UInt8(SQLITE_UTF8)
+        )
     }
 
     /// Advances to the next row.

@@ -24,6 +24,12 @@ final class ConnectionState: @unchecked Sendable {
     var isPublishing = false
     /// Whether a sync iteration runs, during which data may not be cleared or published anew.
     var isSyncing = false
+    /// The raw tables of the schema that was applied last.
+    private(set) var rawTables: [ClientRawTable] = []
+    /// Those of the last schema whose transaction was committed.
+    private var committedRawTables: [ClientRawTable] = []
+    /// The statements that write to raw tables.
+    var rawTableStatements = RawTableStatements()
     /// The tables that the recorder writes, as GRDB tells them.
     private var queueRegion: DatabaseRegion?
     /// The working memory of `powersync_diff`.
@@ -53,6 +59,18 @@ final class ConnectionState: @unchecked Sendable {
             )
         }
         return database
+    }
+
+    /// A schema was applied in the open transaction.
+    func didApply(rawTables: [ClientRawTable], _ db: Database) {
+        self.rawTables = rawTables
+        db.afterNextTransaction { [weak self] _ in
+            guard let self else { return }
+            committedRawTables = self.rawTables
+        } onRollback: { [weak self] _ in
+            guard let self else { return }
+            self.rawTables = committedRawTables
+        }
     }
 
     /// Tells GRDB's observers about rows that the recorder wrote, which GRDB cannot see in the statement that fired a

@@ -4,6 +4,8 @@
 struct JSONBytes {
     private var bytes: [UInt8] = []
 
+    var isEmpty: Bool { bytes.isEmpty }
+
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
     }

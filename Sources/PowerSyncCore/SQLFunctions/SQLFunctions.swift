@@ -50,7 +50,8 @@ package enum SQLFunctions {
         db.sqliteConnection.flatMap(ConnectionState.find) != nil
     }
 
-    private static let all = jsonFunctions + identityFunctions + administrationFunctions + statusFunctions
+    private static let all =
+        jsonFunctions + identityFunctions + administrationFunctions + statusFunctions + rawTableFunctions
 
     /// `powersync_strip_subtype(x)`: x, no longer marked as JSON (`database.md` 13).
     ///

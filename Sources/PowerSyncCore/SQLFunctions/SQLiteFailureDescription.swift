@@ -11,6 +11,8 @@ enum SQLiteFailureDescription {
             return (error.resultCode, error.description)
         case let error as StatementFailure:
             return (error.code, error.message)
+        case let error as RawTableError:
+            return (error.resultCode, error.message)
         case let error as DatabaseError:
             let statement = error.sql.map { "statement \($0): " } ?? ""
             return (error.extendedResultCode.rawValue, statement + (error.message ?? "\(error.extendedResultCode)"))

@@ -8,6 +8,9 @@ extension ClientSchema {
     /// local-only table that is no longer declared are lost. Nothing is executed for what is unchanged: every change of
     /// a database's schema makes all connections prepare their statements again.
     ///
+    /// Raw tables are not touched, nor looked at. The connection remembers them for the next sync iteration and for
+    /// ``LocalData/clear(_:_:)``.
+    ///
     /// Call it inside a write transaction, on a migrated database. Names are not validated here: see ``validate()``.
     ///
     /// - Throws: ``LocalDatabaseError`` when no transaction is open or a name contains NUL; GRDB's `DatabaseError` when
@@ -21,6 +24,7 @@ extension ClientSchema {
         try applyTables(db, existing)
         try applyIndexes(db, existing)
         try applyViews(db, existing)
+        try ConnectionState.of(db).didApply(rawTables: rawTables, db)
     }
 
     // MARK: - Tables
@@ -102,17 +106,8 @@ extension ClientSchema {
 
     // MARK: - Statements
 
-    /// Runs one statement that names something of the schema.
-    ///
-    /// SQL text ends at a NUL, so a name with one would silently become another name.
     private func run(_ sql: String, _ arguments: StatementArguments = [], db: Database) throws {
-        guard !sql.utf8.contains(0) else {
-            throw LocalDatabaseError(
-                .malformedSQL,
-                "A name in the schema contains a NUL byte, which SQL text cannot hold: \(sql)"
-            )
-        }
-        try db.execute(sql: sql, arguments: arguments)
+        try db.execute(sql: SQLText.withoutNUL(sql), arguments: arguments)
     }
 }
 

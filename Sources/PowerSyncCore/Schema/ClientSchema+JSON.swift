@@ -22,16 +22,16 @@ extension ClientSchema {
             throw LocalDatabaseError.invalidArgument("invalid schema", cause: "\(error)")
         }
         let members = try SchemaMembers(root, "schema")
-        // Without them rows would go to ps_untyped, and the application's tables would stay empty without a word.
-        guard try members.array("raw_tables").isEmpty else {
-            throw LocalDatabaseError.invalidArgument("invalid schema", cause: "raw tables are not supported yet")
-        }
         tables = try members.array("tables", isRequired: true).map { try ClientTable(SchemaMembers($0, "table")) }
+        rawTables = try members.array("raw_tables").map { try ClientRawTable(SchemaMembers($0, "raw table")) }
     }
 
     /// The JSON form.
     package var json: JSONObject {
-        ["tables": .array(tables.map { .object($0.json) }), "raw_tables": []]
+        [
+            "tables": .array(tables.map { .object($0.json) }),
+            "raw_tables": .array(rawTables.map { .object($0.json) }),
+        ]
     }
 }
 
@@ -52,6 +52,26 @@ extension ClientTable {
             indexes: try members.array("indexes").map {
                 try ClientIndex(SchemaMembers($0, "index of \(members.path)"))
             },
+            options: try ClientTableOptions(members)
+        )
+    }
+
+    fileprivate var json: JSONObject {
+        var json: JSONObject = ["name": .string(name)]
+        if let viewNameOverride {
+            json["view_name"] = .string(viewNameOverride)
+        }
+        json["columns"] = .array(columns.map { ["name": .string($0.name), "type": .string($0.type.rawValue)] })
+        json["indexes"] = .array(indexes.map { .object($0.json(in: self)) })
+        json.members += options.json.members
+        return json
+    }
+}
+
+extension ClientTableOptions {
+    /// Reads the options, which are members of the table's object.
+    init(_ members: SchemaMembers) throws {
+        self.init(
             isLocalOnly: try members.bool("local_only"),
             isInsertOnly: try members.bool("insert_only"),
             tracksMetadata: try members.bool("include_metadata"),
@@ -80,17 +100,14 @@ extension ClientTable {
         }
     }
 
-    fileprivate var json: JSONObject {
-        var json: JSONObject = ["name": .string(name)]
-        if let viewNameOverride {
-            json["view_name"] = .string(viewNameOverride)
-        }
-        json["columns"] = .array(columns.map { ["name": .string($0.name), "type": .string($0.type.rawValue)] })
-        json["indexes"] = .array(indexes.map { .object($0.json(in: self)) })
-        json["local_only"] = .bool(isLocalOnly)
-        json["insert_only"] = .bool(isInsertOnly)
-        json["include_metadata"] = .bool(tracksMetadata)
-        json["ignore_empty_update"] = .bool(ignoresEmptyUpdates)
+    /// The members that say something.
+    var json: JSONObject {
+        var json: JSONObject = [
+            "local_only": .bool(isLocalOnly),
+            "insert_only": .bool(isInsertOnly),
+            "include_metadata": .bool(tracksMetadata),
+            "ignore_empty_update": .bool(ignoresEmptyUpdates),
+        ]
         if let trackPreviousValues {
             json["include_old"] = trackPreviousValues.columns.map { .array($0.map(JSONValue.string)) } ?? true
             json["include_old_only_when_changed"] = .bool(trackPreviousValues.onlyWhenChanged)
@@ -139,65 +156,5 @@ extension ClientTable {
             return type
         }
         return columns.first { ExactText($0.name) == ExactText(column.name) }?.type ?? .text
-    }
-}
-
-/// Reads the members of one object, with errors that name the object and the member.
-private struct SchemaMembers {
-    /// What the object describes.
-    let path: String
-    private let object: JSONObject
-
-    init(_ value: JSONValue, _ path: String) throws {
-        guard case .object(let object) = value else {
-            throw LocalDatabaseError.invalidArgument("invalid schema", cause: "\(path) is not an object")
-        }
-        self.object = object
-        self.path = path
-    }
-
-    private init(_ object: JSONObject, _ path: String) {
-        self.object = object
-        self.path = path
-    }
-
-    func named(_ path: String) -> SchemaMembers {
-        SchemaMembers(object, path)
-    }
-
-    subscript(name: String) -> JSONValue? { object[name] }
-
-    func string(_ name: String) throws -> String {
-        guard case .string(let text)? = object[name] else { throw wrongType(name, "a string") }
-        return text
-    }
-
-    func optionalString(_ name: String) throws -> String? {
-        switch object[name] {
-        case nil, .null: return nil
-        default: return try string(name)
-        }
-    }
-
-    func bool(_ name: String) throws -> Bool {
-        try object[name] == nil ? false : requiredBool(name)
-    }
-
-    func requiredBool(_ name: String) throws -> Bool {
-        guard case .bool(let value)? = object[name] else { throw wrongType(name, "a boolean") }
-        return value
-    }
-
-    func array(_ name: String, isRequired: Bool = false) throws -> [JSONValue] {
-        switch object[name] {
-        case .array(let values): return values
-        case nil where !isRequired: return []
-        default: throw wrongType(name, "an array")
-        }
-    }
-
-    func wrongType(_ name: String, _ expected: String) -> LocalDatabaseError {
-        let problem = object[name] == nil ? "is missing" : "is not \(expected)"
-        return .invalidArgument("invalid schema", cause: "member '\(name)' of \(path) \(problem)")
     }
 }

@@ -1,6 +1,8 @@
 extension ClientSchema {
     /// Checks names, options and limits.
     ///
+    /// Raw tables take part with the names of their local tables, if they have a structure.
+    ///
     /// - Throws: ``ClientSchemaError`` for the first mistake, in the order of tables, and inside a table in the order of
     ///   `database.md` 9.3.
     package func validate() throws(ClientSchemaError) {
@@ -14,6 +16,16 @@ extension ClientSchema {
             guard viewNames.insert(FoldedName(table.viewName)).inserted else {
                 throw .duplicateView(table.viewName)
             }
+        }
+        for table in rawTables {
+            guard let structure = table.structure else { continue }
+            guard tableNames.insert(FoldedName(structure.tableName)).inserted else {
+                throw .duplicateTable(structure.tableName)
+            }
+            guard viewNames.insert(FoldedName(structure.tableName)).inserted else {
+                throw .duplicateView(structure.tableName)
+            }
+            try structure.options.validate(table: table.name)
         }
     }
 }
@@ -36,10 +48,7 @@ extension ClientTable {
         if let viewNameOverride, !viewNameOverride.isAllowedInSchema {
             throw .invalidViewName(table: name, view: viewNameOverride)
         }
-        if isLocalOnly {
-            guard trackPreviousValues == nil else { throw .previousValuesForLocalTable(name) }
-            guard !tracksMetadata else { throw .metadataForLocalTable(name) }
-        }
+        try options.validate(table: name)
         try validateColumns()
         try validateIndexes()
     }
@@ -69,6 +78,14 @@ extension ClientTable {
                 throw .columnNotFound(table: name, column: column.name, index: index.name)
             }
         }
+    }
+}
+
+extension ClientTableOptions {
+    fileprivate func validate(table name: String) throws(ClientSchemaError) {
+        guard isLocalOnly else { return }
+        guard trackPreviousValues == nil else { throw .previousValuesForLocalTable(name) }
+        guard !tracksMetadata else { throw .metadataForLocalTable(name) }
     }
 }
 

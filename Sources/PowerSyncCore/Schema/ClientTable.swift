@@ -1,21 +1,3 @@
-/// Which values a table's queue entries carry from before the write.
-package struct PreviousValues: Sendable, Hashable {
-    /// The columns, `nil` for all.
-    ///
-    /// Names that the table does not have are ignored.
-    package var columns: [String]?
-    /// Whether updates carry only the values that changed.
-    ///
-    /// Deletes carry all.
-    package var onlyWhenChanged: Bool
-
-    /// Creates options.
-    package init(columns: [String]? = nil, onlyWhenChanged: Bool = false) {
-        self.columns = columns
-        self.onlyWhenChanged = onlyWhenChanged
-    }
-}
-
 /// A table of the client schema: a view over JSON rows, with triggers that record local writes (`database.md` 9).
 package struct ClientTable: Sendable, Hashable {
     /// The name: the row type of the service, and `type` in the upload queue.
@@ -26,18 +8,8 @@ package struct ClientTable: Sendable, Hashable {
     package var columns: [ClientColumn]
     /// The indexes.
     package var indexes: [ClientIndex]
-    /// Whether rows are never synced nor uploaded.
-    package var isLocalOnly: Bool
-    /// Whether inserts are uploaded only, and no row is stored.
-    ///
-    /// Without effect on local-only tables.
-    package var isInsertOnly: Bool
-    /// Whether the view has a `_metadata` column whose value travels in the queue entry.
-    package var tracksMetadata: Bool
-    /// Which old values the queue entries carry; `nil` for none.
-    package var trackPreviousValues: PreviousValues?
-    /// Whether an update that changes nothing is not recorded.
-    package var ignoresEmptyUpdates: Bool
+    /// What the table stores and records.
+    package var options: ClientTableOptions
 
     /// Creates a table.
     package init(
@@ -55,38 +27,44 @@ package struct ClientTable: Sendable, Hashable {
         self.viewNameOverride = viewNameOverride
         self.columns = columns
         self.indexes = indexes
-        self.isLocalOnly = isLocalOnly
-        self.isInsertOnly = isInsertOnly
-        self.tracksMetadata = tracksMetadata
-        self.trackPreviousValues = trackPreviousValues
-        self.ignoresEmptyUpdates = ignoresEmptyUpdates
+        options = ClientTableOptions(
+            isLocalOnly: isLocalOnly,
+            isInsertOnly: isInsertOnly,
+            tracksMetadata: tracksMetadata,
+            trackPreviousValues: trackPreviousValues,
+            ignoresEmptyUpdates: ignoresEmptyUpdates
+        )
     }
+
+    /// Creates a table.
+    package init(
+        name: String,
+        viewNameOverride: String? = nil,
+        columns: [ClientColumn],
+        indexes: [ClientIndex] = [],
+        options: ClientTableOptions
+    ) {
+        self.name = name
+        self.viewNameOverride = viewNameOverride
+        self.columns = columns
+        self.indexes = indexes
+        self.options = options
+    }
+
+    /// Whether rows are never synced nor uploaded.
+    package var isLocalOnly: Bool { options.isLocalOnly }
+    /// Whether inserts are uploaded only, and no row is stored.
+    ///
+    /// Without effect on local-only tables.
+    package var isInsertOnly: Bool { options.isInsertOnly }
+    /// Whether the view has a `_metadata` column whose value travels in the queue entry.
+    package var tracksMetadata: Bool { options.tracksMetadata }
+    /// Which old values the queue entries carry; `nil` for none.
+    package var trackPreviousValues: PreviousValues? { options.trackPreviousValues }
 
     /// The name of the view that applications read and write.
     package var viewName: String { viewNameOverride ?? name }
 
     /// The name of the SQLite table that holds the rows.
     package var internalName: String { DataTable(name: name, isLocalOnly: isLocalOnly).internalName }
-
-    /// The options as the number that update triggers hand to the queue.
-    var flags: TableFlags {
-        var flags: TableFlags = []
-        if isLocalOnly { flags.insert(.localOnly) }
-        if isInsertOnly { flags.insert(.insertOnly) }
-        if tracksMetadata { flags.insert(.metadata) }
-        if trackPreviousValues?.onlyWhenChanged == true { flags.insert(.previousValuesOnlyWhenChanged) }
-        if ignoresEmptyUpdates { flags.insert(.ignoreEmptyUpdate) }
-        return flags
-    }
-}
-
-/// The options of a table in stored triggers (`database.md` 9.1).
-struct TableFlags: OptionSet {
-    let rawValue: Int64
-
-    static let localOnly = TableFlags(rawValue: 1)
-    static let insertOnly = TableFlags(rawValue: 2)
-    static let metadata = TableFlags(rawValue: 4)
-    static let previousValuesOnlyWhenChanged = TableFlags(rawValue: 8)
-    static let ignoreEmptyUpdate = TableFlags(rawValue: 16)
 }

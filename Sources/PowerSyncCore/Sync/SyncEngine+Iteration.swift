@@ -19,6 +19,7 @@ extension SyncEngine {
         // Nothing is known about what happened to the tables since the last iteration.
         try buckets.load(db)
         access = .undecided
+        rawTables = try ConnectionState.of(db).rawTables
         status = try .offline(db)
         status.isConnecting = true
 

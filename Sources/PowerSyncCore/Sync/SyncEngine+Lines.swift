@@ -21,7 +21,7 @@ extension SyncEngine {
         case .store(let line):
             try store(line, byteCount: received.byteCount, db)
         case .complete(let checkpoint, let completion):
-            try complete(CheckpointCompletion(checkpoint, completion, at: now), db, &actions)
+            try complete(CheckpointCompletion(checkpoint, completion, rawTables: rawTables, at: now), db, &actions)
         case .keepAlive(let iteration, let keepalive):
             try keepAlive(iteration, keepalive, db, now, &actions)
         case .ignore(let kind):
@@ -137,7 +137,7 @@ extension SyncEngine {
         if let target = try LocalWriteGate.target(db) {
             guard let seen = checkpoint.writeCheckpoint, seen >= target else { return }
         }
-        var completion = CheckpointCompletion(checkpoint, .complete, at: now)
+        var completion = CheckpointCompletion(checkpoint, .complete, rawTables: rawTables, at: now)
         switch try completion.run(&buckets, &access, db) {
         case .applied:
             machine.completionFinished(.applied, of: .complete, completion.checkpoint)

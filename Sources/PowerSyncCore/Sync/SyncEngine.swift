@@ -29,6 +29,8 @@ package struct SyncEngine: Sendable {
     var buckets = BucketTable()
     /// How operations are found by key.
     var access = OplogAccess.undecided
+    /// The raw tables of the schema that the connection had when the iteration started.
+    var rawTables: [ClientRawTable] = []
 
     /// From how many announced operations on a first sync is a bulk load.
     let bulkLoadThreshold: Int64

@@ -24,12 +24,17 @@ package struct SyncEngineError: Error, Sendable {
     package let message: String
     /// The SQLite error behind it.
     package let databaseError: DatabaseError?
+    /// Which row was at hand, with its data, when a statement of the application failed; see ``RawTableError/context``.
+    ///
+    /// For the application only: it does not belong in a log, and is not part of `description`.
+    package let context: String?
 
     /// Creates an error.
-    package init(_ code: Code, _ message: String, databaseError: DatabaseError? = nil) {
+    package init(_ code: Code, _ message: String, databaseError: DatabaseError? = nil, context: String? = nil) {
         self.code = code
         self.message = message
         self.databaseError = databaseError
+        self.context = context
     }
 
     /// Adds the context of the engine to an error, unless it has it.
@@ -39,8 +44,22 @@ package struct SyncEngineError: Error, Sendable {
             self = error
         case let error as DatabaseError:
             self.init(.database, "The local database failed while sync events were handled", databaseError: error)
+        case let error as RawTableError:
+            self.init(wrapping: error)
         default:
             self.init(.localData, "Sync events could not be handled: \(error)")
+        }
+    }
+
+    private init(wrapping error: RawTableError) {
+        let message = "Synced rows could not be written to the raw table \(error.table)"
+        switch error.underlyingError {
+        case let cause as DatabaseError:
+            self.init(.database, message, databaseError: cause, context: error.context)
+        case let cause as LocalDatabaseError where cause.code == .invalidArgument:
+            self.init(.argument, "\(message): \(cause)", context: error.context)
+        case let cause:
+            self.init(.localData, "\(message): \(cause)", context: error.context)
         }
     }
 

@@ -44,6 +44,49 @@ import Testing
         )
     }
 
+    private static let raw = ClientSchema(
+        rawTables: [
+            ClientRawTable(name: "minimal"),
+            ClientRawTable(
+                name: "explicit",
+                put: .init(sql: "INSERT INTO e VALUES (?, ?, ?)", parameters: [.id, .column("a"), .rest]),
+                delete: .init(sql: "DELETE FROM e WHERE id = ?", parameters: [.id]),
+                clear: "DELETE FROM e"
+            ),
+            ClientRawTable(
+                name: "inferred",
+                structure: .init(
+                    tableName: "local",
+                    syncedColumns: ["a"],
+                    options: ClientTableOptions(trackPreviousValues: PreviousValues(), ignoresEmptyUpdates: true)
+                )
+            ),
+        ]
+    )
+
+    @Test func writtenFormOfRawTables() throws {
+        #expect(
+            Self.raw.json.text == """
+                {"tables":[],"raw_tables":[{"name":"minimal"},{"name":"explicit","put":{"sql":"INSERT INTO e VALUES (?, ?, ?)",\
+                "params":["Id",{"Column":"a"},"Rest"]},"delete":{"sql":"DELETE FROM e WHERE id = ?","params":["Id"]},\
+                "clear":"DELETE FROM e"},{"name":"inferred","table_name":"local","synced_columns":["a"],"local_only":false,\
+                "insert_only":false,"include_metadata":false,"ignore_empty_update":true,"include_old":true,\
+                "include_old_only_when_changed":false}]}
+                """
+        )
+        #expect(try ClientSchema(json: Self.raw.json.text) == Self.raw)
+    }
+
+    @Test func rawTableMayHaveNullsInsteadOfMembers() throws {
+        let schema = try ClientSchema(
+            json: """
+                {"tables":[],"raw_tables":[{"name":"r","table_name":null,"synced_columns":null,"put":null,"delete":null,\
+                "clear":null}]}
+                """
+        )
+        #expect(schema.rawTables == [ClientRawTable(name: "r")])
+    }
+
     @Test func writtenFormReadsBack() throws {
         #expect(try ClientSchema(json: Self.full.json.text) == Self.full)
     }
@@ -77,7 +120,21 @@ import Testing
         ("{", "schema"),
         ("[]", "schema is not an object"),
         ("{}", "member 'tables' of schema is missing"),
-        (#"{"tables":[],"raw_tables":[{"name":"r"}]}"#, "raw tables are not supported yet"),
+        (#"{"tables":[],"raw_tables":[{}]}"#, "member 'name' of raw table is missing"),
+        (#"{"tables":[],"raw_tables":[{"name":"r","table_name":1}]}"#, "member 'table_name' of raw table 'r'"),
+        (
+            #"{"tables":[],"raw_tables":[{"name":"r","table_name":"t","synced_columns":[1]}]}"#,
+            "member 'synced_columns' of raw table 'r' is not an array of strings"
+        ),
+        (
+            #"{"tables":[],"raw_tables":[{"name":"r","table_name":"t","insert_only":null}]}"#,
+            "member 'insert_only' of raw table 'r'"
+        ),
+        (#"{"tables":[],"raw_tables":[{"name":"r","put":"x"}]}"#, "member 'put' of raw table 'r' is not an object"),
+        (
+            #"{"tables":[],"raw_tables":[{"name":"r","delete":{"sql":"x","params":["id"]}}]}"#,
+            "member 'params' of 'delete' of raw table 'r'"
+        ),
         (#"{"tables":{}}"#, "member 'tables' of schema is not an array"),
         (#"{"tables":[1]}"#, "table is not an object"),
         (#"{"tables":[{"columns":[]}]}"#, "member 'name' of table is missing"),

@@ -7,12 +7,17 @@ import Testing
 @Suite struct ClientSchemaValidationTests {
     struct Case: CustomTestStringConvertible {
         let testDescription: String
-        let tables: [ClientTable]
+        let schema: ClientSchema
         let error: ClientSchemaError?
 
-        init(_ description: String, _ tables: ClientTable..., error: ClientSchemaError?) {
+        init(
+            _ description: String,
+            _ tables: ClientTable...,
+            rawTables: [ClientRawTable] = [],
+            error: ClientSchemaError?
+        ) {
             testDescription = description
-            self.tables = tables
+            schema = ClientSchema(tables: tables, rawTables: rawTables)
             self.error = error
         }
     }
@@ -95,11 +100,35 @@ import Testing
             ClientTable(name: "t", viewNameOverride: "ITEMS", columns: []),
             error: .duplicateView("ITEMS")
         ),
+        Case("raw table", .items(), rawTables: [raw("r", "r")], error: nil),
+        Case("raw table of same type", .items(), rawTables: [raw("items", "local")], error: nil),
+        Case("raw table without structure", .items(), rawTables: [ClientRawTable(name: "items")], error: nil),
+        Case("raw table with local name", .items(), rawTables: [raw("r", "Items")], error: .duplicateTable("Items")),
+        Case("same raw table", rawTables: [raw("r", "t"), raw("s", "T")], error: .duplicateTable("T")),
+        Case(
+            "raw table with name of a view",
+            ClientTable(name: "t", viewNameOverride: "v", columns: []),
+            rawTables: [raw("r", "v")],
+            error: .duplicateView("v")
+        ),
+        Case(
+            "options of raw table",
+            rawTables: [raw("r", "t", ClientTableOptions(isLocalOnly: true, tracksMetadata: true))],
+            error: .metadataForLocalTable("r")
+        ),
     ]
+
+    private static func raw(
+        _ name: String,
+        _ tableName: String,
+        _ options: ClientTableOptions = ClientTableOptions()
+    ) -> ClientRawTable {
+        ClientRawTable(name: name, structure: .init(tableName: tableName, options: options))
+    }
 
     @Test(arguments: cases)
     func firstMistakeIsReported(_ test: Case) {
-        let schema = ClientSchema(tables: test.tables)
+        let schema = test.schema
         if let error = test.error {
             #expect(throws: error) { try schema.validate() }
             #expect(error.description.contains("'"))

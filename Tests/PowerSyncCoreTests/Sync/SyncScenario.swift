@@ -43,10 +43,15 @@ final class SyncScenario {
     /// The time that the next events are handled at.
     var now = SyncInstant(microseconds: 1_700_000_000_000_000)
 
-    init(_ tables: ClientTable..., delivery: Delivery = .oneByOne, bulkLoadThreshold: Int64? = nil) throws {
+    init(
+        _ tables: ClientTable...,
+        rawTables: [ClientRawTable] = [],
+        delivery: Delivery = .oneByOne,
+        bulkLoadThreshold: Int64? = nil
+    ) throws {
         engine = bulkLoadThreshold.map { SyncEngine(bulkLoadThreshold: $0) } ?? SyncEngine()
         database = try LocalTestDatabase(
-            schema: ClientSchema(tables: tables.isEmpty ? [.items()] : tables)
+            schema: ClientSchema(tables: tables.isEmpty ? [.items()] : tables, rawTables: rawTables)
         )
         self.delivery = delivery
     }

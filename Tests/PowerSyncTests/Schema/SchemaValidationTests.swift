@@ -7,9 +7,9 @@ import Testing
         let testDescription: String
         let schema: Schema
 
-        init(_ error: String, _ table: Table...) {
+        init(_ error: String, _ table: Table..., rawTables: [RawTable] = []) {
             testDescription = error
-            schema = Schema(tables: table)
+            schema = Schema(tables: table, rawTables: rawTables)
         }
     }
 
@@ -45,7 +45,32 @@ import Testing
             Table(name: "t", columns: [.text("b")], indexes: [.ascending(name: "i", columns: ["id", "b", "a"])])
         ),
         Case(#"duplicateTableName("t")"#, Table(name: "t", columns: []), Table(name: "t", columns: [])),
+        Case(#"duplicateTableName("t")"#, Table(name: "t", columns: []), rawTables: [raw("r", as: "t")]),
+        Case(#"duplicateTableName("t")"#, rawTables: [raw("t"), raw("r", as: "t")]),
+        Case(#"customIdColumn(tableName: "t")"#, Table(name: "t", columns: [.text("id")]), rawTables: [raw("t")]),
+        Case(
+            #"trackPreviousForLocalTable(tableName: "r")"#,
+            rawTables: [raw("r", TableOptions(localOnly: true, trackMetadata: true, trackPreviousValues: .init()))]
+        ),
+        Case(
+            #"metadataForLocalTable(tableName: "r")"#,
+            rawTables: [raw("r", TableOptions(localOnly: true, trackMetadata: true))]
+        ),
     ]
+
+    private static func raw(
+        _ name: String,
+        as tableName: String? = nil,
+        _ options: TableOptions = TableOptions()
+    ) -> RawTable {
+        RawTable(name: name, schema: RawTableSchema(tableName: tableName, options: options))
+    }
+
+    private static let explicit = RawTable(
+        name: "t",
+        put: PendingStatement(sql: "", parameters: []),
+        delete: PendingStatement(sql: "", parameters: [])
+    )
 
     @Test("The first problem is thrown", arguments: invalid)
     func firstProblemIsThrown(_ example: Case) {
@@ -64,6 +89,8 @@ import Testing
         Schema(),
         Schema(Table(name: "a table with spaces", columns: columns(63))),
         Schema(Table(name: "t", columns: [], localOnly: true, viewNameOverride: "v")),
+        Schema(Table(name: "t", columns: []), explicit),
+        Schema(Table(name: "t", columns: []), raw("t", as: "local"), raw("r")),
         Schema(Table(name: "t", columns: [.text("")], indexes: [.ascending(name: "i", column: "id")])),
     ]
 

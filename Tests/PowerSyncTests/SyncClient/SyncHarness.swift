@@ -22,17 +22,19 @@ final class SyncHarness: Sendable {
 
     /// - Parameters:
     ///   - path: Where the database is; in memory by default.
+    ///   - schema: The tables.
     ///   - service: Shared between harnesses of one file.
     ///   - clock: Shared between harnesses of one file.
     init(
         path: String = ":memory:",
+        schema: Schema = SyncHarness.schema,
         service: ScriptedTransport = ScriptedTransport(),
         clock: TestClock = TestClock()
     ) {
         self.service = service
         self.clock = clock
         database = service.makeDatabase(
-            schema: SyncHarness.schema,
+            schema: schema,
             dbFilename: path,
             clock: clock,
             now: { [date] in date.now },

@@ -34,6 +34,20 @@ extension SyncLine {
         return .data(line)
     }
 
+    /// An operation that puts a row into a table, or removes it when there is no data.
+    static func row(_ bucket: String, _ opID: Int64, _ table: String, _ id: String, _ data: String?) -> SyncLine {
+        var line = DataLine(bucket: BucketName(bucket))
+        line.append(
+            data == nil ? .remove : .put,
+            opID: OpID(opID),
+            checksum: .zero,
+            objectType: table,
+            objectID: id,
+            data: data
+        )
+        return .data(line)
+    }
+
     /// The end of a checkpoint.
     static let done = SyncLine.checkpointComplete(CheckpointComplete(lastOpID: nil))
 

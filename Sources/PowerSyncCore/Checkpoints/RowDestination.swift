@@ -1,0 +1,115 @@
+import GRDB
+
+/// Where the rows of one type go.
+enum RowDestination {
+    /// A table of ours.
+    case dataTable(DataTableRows)
+    /// A table of the application.
+    case rawTable(RawTableRows)
+
+    /// Finds the destination of a type.
+    ///
+    /// Asks the database for a data table and not the schema in memory; names are compared byte by byte.
+    init(type: String, rawTables: [ClientRawTable], _ db: Database) throws {
+        let dataTable = DataTable(name: type, isLocalOnly: false).internalName
+        if try db.hasTable(dataTable) {
+            self = .dataTable(try DataTableRows(dataTable, db))
+        } else if let rawTable = rawTables.first(where: { ExactText($0.name) == ExactText(type) }) {
+            self = .rawTable(RawTableRows(rawTable, db))
+        } else {
+            self = .dataTable(try DataTableRows(untyped: db))
+        }
+    }
+
+    /// Writes a row, or deletes it when there is no data.
+    func write(
+        type: UnsafeRawBufferPointer,
+        id: UnsafeRawBufferPointer,
+        data: UnsafeRawBufferPointer?
+    ) throws {
+        switch self {
+        case .dataTable(let rows): try rows.write(type: type, id: id, data: data)
+        case .rawTable(let rows): try rows.write(id: id, data: data)
+        }
+    }
+
+    /// What has changed with the rows so far.
+    var written: WrittenTables {
+        switch self {
+        case .dataTable(let rows): rows.written
+        case .rawTable(let rows): rows.written
+        }
+    }
+}
+
+/// Writes synced rows to a table `ps_data__…`, or to `ps_untyped`.
+///
+/// A row is written with REPLACE, never with an update, since triggers of users on these tables expect insertions.
+struct DataTableRows {
+    /// What changes with the rows.
+    let written: WrittenTables
+    private let replace: RawStatement
+    private let delete: RawStatement
+    private let isUntyped: Bool
+
+    /// Prepares writing to a data table.
+    init(_ table: String, _ db: Database) throws {
+        let name = SQLText.identifier(table)
+        isUntyped = false
+        written = try Self.written(to: table, db)
+        replace = try RawStatement(db, sql: "REPLACE INTO \(name) (id, data) VALUES (?1, ?2)")
+        delete = try RawStatement(db, sql: "DELETE FROM \(name) WHERE id = ?1")
+    }
+
+    /// Prepares writing to the table for types that are not in the schema.
+    init(untyped db: Database) throws {
+        isUntyped = true
+        written = try Self.written(to: "ps_untyped", db)
+        replace = try RawStatement(db, sql: "REPLACE INTO ps_untyped (id, data, type) VALUES (?1, ?2, ?3)")
+        delete = try RawStatement(db, sql: "DELETE FROM ps_untyped WHERE id = ?1 AND type = ?2")
+    }
+
+    /// Writes a row, or deletes it when there is no data.
+    func write(
+        type: UnsafeRawBufferPointer,
+        id: UnsafeRawBufferPointer,
+        data: UnsafeRawBufferPointer?
+    ) throws {
+        if let data {
+            replace.bind(id, at: 1)
+            replace.bind(data, at: 2)
+            if isUntyped { replace.bind(type, at: 3) }
+            try replace.run()
+        } else {
+            delete.bind(id, at: 1)
+            if isUntyped { delete.bind(type, at: 2) }
+            try delete.run()
+        }
+    }
+
+    /// Triggers of the user may write anywhere.
+    private static func written(to table: String, _ db: Database) throws -> WrittenTables {
+        let hasTriggers = try Bool.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT EXISTS (
+                        SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+                    ) OR EXISTS (
+                        SELECT 1 FROM sqlite_temp_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+                    )
+                    """
+            ),
+            arguments: [table]
+        )
+        return hasTriggers == true ? .anything : .tables([ExactText(table)])
+    }
+}
+
+extension Database {
+    fileprivate func hasTable(_ name: String) throws -> Bool {
+        try Bool.fetchOne(
+            cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?)"),
+            arguments: [name]
+        ) ?? false
+    }
+}

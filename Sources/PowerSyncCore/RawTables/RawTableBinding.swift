@@ -1,0 +1,142 @@
+import PowerSyncProtocol
+
+/// Binds a row's JSON to the parameters of a put statement (`database.md` 19.4).
+///
+/// Values go from the text to the parameters as bytes:
+///
+/// | JSON | parameter |
+/// | --- | --- |
+/// | missing, `null`, array, object | NULL |
+/// | `true`, `false` | 1, 0 |
+/// | integer of 64 bits | integer |
+/// | other number | double |
+/// | string | text |
+struct RawTableBinding {
+    private enum Source {
+        case id
+        /// An index in ``names``.
+        case member(Int)
+        case rest
+    }
+
+    private let sources: [Source]
+    /// The members that are not part of the rest, in the order of their bytes.
+    private let names: [[UInt8]]
+    private let hasRest: Bool
+
+    private var members = JSONMembers()
+    /// The texts of the values for ``names``; `nil` for what is missing.
+    private var values: [UnsafeRawBufferPointer?] = []
+    /// The object of the other members; empty if there are none.
+    private var rest = JSONBytes()
+
+    /// Prepares for a statement with these parameters.
+    init(_ parameters: [ClientRawTable.Parameter]) {
+        let names = Set(
+            parameters.compactMap { parameter -> [UInt8]? in
+                switch parameter {
+                case .id: Array("id".utf8)
+                case .column(let name): Array(name.utf8)
+                case .rest: nil
+                }
+            }
+        ).sorted { $0.lexicographicallyPrecedes($1) }
+        let places = Dictionary(uniqueKeysWithValues: zip(names, names.indices))
+        sources = parameters.map { parameter in
+            switch parameter {
+            case .id: .id
+            case .column(let name): places[Array(name.utf8)].map(Source.member) ?? .rest
+            case .rest: .rest
+            }
+        }
+        hasRest = parameters.contains(.rest)
+        self.names = names
+    }
+
+    /// Binds a row.
+    ///
+    /// - Parameters:
+    ///   - id: The id, in memory until the statement has run.
+    ///   - data: The JSON object, in memory until the statement has run.
+    ///   - statement: The statement, without bound values.
+    /// - Throws: ``LocalDatabaseError`` with code `corruptLocalData` when the data is not a JSON object.
+    mutating func bind(
+        id: UnsafeRawBufferPointer,
+        data: UnsafeRawBufferPointer,
+        to statement: RawStatement
+    ) throws(LocalDatabaseError) {
+        do throws(JSONError) {
+            try members.read(data, nulls: .kept)
+        } catch {
+            throw LocalDatabaseError(
+                .corruptLocalData,
+                "invalid local data: the row is not a JSON object: \(error.description)"
+            )
+        }
+        sortMembers()
+        for (index, source) in zip(CInt(1)..., sources) {
+            switch source {
+            case .id: statement.bind(id, at: index)
+            case .member(let name): Self.bind(values[name], to: statement, at: index)
+            case .rest where rest.isEmpty: break
+            case .rest: rest.withUnsafeBytes { statement.bind(copying: $0, at: index) }
+            }
+        }
+    }
+
+    /// Finds the value of each name, and puts the other members into the rest.
+    ///
+    /// Members and names are both in the order of their bytes.
+    private mutating func sortMembers() {
+        values.removeAll(keepingCapacity: true)
+        rest.removeAll()
+        for member in 0..<members.count {
+            var order = 1
+            while values.count < names.count, order > 0 {
+                let name = names[values.count]
+                order = members.withName(member) { bytes in
+                    name.withUnsafeBytes { JSONSlice.order(bytes, $0) }
+                }
+                if order >= 0 { values.append(order == 0 ? members.value(member) : nil) }
+            }
+            if order != 0, hasRest { addToRest(member) }
+        }
+        while values.count < names.count { values.append(nil) }
+        if !rest.isEmpty { rest.append("}") }
+    }
+
+    private mutating func addToRest(_ member: Int) {
+        rest.append(rest.isEmpty ? "{" : ",")
+        members.withName(member) { rest.appendString($0) }
+        rest.append(":")
+        JSONSlice.append(members.value(member), to: &rest)
+    }
+
+    /// Binds a value; what is not bound is NULL.
+    private static func bind(_ value: UnsafeRawBufferPointer?, to statement: RawStatement, at index: CInt) {
+        guard let value else { return }
+        var scanner = JSONScanner(value)
+        switch value.first {
+        case UInt8(ascii: "\""):
+            guard let string = try? scanner.readString() else { return }
+            if string.hasEscapes {
+                string.unescapedBytes.withUnsafeBytes { statement.bind(copying: $0, at: index) }
+            } else {
+                statement.bind(UnsafeRawBufferPointer(rebasing: value[1..<value.count - 1]), at: index)
+            }
+        case UInt8(ascii: "t"):
+            statement.bind(Int64(1), at: index)
+        case UInt8(ascii: "f"):
+            statement.bind(Int64(0), at: index)
+        case UInt8(ascii: "n"), UInt8(ascii: "["), UInt8(ascii: "{"):
+            return
+        default:
+            guard let number = try? scanner.readNumber() else { return }
+            if let integer = number.integer {
+                statement.bind(integer, at: index)
+            } else {
+                statement.bind(number.double, at: index)
+            }
+        }
+    }
+}

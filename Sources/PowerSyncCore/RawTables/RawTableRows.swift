@@ -1,0 +1,66 @@
+import GRDB
+
+/// Writes synced rows to one raw table.
+///
+/// A class for the sake of its statements, which are looked up when the first row needs them.
+final class RawTableRows {
+    private let table: ClientRawTable
+    private let db: Database
+    private var put: (statement: RawStatement, binding: RawTableBinding)?
+    private var delete: (statement: RawStatement, parameterCount: CInt)?
+    /// What the statements so far can write to.
+    private(set) var written = WrittenTables.none
+
+    /// Prepares nothing yet: a definition that fits no table is a mistake only when there are rows.
+    init(_ table: ClientRawTable, _ db: Database) {
+        self.table = table
+        self.db = db
+    }
+
+    /// Puts a row, or deletes it when there is no data.
+    ///
+    /// - Throws: ``RawTableError``.
+    func write(id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer?) throws {
+        do {
+            if let data {
+                try put(id, data)
+            } else {
+                try delete(id)
+            }
+        } catch {
+            let id = String(decoding: id, as: UTF8.self)
+            let context =
+                data.map { "replacing into \(table.name), id = \(id), data = \(String(decoding: $0, as: UTF8.self))" }
+                ?? "deleting from \(table.name), id = \(id)"
+            throw RawTableError(table: table.name, context: context, error)
+        }
+    }
+
+    private func put(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws {
+        if put == nil {
+            let found = try find(.put)
+            put = (try RawStatement(db, sql: found.sql), RawTableBinding(found.parameters))
+        }
+        guard let statement = put?.statement else { return }
+        try put?.binding.bind(id: id, data: data, to: statement)
+        try statement.run()
+    }
+
+    private func delete(_ id: UnsafeRawBufferPointer) throws {
+        if delete == nil {
+            let found = try find(.delete)
+            delete = (try RawStatement(db, sql: found.sql), CInt(found.parameters.count))
+        }
+        guard let delete else { return }
+        for index in 0..<delete.parameterCount {
+            delete.statement.bind(id, at: index + 1)
+        }
+        try delete.statement.run()
+    }
+
+    private func find(_ kind: RawTableStatements.Kind) throws -> RawTableStatement {
+        let statement = try ConnectionState.of(db).rawTableStatements.statement(kind, of: table, db)
+        written.formUnion(statement.written)
+        return statement
+    }
+}

@@ -1,0 +1,98 @@
+import GRDB
+
+/// One statement of a raw table, ready to be bound.
+struct RawTableStatement {
+    /// The SQL text, one statement.
+    let sql: String
+    /// The values of its parameters, in order.
+    let parameters: [ClientRawTable.Parameter]
+    /// What it can write to.
+    let written: WrittenTables
+}
+
+/// The statements of raw tables that one connection has worked out, as long as the database's schema stays the same.
+///
+/// What the application alters takes effect with the next checkpoint.
+struct RawTableStatements {
+    /// What a statement does.
+    enum Kind {
+        case put
+        case delete
+    }
+
+    private struct Key: Hashable {
+        let table: ClientRawTable
+        let kind: Kind
+    }
+
+    /// What the statements depend on.
+    private struct Version: Equatable {
+        let main: Int64
+        let temporary: Int64
+        let enforcesForeignKeys: Bool
+
+        init(_ db: Database) throws {
+            func integer(_ sql: String) throws -> Int64 {
+                try Int64.fetchOne(db.cachedStatement(sql: sql)) ?? 0
+            }
+            main = try integer("PRAGMA main.schema_version")
+            temporary = try integer("PRAGMA temp.schema_version")
+            enforcesForeignKeys = try integer("PRAGMA foreign_keys") != 0
+        }
+    }
+
+    private var version: Version?
+    private var statements: [Key: RawTableStatement] = [:]
+
+    /// The statement of a raw table, declared or inferred.
+    ///
+    /// - Throws: ``LocalDatabaseError`` with code `invalidArgument` when the definition does not fit the statement or the
+    ///   database; GRDB's `DatabaseError` when SQLite does not accept the statement.
+    mutating func statement(_ kind: Kind, of table: ClientRawTable, _ db: Database) throws -> RawTableStatement {
+        let version = try Version(db)
+        if self.version != version {
+            statements.removeAll()
+            self.version = version
+        }
+        let key = Key(table: table, kind: kind)
+        if let statement = statements[key] { return statement }
+        let statement = try Self.prepare(kind, of: table, db)
+        statements[key] = statement
+        return statement
+    }
+
+    private static func prepare(
+        _ kind: Kind,
+        of table: ClientRawTable,
+        _ db: Database
+    ) throws -> RawTableStatement {
+        let declared: ClientRawTable.Statement =
+            switch kind {
+            case .put: try table.put ?? RawTableStructure(table, db).put
+            case .delete: try table.delete ?? RawTableStructure(table, db).delete
+            }
+        // What follows the first statement is ignored.
+        guard let sql = try db.allStatements(sql: declared.sql).next()?.sql else {
+            throw LocalDatabaseError.invalidArgument("Raw table \(table.name) has an empty \(kind) statement")
+        }
+        let count = try RawStatement(db, sql: sql).parameterCount
+        guard count == declared.parameters.count else {
+            throw LocalDatabaseError.invalidArgument(
+                """
+                The \(kind) statement of raw table \(table.name) has \(count) parameters, \
+                but values for \(declared.parameters.count) are declared
+                """
+            )
+        }
+        guard kind == .put || declared.parameters.allSatisfy({ $0 == .id }) else {
+            throw LocalDatabaseError.invalidArgument(
+                "The delete statement of raw table \(table.name) may only use the parameter Id"
+            )
+        }
+        return RawTableStatement(
+            sql: sql,
+            parameters: declared.parameters,
+            written: try WrittenTables(of: sql, db)
+        )
+    }
+}

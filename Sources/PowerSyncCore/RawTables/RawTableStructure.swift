@@ -1,0 +1,60 @@
+import GRDB
+
+/// The columns of a raw table as the database has them now (`database.md` 19.3).
+struct RawTableStructure {
+    /// The name in SQLite.
+    let tableName: String
+    /// The synced columns besides `id`, in the order of the table.
+    ///
+    /// Generated and hidden columns are not among them.
+    let columns: [String]
+
+    /// Reads the structure of a raw table.
+    ///
+    /// - Throws: ``LocalDatabaseError`` with code `invalidArgument` when the definition names no table, the table does not
+    ///   exist, or it has no column `id`.
+    init(_ table: ClientRawTable, _ db: Database) throws {
+        let structure = try table.requireStructure()
+        tableName = structure.tableName
+        let names = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_info(?)", arguments: [tableName])
+        guard !names.isEmpty else {
+            throw LocalDatabaseError.invalidArgument("Could not find \(tableName) in local schema.")
+        }
+        let id = ExactText("id")
+        guard names.contains(where: { ExactText($0) == id }) else {
+            throw LocalDatabaseError.invalidArgument("Table \(tableName) has no id column.")
+        }
+        let synced = structure.syncedColumns.map { Set($0.map(ExactText.init)) }
+        columns = names.filter { name in
+            let name = ExactText(name)
+            return name != id && synced?.contains(name) ?? true
+        }
+    }
+
+    /// The statement that writes a row, and leaves columns alone that are not synced.
+    ///
+    /// ```sql
+    /// INSERT INTO "todos" ("id", "title") VALUES (?1, ?2) ON CONFLICT ("id") DO UPDATE SET "title" = ?2
+    /// ```
+    var put: ClientRawTable.Statement {
+        let names = (["id"] + columns).map(SQLText.identifier)
+        let assignments = zip(names, 1...).dropFirst().map { "\($0) = ?\($1)" }
+        let action = assignments.isEmpty ? "NOTHING" : "UPDATE SET \(assignments.joined(separator: ", "))"
+        return ClientRawTable.Statement(
+            sql: """
+                INSERT INTO \(SQLText.identifier(tableName)) (\(names.joined(separator: ", "))) \
+                VALUES (\((1...names.count).map { "?\($0)" }.joined(separator: ", "))) \
+                ON CONFLICT ("id") DO \(action)
+                """,
+            parameters: [.id] + columns.map { .column($0) }
+        )
+    }
+
+    /// The statement that deletes a row.
+    var delete: ClientRawTable.Statement {
+        ClientRawTable.Statement(
+            sql: "DELETE FROM \(SQLText.identifier(tableName)) WHERE \"id\" = ?1",
+            parameters: [.id]
+        )
+    }
+}

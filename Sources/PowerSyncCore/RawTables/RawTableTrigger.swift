@@ -1,0 +1,76 @@
+import GRDB
+
+/// A trigger that records local writes to a raw table in the upload queue (`database.md` 19.5 and appendix A).
+///
+/// ```sql
+/// CREATE TRIGGER "todos_update" AFTER UPDATE ON "local_todos" FOR EACH ROW WHEN NOT powersync_in_sync_operation() AND
+/// (OLD."title" IS NOT NEW."title") BEGIN
+/// SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (FAIL, 'Cannot update id') END;
+/// INSERT INTO powersync_crud(op,id,type,data,options) VALUES ('PATCH', NEW.id, 'todos', …, 0);
+/// END
+/// ```
+///
+/// It names the columns that the table has when the trigger is made.
+struct RawTableTrigger {
+    /// The kind of write that a trigger records.
+    enum Write: String {
+        case insert = "INSERT"
+        case update = "UPDATE"
+        case delete = "DELETE"
+    }
+
+    /// The `CREATE TRIGGER` statement.
+    let sql: String
+
+    /// Builds the statement for the table as it is now.
+    ///
+    /// - Parameters:
+    ///   - name: The trigger's name.
+    ///   - write: What it records.
+    ///   - table: The raw table.
+    ///   - db: A connection that can see the table.
+    /// - Throws: ``LocalDatabaseError`` as ``RawTableStructure/init(_:_:)``, and when an update trigger has no synced
+    ///   column to look at.
+    init(name: String, write: Write, of table: ClientRawTable, _ db: Database) throws {
+        let options = try table.requireStructure().options
+        let structure = try RawTableStructure(table, db)
+        let queue = QueueStatement(
+            type: table.name,
+            object: RowObject(columns: structure.columns),
+            options: options,
+            hasMetadata: false
+        )
+        sql = """
+            CREATE TRIGGER \(SQLText.identifier(name)) AFTER \(write.rawValue) \
+            ON \(SQLText.identifier(structure.tableName)) FOR EACH ROW WHEN NOT powersync_in_sync_operation()\
+            \(write == .update ? try Self.changeCondition(table, structure) : "") BEGIN
+            \(Self.body(write, queue, options))END
+            """
+    }
+
+    /// Changes of other columns than the synced ones are not recorded.
+    private static func changeCondition(_ table: ClientRawTable, _ structure: RawTableStructure) throws -> String {
+        guard table.structure?.syncedColumns != nil else { return "" }
+        guard !structure.columns.isEmpty else {
+            throw LocalDatabaseError.invalidArgument(
+                "Table \(structure.tableName) has none of the synced columns of raw table \(table.name)."
+            )
+        }
+        let comparisons = structure.columns.map { column in
+            let column = SQLText.identifier(column)
+            return "OLD.\(column) IS NOT NEW.\(column)"
+        }
+        return " AND\n(\(comparisons.joined(separator: " OR ")))"
+    }
+
+    private static func body(_ write: Write, _ queue: QueueStatement, _ options: ClientTableOptions) -> String {
+        let isInsertOnly = options.isInsertOnly && !options.isLocalOnly
+        return switch write {
+        case .insert where isInsertOnly: queue.insertOnlyPut
+        case .insert: queue.put
+        case _ where isInsertOnly: "SELECT RAISE(FAIL, 'Unexpected update on insert-only table');\n"
+        case .update: QueueStatement.idIsUnchanged + queue.patch
+        case .delete: queue.delete
+        }
+    }
+}

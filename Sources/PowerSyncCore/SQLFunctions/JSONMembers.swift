@@ -1,0 +1,97 @@
+import PowerSyncProtocol
+
+/// The members of one JSON object in the order of the bytes of their names.
+///
+/// Of equal names the last one counts. Members are ranges of the text, and the lists are kept for the next object.
+struct JSONMembers {
+    /// What becomes of members that are null.
+    enum Nulls {
+        case dropped
+        case kept
+    }
+
+    private struct Member {
+        /// Bytes of ``text``, or of ``unescapedNames``.
+        var name: Range<Int>
+        var hasUnescapedName: Bool
+        /// Bytes of ``text``.
+        var value: Range<Int>
+    }
+
+    private var text = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var members: [Member] = []
+    /// The names that have escape sequences in ``text``, one after the other.
+    private var unescapedNames: [UInt8] = []
+
+    /// The number of members.
+    var count: Int { members.count }
+
+    /// The text of a member's value.
+    func value(_ index: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: text[members[index].value])
+    }
+
+    /// Lends the name of a member, without escape sequences.
+    func withName<Result>(_ index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        Self.withName(of: members[index], text, unescapedNames, body)
+    }
+
+    /// Reads an object.
+    ///
+    /// `text` needs to stay in memory as long as the members are used.
+    ///
+    /// - Throws: `JSONError` when it is not a JSON object.
+    mutating func read(_ text: UnsafeRawBufferPointer, nulls: Nulls) throws(JSONError) {
+        self.text = text
+        members.removeAll(keepingCapacity: true)
+        unescapedNames.removeAll(keepingCapacity: true)
+        var scanner = JSONScanner(text)
+        try scanner.beginObject()
+        while let name = try scanner.nextMember() {
+            var range = name.offset..<name.offset + name.bytes.count
+            if name.hasEscapes {
+                let start = unescapedNames.count
+                unescapedNames.append(contentsOf: name.unescapedBytes)
+                range = start..<unescapedNames.count
+            }
+            let value = try scanner.skipValue()
+            members.append(Member(name: range, hasUnescapedName: name.hasEscapes, value: value))
+        }
+        try scanner.finish()
+        sort()
+        removeDuplicates(nulls)
+    }
+
+    private mutating func sort() {
+        let (text, names) = (text, unescapedNames)
+        members.sort { lhs, rhs in
+            let order = Self.withName(of: lhs, text, names) { lhsName in
+                Self.withName(of: rhs, text, names) { JSONSlice.order(lhsName, $0) }
+            }
+            return order == 0 ? lhs.value.lowerBound < rhs.value.lowerBound : order < 0
+        }
+    }
+
+    private mutating func removeDuplicates(_ nulls: Nulls) {
+        var kept = 0
+        for index in members.indices {
+            let isLast = index + 1 == members.count
+            if !isLast, withName(index, { name in withName(index + 1) { JSONSlice.order(name, $0) == 0 } }) { continue }
+            // No other value starts with an n.
+            if nulls == .dropped, text[members[index].value.lowerBound] == UInt8(ascii: "n") { continue }
+            members[kept] = members[index]
+            kept += 1
+        }
+        members.removeLast(members.count - kept)
+    }
+
+    private static func withName<Result>(
+        of member: Member,
+        _ text: UnsafeRawBufferPointer,
+        _ unescapedNames: [UInt8],
+        _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        guard member.hasUnescapedName else { return body(UnsafeRawBufferPointer(rebasing: text[member.name])) }
+        return unescapedNames.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[member.name])) }
+    }
+}

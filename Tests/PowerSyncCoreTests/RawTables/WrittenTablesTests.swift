@@ -1,0 +1,87 @@
+import GRDB
+import Testing
+
+@testable import PowerSyncCore
+
+/// What GRDB's observers are told of rows in raw tables.
+@Suite struct WrittenTablesTests {
+    struct Case: CustomTestStringConvertible {
+        let testDescription: String
+        var setUp = ""
+        var sql = "INSERT INTO t VALUES (?1) ON CONFLICT (id) DO NOTHING"
+        let written: [String]?
+    }
+
+    static let cases = [
+        Case(testDescription: "one table", written: ["t"]),
+        Case(testDescription: "another case of its name", sql: "DELETE FROM T WHERE id = ?", written: ["t"]),
+        Case(
+            testDescription: "without rowid",
+            setUp: "CREATE TABLE w (id TEXT PRIMARY KEY) WITHOUT ROWID",
+            sql: "INSERT INTO w VALUES (?)",
+            written: ["w"]
+        ),
+        Case(testDescription: "reading another one", sql: "INSERT INTO t SELECT id FROM u", written: ["t"]),
+        Case(testDescription: "truncating", sql: "DELETE FROM t", written: ["t"]),
+        Case(
+            testDescription: "triggers of triggers",
+            setUp: """
+                CREATE TRIGGER a AFTER INSERT ON t BEGIN INSERT INTO u VALUES (NEW.id); END;
+                CREATE TRIGGER b AFTER INSERT ON u BEGIN DELETE FROM log; END;
+                """,
+            written: ["t", "u", "log", "sqlite_sequence"]
+        ),
+        Case(
+            testDescription: "foreign keys",
+            setUp: "PRAGMA foreign_keys = ON; CREATE TABLE c (id, t REFERENCES t (id) ON DELETE SET NULL)",
+            sql: "DELETE FROM t WHERE id = ?",
+            written: ["t", "c"]
+        ),
+        Case(
+            testDescription: "triggers of the upload queue",
+            setUp: """
+                SELECT powersync_create_raw_table_crud_trigger('{"name":"t","table_name":"t"}', 'put', 'INSERT');
+                SELECT powersync_create_raw_table_crud_trigger(
+                    '{"name":"t","table_name":"t","insert_only":true}', 'insert_only', 'INSERT'
+                );
+                """,
+            written: ["t"]
+        ),
+        Case(
+            testDescription: "a full-text index",
+            setUp: """
+                CREATE VIRTUAL TABLE f USING fts5(id);
+                CREATE TRIGGER i AFTER INSERT ON t BEGIN INSERT INTO f VALUES (NEW.id); END;
+                """,
+            written: nil
+        ),
+        Case(
+            testDescription: "a temporary table",
+            setUp: """
+                CREATE TEMP TABLE x (id);
+                CREATE TEMP TRIGGER i AFTER INSERT ON t BEGIN INSERT INTO x VALUES (NEW.id); END;
+                """,
+            written: nil
+        ),
+    ]
+
+    @Test(arguments: cases)
+    func tablesAreFoundInTheProgram(_ example: Case) throws {
+        let database = try LocalTestDatabase(schema: ClientSchema())
+        try database.run(
+            """
+            CREATE TABLE t (id TEXT PRIMARY KEY);
+            CREATE TABLE u (id TEXT PRIMARY KEY);
+            CREATE TABLE log (id INTEGER PRIMARY KEY AUTOINCREMENT, text);
+            """
+        )
+        try database.run("CREATE TRIGGER seq AFTER DELETE ON log BEGIN INSERT INTO log (text) VALUES ('x'); END")
+        try database.run(example.setUp)
+        let expected = example.written.map { WrittenTables.tables(Set($0.map(ExactText.init))) } ?? .anything
+        try database.queue.write { db in
+            let written = try WrittenTables(of: example.sql, db)
+            #expect(written == expected)
+            try written.announce(db)
+        }
+    }
+}
