@@ -24,6 +24,9 @@ final class LocalDatabase: Sendable {
     /// Who hears of commits.
     let changes = ChangeHub()
 
+    /// The table diffs that are being recorded.
+    let tableDiffs = TableDiffRegistry()
+
     /// What to apply when the database is opened, or why there is nothing.
     private let schema: Result<ClientSchema, any Error>
     private let initialStatements: [String]
@@ -40,6 +43,8 @@ final class LocalDatabase: Sendable {
         var attempts = 0
         var lastFailure: (any Error)?
         var onOpen: (@Sendable (DownloadStatus) -> Void)?
+        /// What has replaced the schema that the database was opened with.
+        var newSchema: ClientSchema?
     }
 
     private let state = Mutex(State())
@@ -71,6 +76,11 @@ final class LocalDatabase: Sendable {
     /// Registers what is called once, after opening, with what the database knows of earlier connections.
     func onOpen(_ action: @escaping @Sendable (DownloadStatus) -> Void) {
         state.withLock { $0.onOpen = action }
+    }
+
+    /// The schema in use; `nil` when it has an error that keeps the database from being opened.
+    var currentSchema: ClientSchema? {
+        state.withLock { $0.newSchema } ?? (try? schema.get())
     }
 
     /// Whether ``close()`` was called.
@@ -107,7 +117,8 @@ final class LocalDatabase: Sendable {
         }
     }
 
-    private func openWriter() throws -> (any DatabaseWriter)? {
+    /// The connections; `nil` when nobody has opened them yet.
+    func openWriter() throws -> (any DatabaseWriter)? {
         switch state.withLock({ $0.connections }) {
         case .unopened: return nil
         case .open(let writer): return writer
@@ -124,7 +135,7 @@ final class LocalDatabase: Sendable {
         let schema = try schema.get()
         let writer = try await opener.open()
         let (offline, versions) = try await DatabaseAccess.write(to: writer) { db in
-            db.add(transactionObserver: self.changes.commitObserver, extent: .databaseLifetime)
+            self.changes.observe(db)
             var offline = DownloadStatus()
             try db.inTransaction(.immediate) {
                 try SystemTables.migrate(db)
@@ -152,13 +163,22 @@ final class LocalDatabase: Sendable {
 
     /// Replaces the schema.
     ///
-    /// Every observer of the database fetches again: what views read may have changed.
+    /// Every observer of the database fetches again: what views read may have changed. Table diffs end.
     func apply(_ schema: ClientSchema) async throws {
-        try await write { db in
-            try schema.apply(to: db)
-            try db.notifyChanges(in: .fullDatabase)
+        let diffs = try await writeWithoutTransaction { db in
+            var diffs: [TableDiff] = []
+            try db.inTransaction(.immediate) {
+                diffs = try self.tableDiffs.drop(db)
+                try schema.apply(to: db)
+                try db.notifyChanges(in: .fullDatabase)
+                return .commit
+            }
+            // Before the next writer comes.
+            self.state.withLock { $0.newSchema = schema }
+            return diffs
         }
         changes.announceAll()
+        diffs.forEach { $0.schemaWasReplaced() }
     }
 
     /// Ends observation, waits for running callbacks and closes the connections.

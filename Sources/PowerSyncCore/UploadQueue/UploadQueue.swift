@@ -30,12 +30,15 @@ package enum UploadQueue {
     ///
     /// Unlike the entries it survives uploads, so two equal values mean that nothing was written in between.
     package static func sequence(_ db: Database) throws -> Int64? {
-        try Int64.fetchOne(db.cachedStatement(sql: "SELECT seq FROM sqlite_sequence WHERE name = 'ps_crud'"))
+        try Int64.fetchOne(db.cachedStatement(sql: "SELECT seq FROM main.sqlite_sequence WHERE name = 'ps_crud'"))
     }
+
+    /// The query of ``count(_:)``, for those who watch it.
+    package static let countSQL = "SELECT count(*) FROM ps_crud"
 
     /// The number of entries.
     package static func count(_ db: Database) throws -> Int {
-        try Int.fetchOne(db.cachedStatement(sql: "SELECT count(*) FROM ps_crud")) ?? 0
+        try Int.fetchOne(db.cachedStatement(sql: countSQL)) ?? 0
     }
 
     /// The approximate size of the queue in bytes: the texts, and 20 bytes for each entry.
