@@ -35,6 +35,7 @@ final class TableDiffRegistry: Sendable {
     ///
     /// - Parameter db: The writer, inside a transaction.
     /// - Returns: The diffs, to be told when the transaction was committed.
+    /// - Throws: GRDB's `DatabaseError`.
     func drop(_ db: Database) throws -> [TableDiff] {
         let diffs = state.withLock { $0.diffs.compactMap(\.diff) }
         for diff in diffs {

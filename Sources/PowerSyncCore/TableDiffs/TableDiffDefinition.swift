@@ -51,6 +51,7 @@ extension TableDiffDefinition {
     /// The expression for what is recorded of a row, a JSON object.
     ///
     /// - Parameter row: `NEW` or `OLD`.
+    /// - Returns: SQL text.
     func recordedValue(of row: String) -> String {
         guard let columns else { return "\(row).data" }
         let members = columns.map { column in

@@ -84,6 +84,7 @@ package struct TableDiffRecording: Sendable {
     /// - Parameters:
     ///   - position: The last one to forget; all before it go too.
     ///   - db: The writer.
+    /// - Throws: GRDB's `DatabaseError`.
     package func remove(through position: Int64, _ db: Database) throws {
         try db.cachedStatement(sql: "DELETE FROM temp.\(destination) WHERE operation_id <= ?")
             .execute(arguments: [position])
@@ -121,6 +122,8 @@ package struct TableDiffRecording: Sendable {
     private var replaced: String { SQLText.identifier("\(name)_replaced") }
     private var dataTable: String { "main.\(SQLText.identifier(definition.table.internalName))" }
 
+    /// The table of recorded changes.
+    ///
     /// `value` is the new row, of a deletion the old one; `previous_value` is the old row of an update. Both are JSON
     /// objects. The time is UTC, ISO 8601 with milliseconds.
     private var createDestination: String {
