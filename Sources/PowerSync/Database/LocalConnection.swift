@@ -39,6 +39,20 @@ struct LocalConnection: ConnectionContext {
         }
     }
 
+    /// A statement to run again and again, prepared once if the context is ours.
+    ///
+    /// Use it only as long as the context, and on its thread.
+    static func preparedRun(
+        sql: String,
+        on context: any ConnectionContext
+    ) throws -> ([(any Sendable)?]) throws -> Int64 {
+        switch context {
+        case let connection as LocalConnection: try connection.runner().preparedRun(sql: sql)
+        case let transaction as TransactionContext: try preparedRun(sql: sql, on: transaction.connection)
+        default: { parameters in try context.execute(sql: sql, parameters: parameters) }
+        }
+    }
+
     private func runner() throws -> StatementRunner {
         StatementRunner(db: try database.value(), logger: logger)
     }

@@ -23,6 +23,9 @@ final class LocalDatabase: Sendable {
     /// Who hears of commits.
     let changes = ChangeHub()
 
+    /// The table diffs that are being recorded.
+    let tableDiffs = TableDiffRegistry()
+
     /// What to apply when the database is opened, or why there is nothing.
     private let schema: Result<ClientSchema, any Error>
 
@@ -40,6 +43,8 @@ final class LocalDatabase: Sendable {
         var onOpen: (@Sendable (DownloadStatus) -> Void)?
         /// Listens to the writes that run on connections of the app.
         var foreignWrites: Task<Void, Never>?
+        /// What has replaced the schema that the database was opened with.
+        var newSchema: ClientSchema?
     }
 
     private let state = Mutex(State())
@@ -68,6 +73,11 @@ final class LocalDatabase: Sendable {
     /// Registers what is called once, after opening, with what the database knows of earlier connections.
     func onOpen(_ action: @escaping @Sendable (DownloadStatus) -> Void) {
         state.withLock { $0.onOpen = action }
+    }
+
+    /// The schema in use; `nil` when it has an error that keeps the database from being opened.
+    var currentSchema: ClientSchema? {
+        state.withLock { $0.newSchema } ?? (try? schema.get())
     }
 
     /// Whether ``close()`` was called.
@@ -104,7 +114,8 @@ final class LocalDatabase: Sendable {
         }
     }
 
-    private func openWriter() throws -> (any DatabaseWriter)? {
+    /// The connections; `nil` when nobody has opened them yet.
+    func openWriter() throws -> (any DatabaseWriter)? {
         switch state.withLock({ $0.connections }) {
         case .unopened: return nil
         case .open(let writer): return writer
@@ -123,7 +134,7 @@ final class LocalDatabase: Sendable {
                 offline = try DownloadStatus.offline(db)
                 return .commit
             }
-            db.add(transactionObserver: self.changes.commitObserver, extent: .observerLifetime)
+            self.changes.observe(db)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
             return (offline, try String.fetchOne(db, sql: versions) ?? "unknown")
         }
@@ -155,14 +166,23 @@ final class LocalDatabase: Sendable {
 
     /// Replaces the schema.
     ///
-    /// Every observer of the database fetches again: what views read may have changed.
+    /// Every observer of the database fetches again: what views read may have changed. Table diffs end.
     func apply(_ schema: ClientSchema) async throws {
-        try await write { db in
-            try schema.apply(to: db)
-            try db.notifyChanges(in: .fullDatabase)
+        let diffs = try await writeWithoutTransaction { db in
+            var diffs: [TableDiff] = []
+            try db.inTransaction(.immediate) {
+                diffs = try self.tableDiffs.drop(db)
+                try schema.apply(to: db)
+                try db.notifyChanges(in: .fullDatabase)
+                return .commit
+            }
+            // Before the next writer comes.
+            self.state.withLock { $0.newSchema = schema }
+            return diffs
         }
         try await source.refreshReaders()
         changes.announceAll()
+        diffs.forEach { $0.schemaWasReplaced() }
     }
 
     /// Ends observation, waits for running callbacks and closes the connections, the app's included.
@@ -198,6 +218,9 @@ final class LocalDatabase: Sendable {
         }
         foreignWrites?.cancel()
         changes.finish()
+        if case .writer(let pool) = source {
+            pool.asyncWriteWithoutTransaction { [changes] db in changes.stopObserving(db) }
+        }
         return writer
     }
 }

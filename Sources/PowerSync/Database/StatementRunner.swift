@@ -19,6 +19,16 @@ struct StatementRunner {
         return Int64(sqlite3_changes64(db.sqliteConnection))
     }
 
+    /// Prepares a statement to run it again and again like ``execute(sql:parameters:)``.
+    func preparedRun(sql: String) throws -> ([(any Sendable)?]) throws -> Int64 {
+        let statement = try firstStatement(of: sql)
+        return { parameters in
+            let statement = try bind(parameters, to: statement, sql: sql)
+            try reportingErrors(of: sql) { try statement.execute() }
+            return Int64(sqlite3_changes64(db.sqliteConnection))
+        }
+    }
+
     /// Maps rows.
     ///
     /// - Parameters:

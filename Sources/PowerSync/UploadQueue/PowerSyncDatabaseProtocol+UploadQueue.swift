@@ -1,3 +1,4 @@
+public import Foundation
 import GRDB
 import PowerSyncCore
 
@@ -44,6 +45,23 @@ extension PowerSyncDatabaseProtocol {
                 sizeInBytes: includeSize ? try UploadQueue.size(db) : nil
             )
         }
+    }
+
+    /// Watches how much waits for its upload.
+    ///
+    /// The first element comes at once, the next ones when the number has changed. The stream finishes when the database
+    /// is closed.
+    ///
+    /// - Parameter throttle: The least time between two elements, in seconds.
+    /// - Returns: The number of writes, without their size.
+    /// - Throws: What ``Queries/watch(options:)`` throws.
+    public func watchUploadQueue(
+        throttle: TimeInterval = DEFAULT_WATCH_THROTTLE
+    ) throws -> AsyncThrowingStream<UploadQueueStats, any Error> {
+        let counts = WatchOptions(sql: UploadQueue.countSQL, throttle: throttle) { cursor in
+            UploadQueueStats(count: try cursor.getInt(index: 0), sizeInBytes: nil)
+        }
+        return try watchDistinct(options: counts).scan(()) { _, rows in rows.first }
     }
 
     /// Reads from the database in one transaction.

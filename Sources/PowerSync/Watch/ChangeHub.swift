@@ -1,15 +1,17 @@
+import GRDB
 import Synchronization
 
 /// Everybody who hears of the commits to one database.
 ///
-/// ``ChangeObserver``s and ``commitObserver`` learn of the commits of this database's own writer from GRDB. What other
-/// writers of the file commit is announced by ``announceAll()``.
+/// What the database's own writer commits is learned from GRDB and told to those whom it concerns; see ``ChangeLedger``.
+/// What other writers of the file commit is announced by ``announceAll()``.
 final class ChangeHub: Sendable {
     private typealias Signal = AsyncStream<Void>.Continuation
 
     private struct Listeners {
+        var ledger = ChangeLedger()
+        weak var observer: CommitObserver?
         var nextID: UInt64 = 0
-        var queries: [ObjectIdentifier: ChangeObserver] = [:]
         var uploadQueue: [UInt64: Signal] = [:]
         /// Called after each commit of our own writer.
         var onCommit: (@Sendable () -> Void)?
@@ -18,14 +20,18 @@ final class ChangeHub: Sendable {
 
     private let listeners = Mutex(Listeners())
 
-    /// What GRDB tells of each commit.
+    /// Observes the writer.
     ///
-    /// Registered with the writer when the database is opened.
-    let commitObserver = CommitObserver()
+    /// Call it when the database is opened, before anybody writes.
+    func observe(_ db: Database) {
+        let observer = CommitObserver.observe(db, for: self)
+        listeners.withLock { $0.observer = observer }
+    }
 
-    /// Creates a hub without listeners.
-    init() {
-        commitObserver.report(to: self)
+    /// Stops observing a writer that goes on without us.
+    func stopObserving(_ db: Database) {
+        let observer = listeners.withLock { $0.observer }
+        observer?.stop(db)
     }
 
     /// Registers what is called after each commit of our own writer, on its thread.
@@ -33,20 +39,43 @@ final class ChangeHub: Sendable {
         listeners.withLock { $0.onCommit = action }
     }
 
-    /// Adds an observer for the announcements of this hub.
+    /// Adds a listener.
     ///
-    /// It is finished at once if the database is closed.
-    func add(_ observer: ChangeObserver) {
+    /// It is finished at once if the database is closed. If the database is open, have ``confirmListeners(_:)`` called on
+    /// the writer, soon.
+    ///
+    /// - Parameters:
+    ///   - listener: The listener.
+    ///   - interests: What it wants to hear of; `nil` if that is not known yet: then it hears of everything.
+    func add(_ listener: ChangeListener, interests: [ChangeInterest]? = nil) {
         let isFinished = listeners.withLock { listeners in
-            if !listeners.isFinished { listeners.queries[ObjectIdentifier(observer)] = observer }
+            if !listeners.isFinished { listeners.ledger.add(listener, interests) }
             return listeners.isFinished
         }
-        if isFinished { observer.finish() }
+        if isFinished { listener.finish() }
     }
 
-    /// Removes an observer.
-    func remove(_ observer: ChangeObserver) {
-        listeners.withLock { $0.queries[ObjectIdentifier(observer)] = nil }
+    /// Removes a listener.
+    func remove(_ listener: ChangeListener) {
+        listeners.withLock { $0.ledger.remove(listener) }
+    }
+
+    /// Sets what is of interest to a listener.
+    ///
+    /// When that has changed, the listener hears of everything once more: it may have missed something.
+    func track(_ interests: [ChangeInterest], for listener: ChangeListener) {
+        let mustLookAgain = listeners.withLock { $0.ledger.track(interests, for: listener) }
+        if mustLookAgain { listener.hear(.all) }
+    }
+
+    /// Makes sure that listeners hear of deletions by statements that were prepared before they were added.
+    ///
+    /// - Parameter db: The writer, outside a transaction.
+    func confirmListeners(_ db: Database) {
+        let observer = listeners.withLock { $0.observer }
+        observer?.forgetPreparedDeletes(db)
+        let late = listeners.withLock { $0.ledger.confirmListeners() }
+        late.forEach { $0.hear(.all) }
     }
 
     /// One element after each commit that appended to the upload queue; several commits may share one.
@@ -75,34 +104,65 @@ final class ChangeHub: Sendable {
         _ = listeners.withLock { $0.uploadQueue.removeValue(forKey: id) }
     }
 
-    /// Our own writer has committed.
-    func didCommit(appendingToUploadQueue: Bool) {
-        let (signals, onCommit) = listeners.withLock { listeners in
-            (appendingToUploadQueue ? Array(listeners.uploadQueue.values) : [], listeners.onCommit)
-        }
-        signals.forEach { $0.yield() }
-        onCommit?()
-    }
-
     /// Anything may have changed: another connection has committed, or the schema was replaced.
     func announceAll() {
-        let (queries, signals) = listeners.withLock { ($0.queries.values, Array($0.uploadQueue.values)) }
-        queries.forEach { $0.announce() }
+        let (all, signals) = listeners.withLock { ($0.ledger.listeners, Array($0.uploadQueue.values)) }
+        all.forEach { $0.hear(.all) }
         signals.forEach { $0.yield() }
     }
 
     /// The database is closed: every stream ends, and later ones are empty.
     func finish() {
-        let (queries, signals) = listeners.withLock { listeners in
+        let (all, signals) = listeners.withLock { listeners in
             defer {
                 listeners.isFinished = true
-                listeners.queries = [:]
+                listeners.ledger.removeAll()
                 listeners.uploadQueue = [:]
                 listeners.onCommit = nil
             }
-            return (listeners.queries.values, Array(listeners.uploadQueue.values))
+            return (listeners.ledger.listeners, Array(listeners.uploadQueue.values))
         }
-        queries.forEach { $0.finish() }
+        all.forEach { $0.finish() }
         signals.forEach { $0.finish() }
+    }
+}
+
+// What GRDB tells, through ``CommitObserver``.
+extension ChangeHub {
+    /// See ``ChangeLedger/willExecute(_:)``.
+    func willExecute(_ kind: DatabaseEventKind) {
+        listeners.withLock { $0.ledger.willExecute(kind) }
+    }
+
+    /// See ``ChangeLedger/mustReport(_:)``.
+    func mustReport(_ kind: DatabaseEventKind) -> Bool {
+        listeners.withLock { $0.ledger.mustReport(kind) }
+    }
+
+    /// See ``ChangeLedger/didChange(_:table:)``.
+    func didChange(_ operation: ChangeKind.Operation, table: String) {
+        listeners.withLock { $0.ledger.didChange(operation, table: table) }
+    }
+
+    /// See ``ChangeLedger/didAnnounce()``.
+    func didAnnounce() {
+        listeners.withLock { $0.ledger.didAnnounce() }
+    }
+
+    /// Our own writer has committed.
+    func didCommit() {
+        let (commit, signals, onCommit) = listeners.withLock { listeners in
+            let commit = listeners.ledger.commit()
+            let signals = commit.appendedToUploadQueue ? Array(listeners.uploadQueue.values) : []
+            return (commit, signals, listeners.onCommit)
+        }
+        commit.news.forEach { listener, changes in listener.hear(changes) }
+        signals.forEach { $0.yield() }
+        onCommit?()
+    }
+
+    /// Our own writer has rolled back.
+    func didRollBack() {
+        listeners.withLock { $0.ledger.rollBack() }
     }
 }

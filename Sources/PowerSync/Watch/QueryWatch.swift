@@ -4,18 +4,19 @@ import GRDB
 struct QueryWatch<RowType>: Sendable {
     let options: WatchOptions<RowType>
     let database: LocalDatabase
-    let observer: ChangeObserver
+    let listener: ChangeListener
 
     /// Emits results until the task is cancelled.
     ///
     /// - Parameter emit: Called with each result.
     /// - Throws: `CancellationError`, or the error of the query or the mapper.
     func run(_ emit: (sending [RowType]) -> Void) async throws {
-        database.changes.add(observer)
-        defer { database.changes.remove(observer) }
-        observer.register(with: try await database.writer())
+        // Opening writes to the file, which is no news.
+        _ = try await database.writer()
+        database.addListener(listener)
+        defer { database.changes.remove(listener) }
         try await checkQuery()
-        var signals = observer.signals.makeAsyncIterator()
+        var signals = listener.signals.makeAsyncIterator()
         repeat {
             emit(try await fetch())
             try await database.clock.sleep(for: ConnectOptions.duration(seconds: options.throttle))
@@ -31,16 +32,20 @@ struct QueryWatch<RowType>: Sendable {
     }
 
     private func fetch() async throws -> sending [RowType] {
-        try await database.observingReadLock { [options, observer, logger = database.logger] context in
-            observer.willFetch()
-            return try TransactionContext.read(on: context) { transaction in
-                let runner = StatementRunner(db: try LocalConnection.database(of: transaction), logger: logger)
+        try await database.observingReadLock { [self] context in
+            try TransactionContext.read(on: context) { transaction in
+                let runner = StatementRunner(db: try LocalConnection.database(of: transaction), logger: database.logger)
                 // Prepared anew each time: after a schema change the same query may read other tables.
                 let statement = try runner.prepareUncached(options.sql, options.parameters)
-                observer.track(statement.databaseRegion)
+                database.changes.track([interest(of: statement)], for: listener)
                 return try runner.rows(of: statement, sql: options.sql, mapper: options.mapper)
             }
         }
+    }
+
+    private func interest(of statement: Statement) -> ChangeInterest {
+        guard let views = options.triggerOnTables else { return .region(statement.databaseRegion) }
+        return .tables(views.reduce(into: []) { $0.formUnion(database.tableNames(of: $1)) })
     }
 }
 
@@ -55,8 +60,8 @@ extension LocalDatabase {
             bufferingPolicy: .bufferingNewest(1)
         )
         // Closing the database ends the stream, and that ends the task.
-        let observer = ChangeObserver(onFinish: { continuation.finish() })
-        let watch = QueryWatch(options: options, database: self, observer: observer)
+        let listener = ChangeListener(onFinish: { continuation.finish() })
+        let watch = QueryWatch(options: options, database: self, listener: listener)
         let task = Task {
             do {
                 try await watch.run { continuation.yield($0) }

@@ -11,6 +11,11 @@ public struct WatchOptions<RowType>: Sendable {
     public var parameters: [(any Sendable)?]
     /// The least time between two results, in seconds.
     public var throttle: TimeInterval
+    /// The views whose changes give a new result; `nil` means those that the query reads.
+    ///
+    /// Set it to leave out tables that change often but matter little, or to add one that the query does not read. The
+    /// names are those of the schema, or of tables that the app created itself.
+    public var triggerOnTables: Set<String>? = nil
     /// Makes an element of a row.
     ///
     /// Runs on a database thread.

@@ -96,6 +96,7 @@ struct DataTableRows {
                         SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
                     ) OR EXISTS (
                         SELECT 1 FROM sqlite_temp_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+                            AND name NOT GLOB '\(TableDiffRecording.namePrefix)*'
                     )
                     """
             ),

@@ -23,7 +23,11 @@ enum WrittenTables: Equatable {
     func announce(_ db: Database) throws {
         switch self {
         case .tables(let names):
-            for name in names { try db.notifyChanges(in: Table(name.text)) }
+            let reported = try ConnectionState.of(db).tableChanges
+            for name in names {
+                reported?.add(name.text)
+                try db.notifyChanges(in: Table(name.text))
+            }
         case .anything:
             try db.notifyChanges(in: .fullDatabase)
         }

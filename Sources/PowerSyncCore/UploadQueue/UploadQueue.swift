@@ -32,13 +32,16 @@ package enum UploadQueue {
     package static func sequence(_ db: Database) throws -> Int64? {
         // The table has no types; other writers may have stored text.
         try Int64.fetchOne(
-            db.cachedStatement(sql: "SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = 'ps_crud'")
+            db.cachedStatement(sql: "SELECT CAST(seq AS INTEGER) FROM main.sqlite_sequence WHERE name = 'ps_crud'")
         )
     }
 
+    /// The query of ``count(_:)``, for those who watch it.
+    package static let countSQL = "SELECT count(*) FROM ps_crud"
+
     /// The number of entries.
     package static func count(_ db: Database) throws -> Int {
-        try Int.fetchOne(db.cachedStatement(sql: "SELECT count(*) FROM ps_crud")) ?? 0
+        try Int.fetchOne(db.cachedStatement(sql: countSQL)) ?? 0
     }
 
     /// The approximate size of the queue in bytes: the texts, and 20 bytes for each entry.

@@ -57,7 +57,7 @@ struct ViewDefinition {
     /// The expression for a column's value.
     ///
     /// Indexes use the same text, or the planner would not recognise them.
-    static func extraction(of column: String, as type: ColumnType) -> String {
-        "CAST(json_extract(data, \(SQLText.literal("$." + column))) as \(type.rawValue))"
+    static func extraction(of column: String, as type: ColumnType, from data: String = "data") -> String {
+        "CAST(json_extract(\(data), \(SQLText.literal("$." + column))) as \(type.rawValue))"
     }
 }

@@ -72,6 +72,12 @@ private struct ForeignContext: ConnectionContext {
             #expect(try await wrapper.getUploadQueueStats().count == 1)
             try await transaction.complete()
             #expect(try await wrapper.getCrudBatch() == nil)
+            try await wrapper.executeBatch(
+                sql: "INSERT INTO users (id, name) VALUES (uuid(), ?)",
+                parameterSets: [["Bob"], ["Cyd"]]
+            )
+            var stats = try wrapper.watchUploadQueue().makeAsyncIterator()
+            #expect(try await stats.next()?.count == 2)
         }
     }
 
@@ -80,5 +86,10 @@ private struct ForeignContext: ConnectionContext {
         let error = await #expect(throws: PowerSyncError.self) { try await stranger.getClientId() }
         #expect(error?.localizedDescription.contains("not supported") == true)
         await #expect(throws: PowerSyncError.self) { try await stranger.getCrudBatch() }
+        var changes = stranger.onChange(tables: ["users"]).makeAsyncIterator()
+        let changeError = await #expect(throws: PowerSyncError.self) { try await changes.next() }
+        #expect(changeError?.localizedDescription.contains("not supported") == true)
+        let diffError = await #expect(throws: PowerSyncError.self) { try await stranger.trackTableDiff(of: "users") }
+        #expect(diffError?.localizedDescription.contains("not supported") == true)
     }
 }

@@ -1,0 +1,43 @@
+import Synchronization
+
+/// Tells one watch that something of interest to it has been committed.
+///
+/// A ``ChangeHub`` knows what is of interest. Changes are kept until they are taken, however slow the watch is.
+final class ChangeListener: Sendable {
+    private let changes = Mutex(InterestingChanges())
+    private let signal: AsyncStream<Void>.Continuation
+    private let onFinish: @Sendable () -> Void
+
+    /// "Look again": one element after any number of commits, for one task.
+    ///
+    /// Finishes when the database is closed.
+    let signals: AsyncStream<Void>
+
+    /// Creates a listener that hears nothing yet.
+    ///
+    /// - Parameter onFinish: Called when the database is closed.
+    init(onFinish: @escaping @Sendable () -> Void = {}) {
+        self.onFinish = onFinish
+        (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Keeps changes and sends a signal.
+    func hear(_ news: InterestingChanges) {
+        changes.withLock { $0.formUnion(news) }
+        signal.yield()
+    }
+
+    /// What has changed since the last call.
+    func takeChanges() -> InterestingChanges {
+        changes.withLock { changes in
+            defer { changes = InterestingChanges() }
+            return changes
+        }
+    }
+
+    /// Ends ``signals``.
+    func finish() {
+        signal.finish()
+        onFinish()
+    }
+}

@@ -1,0 +1,55 @@
+import Synchronization
+
+/// Tells which of some views have changed, whenever somebody asks.
+///
+/// Changes are kept until they are asked for, so a slow consumer costs no memory and misses nothing.
+final class TableWatch: Sendable {
+    private let database: LocalDatabase
+    private let views: [String]
+    private let throttle: Throttle
+    private let listener: ChangeListener
+    private let mustBeginEmpty: Mutex<Bool>
+
+    /// Begins to listen.
+    init(_ database: LocalDatabase, views: Set<String>, throttle: Duration, triggerImmediately: Bool) {
+        self.database = database
+        self.views = views.sorted()
+        mustBeginEmpty = Mutex(triggerImmediately)
+        let throttle = Throttle(throttle, clock: database.clock)
+        self.throttle = throttle
+        listener = ChangeListener(onFinish: { throttle.end() })
+        database.addListener(listener, interests: interests)
+    }
+
+    deinit {
+        database.changes.remove(listener)
+    }
+
+    private var interests: [ChangeInterest] {
+        views.map { .tables(database.tableNames(of: $0)) }
+    }
+
+    /// Waits for the next change, and for the throttle after it.
+    ///
+    /// - Returns: The views that have changed since the last call; `nil` when the database is closed.
+    /// - Throws: `CancellationError`
+    func next() async throws -> Set<String>? {
+        let isBeginning = mustBeginEmpty.withLock { mustBeginEmpty in
+            defer { mustBeginEmpty = false }
+            return mustBeginEmpty
+        }
+        if isBeginning { return database.isClosed ? nil : [] }
+        var signals = listener.signals.makeAsyncIterator()
+        while await signals.next() != nil {
+            try await throttle.wait()
+            guard !database.isClosed else { return nil }
+            // Before the changes are taken: what the old names miss is announced as a change of everything.
+            database.changes.track(interests, for: listener)
+            let changes = listener.takeChanges()
+            let changed = changes.mayBeAll ? views : changes.positions.map { views[$0] }
+            if !changed.isEmpty { return Set(changed) }
+        }
+        try Task.checkCancellation()
+        return nil
+    }
+}

@@ -1,0 +1,99 @@
+package import GRDB
+
+/// What of the changes to a client table is recorded by a ``TableDiffRecording``.
+package struct TableDiffDefinition: Sendable {
+    /// What happens to a row.
+    package enum Operation: String, Sendable, CaseIterable {
+        case insert = "INSERT"
+        case update = "UPDATE"
+        case delete = "DELETE"
+    }
+
+    /// Why nothing can be recorded.
+    package enum Problem: Error, Sendable {
+        /// There is nothing to record.
+        case noOperations
+        /// The table never holds rows.
+        case insertOnly
+        /// The table does not have these columns.
+        case unknownColumns([String])
+        /// SQLite does not understand a condition.
+        case invalidCondition(Operation, DatabaseError)
+    }
+
+    /// The table.
+    package let table: ClientTable
+    /// The columns whose values are recorded, `nil` for all.
+    package let columns: [String]?
+    /// SQL expressions by operation: changes for which one is true are recorded, and operations without one never.
+    ///
+    /// `NEW` and `OLD` are the row after and before the change, with the columns of the view, and `data` for all of
+    /// them as a JSON object.
+    package let conditions: [Operation: String]
+
+    /// Creates a definition.
+    ///
+    /// - Throws: ``Problem``; whether SQLite understands the conditions shows later.
+    package init(table: ClientTable, columns: [String]?, conditions: [Operation: String]) throws(Problem) {
+        guard !conditions.isEmpty else { throw .noOperations }
+        guard table.isLocalOnly || !table.isInsertOnly else { throw .insertOnly }
+        let known = Set(table.columns.map(\.name))
+        let unknown = (columns ?? []).filter { !known.contains($0) }
+        guard unknown.isEmpty else { throw .unknownColumns(unknown) }
+        self.table = table
+        self.columns = columns
+        self.conditions = conditions
+    }
+}
+
+// SQL text.
+extension TableDiffDefinition {
+    /// The expression for what is recorded of a row, a JSON object.
+    ///
+    /// - Parameter row: `NEW` or `OLD`.
+    /// - Returns: SQL text.
+    func recordedValue(of row: String) -> String {
+        guard let columns else { return "\(row).data" }
+        let members = columns.map { column in
+            let path = SQLText.literal("$." + column)
+            return "\(SQLText.literal(column)), json_extract(\(row).data, \(path))"
+        }
+        // SQLite limits the arguments of a function.
+        let objects = stride(from: 0, to: max(members.count, 1), by: RowObject.columnsPerCall).map { start in
+            let end = min(start + RowObject.columnsPerCall, members.count)
+            return "json_object(\(members[start..<end].joined(separator: ", ")))"
+        }
+        return objects.count == 1 ? objects[0] : "powersync_json_merge(\(objects.joined(separator: ", ")))"
+    }
+
+    /// The condition as an expression over the rows of the data table.
+    ///
+    /// Inside, `NEW` and `OLD` are subqueries that take the columns of the view out of the rows of the same name. A
+    /// column that the condition does not name is left out, since taking it out costs time for every row.
+    ///
+    /// - Returns: `nil` when the operation is not recorded.
+    func condition(of operation: Operation) -> String? {
+        guard let condition = conditions[operation] else { return nil }
+        let rows: [String] =
+            switch operation {
+            case .insert: ["NEW"]
+            case .update: ["NEW", "OLD"]
+            case .delete: ["OLD"]
+            }
+        let names = condition.lowercased()
+        let columns = table.columns.filter { names.contains($0.name.lowercased()) }
+        let subqueries = rows.map { row in
+            var values = ["\(row).id AS id"]
+            if !columns.contains(where: { $0.name.lowercased() == "data" }) {
+                values.append("\(row).data AS data")
+            }
+            values += columns.map { column in
+                let value = ViewDefinition.extraction(of: column.name, as: column.type, from: "\(row).data")
+                return "\(value) AS \(SQLText.identifier(column.name))"
+            }
+            return "(SELECT \(values.joined(separator: ", "))) AS \(row)"
+        }
+        // The line break ends a comment at the end of the condition.
+        return "(SELECT (\(condition)\n) FROM \(subqueries.joined(separator: ", ")))"
+    }
+}

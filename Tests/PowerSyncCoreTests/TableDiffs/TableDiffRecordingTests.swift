@@ -1,0 +1,231 @@
+import GRDB
+import Testing
+
+@testable import PowerSyncCore
+
+@Suite struct TableDiffRecordingTests {
+    private static let table = ClientTable(
+        name: "items",
+        columns: [
+            ClientColumn(name: "name", type: .text), ClientColumn(name: "size", type: .integer),
+            ClientColumn(name: "note's", type: .text),
+        ]
+    )
+    private static let everything: [TableDiffDefinition.Operation: String] = [
+        .insert: "TRUE", .update: "TRUE", .delete: "TRUE",
+    ]
+
+    private let database: LocalTestDatabase
+
+    init() throws {
+        database = try LocalTestDatabase(Self.table)
+    }
+
+    private func record(
+        _ conditions: [TableDiffDefinition.Operation: String] = everything,
+        columns: [String]? = nil,
+        table: ClientTable = table,
+        number: Int = 1
+    ) throws -> TableDiffRecording {
+        let definition = try TableDiffDefinition(table: table, columns: columns, conditions: conditions)
+        let recording = TableDiffRecording(definition, number: number)
+        try database.queue.write { try recording.create($0) }
+        return recording
+    }
+
+    private func changes(_ number: Int = 1) throws -> [String] {
+        try database.rows(
+            "SELECT id, operation, value, previous_value FROM temp.ps_diff_\(number) ORDER BY operation_id"
+        )
+    }
+
+    @Test func writesThroughTheViewAreRecorded() throws {
+        _ = try record()
+        try database.write(
+            """
+            INSERT INTO items (id, name, size) VALUES ('1', 'a', 1);
+            UPDATE items SET size = 2;
+            DELETE FROM items;
+            """
+        )
+        #expect(
+            try changes() == [
+                #"1|INSERT|{"name":"a","size":1,"note's":null}|"#,
+                #"1|UPDATE|{"name":"a","size":2,"note's":null}|{"name":"a","size":1,"note's":null}"#,
+                #"1|DELETE|{"name":"a","size":2,"note's":null}|"#,
+            ]
+        )
+        let times = try database.texts("SELECT DISTINCT timestamp FROM temp.ps_diff_1")
+        for time in times {
+            #expect(time?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil, "\(time ?? "NULL")")
+        }
+    }
+
+    @Test("A synced row that is replaced counts as an update, and not at all if it is the same")
+    func replacedRowsAreUpdates() throws {
+        _ = try record()
+        try database.write(
+            """
+            REPLACE INTO ps_data__items (id, data) VALUES ('1', '{"size":1}'), ('2', '{"size":1}');
+            REPLACE INTO ps_data__items (id, data) VALUES ('1', '{"size":1}'), ('2', '{"size":2}');
+            INSERT OR IGNORE INTO ps_data__items (id, data) VALUES ('2', '{"size":9}');
+            REPLACE INTO ps_data__items (id, data) VALUES ('3', '{"size":1}');
+            DELETE FROM ps_data__items WHERE id = '2';
+            """
+        )
+        #expect(
+            try changes() == [
+                #"1|INSERT|{"size":1}|"#, #"2|INSERT|{"size":1}|"#, #"2|UPDATE|{"size":2}|{"size":1}"#,
+                #"3|INSERT|{"size":1}|"#, #"2|DELETE|{"size":2}|"#,
+            ]
+        )
+    }
+
+    @Test("Only the recorded operations are recorded", arguments: TableDiffDefinition.Operation.allCases)
+    func onlyRecordedOperations(_ operation: TableDiffDefinition.Operation) throws {
+        _ = try record([operation: "TRUE"])
+        try database.write(
+            """
+            INSERT INTO items (id) VALUES ('1');
+            REPLACE INTO ps_data__items (id, data) VALUES ('1', '{"size":1}');
+            DELETE FROM items;
+            """
+        )
+        #expect(
+            try database.texts("SELECT operation FROM temp.ps_diff_1") == [operation.rawValue]
+        )
+    }
+
+    struct Condition: Sendable, CustomTestStringConvertible {
+        let operation: TableDiffDefinition.Operation
+        let sql: String
+        let ids: [String]
+
+        var testDescription: String { "\(operation) when \(sql)" }
+    }
+
+    static let conditions = [
+        Condition(operation: .insert, sql: "NEW.size > 1", ids: ["2", "3"]),
+        Condition(operation: .insert, sql: "NEW.name = 'b' OR NEW.id = '1'", ids: ["1", "2"]),
+        Condition(operation: .insert, sql: "size > 1 -- big", ids: ["2", "3"]),
+        Condition(operation: .insert, sql: "json_extract(NEW.data, '$.size') = 3", ids: ["3"]),
+        Condition(operation: .insert, sql: "NEW.\"note's\" IS NULL AND FALSE", ids: []),
+        Condition(operation: .insert, sql: "NEW.size = (SELECT max(size) FROM items)", ids: ["1", "2", "3"]),
+        Condition(operation: .update, sql: "NEW.size > OLD.size AND OLD.SIZE > 1", ids: ["2", "3"]),
+        Condition(operation: .update, sql: "NULL", ids: []),
+        Condition(operation: .delete, sql: "OLD.size = 20", ids: ["2"]),
+    ]
+
+    @Test("Conditions know the columns of the view", arguments: conditions)
+    func conditionsKnowColumns(_ condition: Condition) throws {
+        _ = try record([condition.operation: condition.sql])
+        try database.write(
+            """
+            INSERT INTO items (id, name, size) VALUES ('1', 'a', 1), ('2', 'b', 2), ('3', 'c', 3);
+            UPDATE items SET size = size * 10;
+            DELETE FROM items;
+            """
+        )
+        #expect(try database.texts("SELECT id FROM temp.ps_diff_1 ORDER BY operation_id") == condition.ids)
+    }
+
+    @Test func columnNamedDataIsTheColumn() throws {
+        let table = ClientTable(name: "blobs", columns: [ClientColumn(name: "data", type: .text)])
+        try database.apply(table)
+        _ = try record([.insert: "NEW.data = 'x'"], table: table)
+        try database.write("INSERT INTO blobs (id, data) VALUES ('1', 'x'), ('2', 'y')")
+        #expect(try changes() == [#"1|INSERT|{"data":"x"}|"#])
+    }
+
+    @Test func onlyListedColumnsAreRecorded() throws {
+        _ = try record(columns: ["note's", "size"])
+        _ = try record(columns: [], number: 2)
+        try database.write(
+            "INSERT INTO items (id, name, size) VALUES ('1', 'a', 1); UPDATE items SET size = 2"
+        )
+        #expect(
+            try changes() == [
+                #"1|INSERT|{"note's":null,"size":1}|"#,
+                #"1|UPDATE|{"note's":null,"size":2}|{"note's":null,"size":1}"#,
+            ]
+        )
+        #expect(try changes(2) == ["1|INSERT|{}|", "1|UPDATE|{}|{}"])
+    }
+
+    @Test("More columns can be listed than a function has arguments")
+    func manyColumnsCanBeListed() throws {
+        let names = (0..<120).map { "c\($0)" }
+        let table = ClientTable(name: "wide", columns: names.map { ClientColumn(name: $0, type: .integer) })
+        try database.apply(table)
+        _ = try record(columns: names, table: table)
+        try database.write("INSERT INTO wide (id, c0, c119) VALUES ('1', 5, 7)")
+        let sums = try database.texts(
+            "SELECT json_extract(value, '$.c0') + json_extract(value, '$.c119') FROM temp.ps_diff_1"
+        )
+        #expect(sums == ["12"])
+    }
+
+    @Test func recordedChangesAreForgottenUpToAPosition() throws {
+        let recording = try record()
+        #expect(try database.queue.read { try recording.lastOperationID($0) } == nil)
+        try database.write("INSERT INTO items (id) VALUES ('1'), ('2')")
+        #expect(try database.queue.read { try recording.lastOperationID($0) } == 2)
+        try database.queue.write { try recording.remove(through: 1, $0) }
+        #expect(try database.texts("SELECT id FROM temp.ps_diff_1") == ["2"])
+        try database.queue.write { try recording.remove(through: 2, $0) }
+        try database.write("INSERT INTO items (id) VALUES ('3')")
+        // Positions are not used again.
+        #expect(try database.queue.read { try recording.lastOperationID($0) } == 3)
+    }
+
+    @Test("The upload queue knows its sequence while changes are recorded")
+    func uploadQueueKnowsItsSequence() throws {
+        _ = try record()
+        try database.write("INSERT INTO items (id) VALUES ('1'), ('2')")
+        #expect(try database.queue.read { try UploadQueue.sequence($0) } == 2)
+    }
+
+    @Test func droppingRemovesEverything() throws {
+        let recording = try record()
+        _ = try record(number: 2)
+        try database.queue.write { try recording.drop($0) }
+        let left = try database.texts("SELECT name FROM sqlite_temp_master WHERE name GLOB 'ps_diff_1*'")
+        #expect(left.isEmpty)
+        try database.write("INSERT INTO items (id) VALUES ('1')")
+        #expect(try changes(2).count == 1)
+        try database.queue.write { try recording.drop($0) }
+    }
+
+    struct Mistake: Sendable, CustomTestStringConvertible {
+        let operation: TableDiffDefinition.Operation
+        let sql: String
+        let message: String
+
+        var testDescription: String { "\(operation) when \(sql)" }
+    }
+
+    static let mistakes = [
+        Mistake(operation: .insert, sql: "NEW.colour = 'red'", message: "no such column: NEW.colour"),
+        Mistake(operation: .insert, sql: "OLD.size = 1", message: "no such column: OLD.size"),
+        Mistake(operation: .delete, sql: "NEW.size = 1", message: "no such column: NEW.size"),
+        Mistake(operation: .update, sql: "NEW.size >", message: "syntax error"),
+        Mistake(operation: .update, sql: "", message: "syntax error"),
+        Mistake(operation: .update, sql: "1) OR (1; DROP TABLE items", message: "syntax error"),
+        Mistake(operation: .insert, sql: "NEW.id IN (SELECT id FROM nowhere)", message: "nowhere"),
+        Mistake(operation: .insert, sql: "nonsense(NEW.size)", message: "no such function: nonsense"),
+    ]
+
+    @Test("A condition that SQLite does not understand is refused, and writes go on", arguments: mistakes)
+    func mistakesAreRefused(_ mistake: Mistake) throws {
+        var conditions = Self.everything
+        conditions[mistake.operation] = mistake.sql
+        let problem = #expect(throws: TableDiffDefinition.Problem.self) { _ = try record(conditions) }
+        guard case .invalidCondition(mistake.operation, let error)? = problem else {
+            Issue.record("\(String(describing: problem))")
+            return
+        }
+        #expect(error.message?.contains(mistake.message) == true, "\(error)")
+        #expect(try database.texts("SELECT name FROM sqlite_temp_master WHERE name GLOB 'ps_diff_*'").isEmpty)
+        try database.write("INSERT INTO items (id) VALUES ('1'); UPDATE items SET size = 1; DELETE FROM items")
+    }
+}

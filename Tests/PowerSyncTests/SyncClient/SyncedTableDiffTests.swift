@@ -1,0 +1,46 @@
+import PowerSyncProtocol
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1))) struct SyncedTableDiffTests {
+    private let harness = SyncHarness()
+
+    @Test("Rows of checkpoints are recorded as what they are, and other watches are left alone")
+    func checkpointsAreRecorded() async throws {
+        var options = TableDiffOptions()
+        options.throttle = 0
+        let diff = try await harness.database.trackTableDiff(of: "lists", options: options)
+        let unrelated = ChangeListener()
+        let local = try #require(harness.database as? SyncedDatabase).local
+        local.addListener(unrelated, interests: [.tables(["ps_data__logs"])])
+        try await local.writeWithoutTransaction { _ in }
+        _ = unrelated.takeChanges()
+
+        let (handed, continuation) = AsyncStream.makeStream(of: [String].self)
+        let run = Task {
+            try await diff.run { changes in
+                continuation.yield(try changes.records().map { "\($0.operation.rawValue) \($0.id)" })
+            }
+        }
+        var changes = handed.makeAsyncIterator()
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)]), .put("a", 1...1), .done)
+        #expect(await changes.next() == ["INSERT a1"])
+        var update = DataLine(bucket: BucketName("a"))
+        update.append(
+            .put,
+            opID: OpID(2),
+            checksum: .zero,
+            objectType: "lists",
+            objectID: "a1",
+            data: #"{"name":"newer"}"#
+        )
+        stream.send(.checkpoint(2, [.bucket("a", count: 2)]), .data(update), .done)
+        #expect(await changes.next() == ["UPDATE a1"])
+        try await diff.stop()
+        try await run.value
+        #expect(unrelated.takeChanges().isEmpty)
+    }
+}

@@ -1,0 +1,220 @@
+import GRDB
+import Testing
+
+@testable import PowerSync
+
+@Suite struct ChangeHubTests {
+    private let hub = ChangeHub()
+    private let writer: DatabaseQueue
+
+    init() throws {
+        writer = try DatabaseQueue()
+        try writer.write { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE a (x, y);
+                    CREATE TABLE b (x, y);
+                    CREATE TABLE ps_crud (id INTEGER PRIMARY KEY, data TEXT);
+                    CREATE VIEW v AS SELECT x FROM a;
+                    CREATE TRIGGER v_insert INSTEAD OF INSERT ON v BEGIN
+                        INSERT INTO a (x) VALUES (NEW.x);
+                    END;
+                    CREATE VIRTUAL TABLE texts USING fts5(x);
+                    """
+            )
+        }
+        writer.writeWithoutTransaction { hub.observe($0) }
+    }
+
+    private func region(_ sql: String) throws -> ChangeInterest {
+        .region(try writer.read { try $0.makeStatement(sql: sql).databaseRegion })
+    }
+
+    /// A listener for queries; it hears nothing of what has happened so far.
+    private func listener(_ queries: String...) throws -> ChangeListener {
+        let listener = ChangeListener()
+        hub.add(listener, interests: try queries.map(region))
+        return listener
+    }
+
+    private func write(_ sql: String) throws {
+        try writer.writeWithoutTransaction { try $0.execute(sql: sql) }
+    }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        let query: String
+        let write: String
+        let isHeard: Bool
+
+        var testDescription: String { "\(query) after \(write)" }
+    }
+
+    static let cases = [
+        Case(query: "SELECT * FROM a", write: "INSERT INTO a VALUES (1, 1)", isHeard: true),
+        Case(query: "SELECT * FROM a", write: "INSERT INTO v VALUES (1)", isHeard: true),
+        Case(query: "SELECT * FROM v", write: "INSERT INTO A VALUES (1, 1)", isHeard: true),
+        Case(query: "SELECT * FROM v", write: "INSERT INTO v VALUES (1)", isHeard: true),
+        Case(query: "SELECT b.x FROM a JOIN b", write: "INSERT INTO b VALUES (1, 1)", isHeard: true),
+        Case(query: "SELECT count(*) FROM a", write: "UPDATE a SET y = 2", isHeard: true),
+        Case(query: "SELECT * FROM a", write: "DELETE FROM a", isHeard: true),
+        Case(query: "SELECT * FROM texts", write: "INSERT INTO texts VALUES ('a')", isHeard: true),
+        Case(query: "SELECT x FROM a", write: "BEGIN; UPDATE a SET y = 2; UPDATE a SET x = 2; COMMIT", isHeard: true),
+        Case(query: "SELECT * FROM a", write: "BEGIN; SAVEPOINT s; DELETE FROM a; RELEASE s; COMMIT", isHeard: true),
+        Case(query: "SELECT * FROM a", write: "INSERT INTO b VALUES (1, 1)", isHeard: false),
+        Case(query: "SELECT * FROM a", write: "INSERT INTO texts VALUES ('a')", isHeard: false),
+        Case(query: "SELECT x FROM a", write: "UPDATE a SET y = 2", isHeard: false),
+        Case(query: "SELECT * FROM a", write: "UPDATE a SET x = 2 WHERE x = 5", isHeard: false),
+        Case(query: "SELECT * FROM a", write: "UPDATE a SET x = 2 WHERE x = 5; DELETE FROM b", isHeard: false),
+        Case(query: "SELECT * FROM a", write: "BEGIN; DELETE FROM a; ROLLBACK", isHeard: false),
+        Case(
+            query: "SELECT * FROM a",
+            write: "BEGIN; SAVEPOINT s; DELETE FROM a; ROLLBACK TO s; RELEASE s; COMMIT",
+            isHeard: false
+        ),
+    ]
+
+    @Test("A listener hears of what its query reads", arguments: cases)
+    func listenersHearOfTheirQueries(_ example: Case) throws {
+        try write("INSERT INTO a VALUES (0, 0); INSERT INTO b VALUES (0, 0)")
+        let listener = try listener(example.query)
+        try write(example.write)
+        #expect(listener.takeChanges() == InterestingChanges(positions: example.isHeard ? [0] : []))
+        #expect(listener.takeChanges().isEmpty)
+    }
+
+    @Test func interestsOfOneListenerAreToldApart() throws {
+        let listener = try listener("SELECT * FROM a", "SELECT * FROM b", "SELECT * FROM a, b")
+        try write("DELETE FROM a; INSERT INTO b VALUES (1, 1)")
+        #expect(listener.takeChanges().positions == [1, 2])
+    }
+
+    @Test func tablesAreKnownByNameWhateverTheCase() throws {
+        let listener = ChangeListener()
+        hub.add(listener, interests: [.tables(["a", "no_such_table"])])
+        try write("INSERT INTO A VALUES (1, 1)")
+        #expect(listener.takeChanges().positions == [0])
+        try write("INSERT INTO b VALUES (1, 1)")
+        #expect(listener.takeChanges().isEmpty)
+    }
+
+    @Test func whoseInterestsAreUnknownHearsOfEverything() throws {
+        let listener = ChangeListener()
+        hub.add(listener)
+        try write("INSERT INTO b VALUES (1, 1)")
+        #expect(listener.takeChanges() == .all)
+    }
+
+    @Test("An announcement of several tables reaches all their listeners, and no others")
+    func announcementsReachAllListeners() throws {
+        let first = try listener("SELECT * FROM a")
+        let second = try listener("SELECT * FROM b")
+        let other = try listener("SELECT * FROM ps_crud")
+        let region = try writer.read { try $0.makeStatement(sql: "SELECT * FROM a, b").databaseRegion }
+        try writer.write { try $0.notifyChanges(in: region) }
+        #expect(first.takeChanges().positions == [0])
+        #expect(second.takeChanges().positions == [0])
+        #expect(other.takeChanges().isEmpty)
+        try writer.write { try $0.notifyChanges(in: .fullDatabase) }
+        for listener in [first, second, other] { #expect(listener.takeChanges().positions == [0]) }
+    }
+
+    @Test func announcementsThatAreRolledBackAreNotHeard() throws {
+        let listener = try listener("SELECT * FROM a")
+        try writer.writeWithoutTransaction { db in
+            try db.inTransaction {
+                try db.notifyChanges(in: .fullDatabase)
+                return .rollback
+            }
+        }
+        #expect(listener.takeChanges().isEmpty)
+    }
+
+    @Test("A listener that is added during a transaction hears of its commit")
+    func lateListenerHearsOfTheCommit() throws {
+        var listener: ChangeListener?
+        try writer.write { db in
+            try db.execute(sql: "INSERT INTO a VALUES (1, 1)")
+            listener = ChangeListener()
+            if let listener { hub.add(listener, interests: [.tables(["a"])]) }
+            #expect(listener?.takeChanges().isEmpty == true)
+        }
+        #expect(listener?.takeChanges() == .all)
+        try write("INSERT INTO b VALUES (1, 1)")
+        #expect(listener?.takeChanges().isEmpty == true)
+    }
+
+    @Test("A listener with new interests looks again, at once and after an open transaction")
+    func newInterestsAreLookedAtAgain() throws {
+        let listener = try listener("SELECT * FROM a")
+        let b = try region("SELECT * FROM b")
+        try writer.write { db in
+            try db.execute(sql: "INSERT INTO b VALUES (1, 1)")
+            hub.track([b], for: listener)
+            #expect(listener.takeChanges() == .all)
+            hub.track([b], for: listener)
+            #expect(listener.takeChanges().isEmpty)
+        }
+        #expect(listener.takeChanges() == .all)
+        try write("INSERT INTO a VALUES (1, 1)")
+        #expect(listener.takeChanges().isEmpty)
+    }
+
+    @Test("A DELETE that was prepared before anybody listened is heard of")
+    func preparedDeletesAreHeardOf() throws {
+        func deleteAll() throws {
+            try writer.write { db in
+                try db.execute(sql: "INSERT INTO a VALUES (1, 1)")
+            }
+            try writer.write { db in try db.cachedStatement(sql: "DELETE FROM a").execute() }
+        }
+        try deleteAll()
+        let listener = try listener("SELECT * FROM a")
+        writer.writeWithoutTransaction { hub.confirmListeners($0) }
+        #expect(listener.takeChanges().isEmpty)
+        try write("INSERT INTO a VALUES (1, 1)")
+        _ = listener.takeChanges()
+        try writer.write { db in try db.cachedStatement(sql: "DELETE FROM a").execute() }
+        #expect(listener.takeChanges().positions == [0])
+    }
+
+    @Test("What was committed before a listener was confirmed is looked at again")
+    func unconfirmedListenerLooksAgain() throws {
+        let listener = try listener("SELECT * FROM a")
+        try write("INSERT INTO b VALUES (1, 1)")
+        #expect(listener.takeChanges().isEmpty)
+        writer.writeWithoutTransaction { hub.confirmListeners($0) }
+        #expect(listener.takeChanges() == .all)
+        writer.writeWithoutTransaction { hub.confirmListeners($0) }
+        #expect(listener.takeChanges().isEmpty)
+    }
+
+    @Test("Of many listeners one write concerns the right ones only")
+    func oneWriteConcernsTheRightListeners() throws {
+        try writer.write { db in
+            for index in 0..<200 { try db.execute(sql: "CREATE TABLE t\(index) (x)") }
+        }
+        let listeners = try (0..<200).map { try listener("SELECT * FROM t\($0)") }
+        try write("BEGIN; INSERT INTO t7 VALUES (1); INSERT INTO t9 VALUES (1); COMMIT")
+        let concerned = listeners.indices.filter { !listeners[$0].takeChanges().isEmpty }
+        #expect(concerned == [7, 9])
+    }
+
+    @Test func removedListenersHearNothing() throws {
+        let listener = try listener("SELECT * FROM a")
+        hub.remove(listener)
+        try write("INSERT INTO a VALUES (1, 1)")
+        hub.announceAll()
+        #expect(listener.takeChanges().isEmpty)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func finishedHubFinishesItsListeners() async throws {
+        let early = try listener("SELECT * FROM a")
+        hub.finish()
+        let late = ChangeListener()
+        hub.add(late)
+        for listener in [early, late] {
+            var signals = listener.signals.makeAsyncIterator()
+            #expect(await signals.next() == nil)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import PowerSync
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ManyWatchesTests {
+    /// How often each query was run.
+    private final class Runs: Sendable {
+        private let counts = Mutex<[Int: Int]>([:])
+
+        var counted: [Int: Int] { counts.withLock { $0 } }
+
+        func add(_ index: Int) {
+            counts.withLock { $0[index, default: 0] += 1 }
+        }
+    }
+
+    @Test("Of 200 watches one write wakes only the right one, and none runs without need")
+    func oneWriteWakesTheRightOne() async throws {
+        let schema = Schema(tables: (0..<200).map { Table(name: "t\($0)", columns: [.text("x")]) })
+        try await withFileDatabase(schema) { database in
+            let runs = Runs()
+            let watches = try (0..<200).map { index in
+                try database.watch(
+                    options: WatchOptions(sql: "SELECT count(*) FROM t\(index)", throttle: 0) { cursor in
+                        runs.add(index)
+                        return try cursor.getInt(index: 0)
+                    }
+                )
+            }
+            var iterators = watches.map { $0.makeAsyncIterator() }
+            for index in iterators.indices {
+                #expect(try await iterators[index].next() == [0])
+            }
+            for index in [7, 150, 7] {
+                try await database.execute("INSERT INTO t\(index) (id, x) VALUES (uuid(), 'x')")
+                #expect(try await iterators[index].next()?.first ?? 0 > 0)
+            }
+            var expected = Dictionary(uniqueKeysWithValues: (0..<200).map { ($0, 1) })
+            expected[7] = 3
+            expected[150] = 2
+            #expect(runs.counted == expected)
+        }
+    }
+
+    @Test("T-18: two watches of one query get all changes, of the SDK and of GRDB")
+    func twoWatchesGetAllChanges() async throws {
+        try await withFileDatabase { database in
+            var counts = try (0..<2).map { _ in
+                try database.watch("SELECT count(*) FROM users") { try $0.getInt(index: 0) }.makeAsyncIterator()
+            }
+            for index in counts.indices { #expect(try await counts[index].next() == [0]) }
+            for expected in 1...3 {
+                try await database.insertUser("user \(expected)")
+                for index in counts.indices {
+                    while let count = try await counts[index].next(), count != [expected] {}
+                }
+            }
+        }
+    }
+}
