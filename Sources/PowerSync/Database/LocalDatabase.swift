@@ -30,7 +30,8 @@ final class LocalDatabase: Sendable {
 
     private enum Connections {
         case unopened
-        case open(any DatabaseWriter)
+        /// Open, with what notices other connections' commits where that is possible.
+        case open(any DatabaseWriter, ExternalCommits?)
         case closed
     }
 
@@ -110,7 +111,7 @@ final class LocalDatabase: Sendable {
     private func openWriter() throws -> (any DatabaseWriter)? {
         switch state.withLock({ $0.connections }) {
         case .unopened: return nil
-        case .open(let writer): return writer
+        case .open(let writer, _): return writer
         case .closed: throw PowerSyncError.databaseIsClosed
         }
     }
@@ -123,6 +124,12 @@ final class LocalDatabase: Sendable {
         )
         let schema = try schema.get()
         let writer = try await opener.open()
+        let externalCommits = ExternalCommits(
+            location: opener.location,
+            changes: changes,
+            logger: logger,
+            clock: clock
+        )
         let (offline, versions) = try await DatabaseAccess.write(to: writer) { db in
             db.add(transactionObserver: self.changes.commitObserver, extent: .databaseLifetime)
             var offline = DownloadStatus()
@@ -132,6 +139,7 @@ final class LocalDatabase: Sendable {
                 offline = try DownloadStatus.offline(db)
                 return .commit
             }
+            try externalCommits?.synchronize(db)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
             return (offline, try String.fetchOne(db, sql: versions) ?? "unknown")
         }
@@ -139,7 +147,9 @@ final class LocalDatabase: Sendable {
         state.withLock { $0.onOpen }?(offline)
         let isClosed = state.withLock { state in
             if case .closed = state.connections { return true }
-            state.connections = .open(writer)
+            state.connections = .open(writer, externalCommits)
+            // Under the lock, so that the end of the database comes after it.
+            externalCommits?.start(writer)
             return false
         }
         guard !isClosed else {
@@ -165,26 +175,32 @@ final class LocalDatabase: Sendable {
     ///
     /// Idempotent. Callbacks that still wait for a connection throw.
     func close() async throws {
-        let writer = end()
+        let connections = endConnections()
         // An attempt to open that has begun finds the database closed and gives its connections up.
         await openLock.withLockIgnoringCancellation {}
-        if let writer { try await LocalDatabase.close(writer) }
+        guard case .open(let writer, let externalCommits) = connections else { return }
+        await externalCommits?.waitForEnd()
+        try await LocalDatabase.close(writer)
     }
 
     /// Ends observation and refuses further calls.
     ///
     /// Connections close when their last callback has returned.
+    func end() {
+        _ = endConnections()
+    }
+
+    /// Does the work of ``end()``.
     ///
-    /// - Returns: The connections, if they are open.
-    @discardableResult
-    func end() -> (any DatabaseWriter)? {
-        let writer: (any DatabaseWriter)? = state.withLock { state in
+    /// - Returns: What the connections were.
+    private func endConnections() -> Connections {
+        let connections = state.withLock { state in
             defer { state.connections = .closed }
-            guard case .open(let writer) = state.connections else { return nil }
-            return writer
+            return state.connections
         }
         changes.finish()
-        return writer
+        if case .open(_, let externalCommits) = connections { externalCommits?.cancel() }
+        return connections
     }
 
     /// GRDB waits for running accesses, on a thread of its own here.
