@@ -124,12 +124,23 @@ final class LocalDatabase: Sendable {
         )
         let schema = try schema.get()
         let writer = try await opener.open()
-        let externalCommits = ExternalCommits(
-            location: opener.location,
-            changes: changes,
-            logger: logger,
-            clock: clock
-        )
+        do {
+            try await prepare(writer, at: opener.location, schema)
+            return writer
+        } catch {
+            // The file must not stay open until somebody happens to let go of the connections.
+            try? await LocalDatabase.close(writer)
+            throw error
+        }
+    }
+
+    /// Makes connections those of the database.
+    private func prepare(
+        _ writer: any DatabaseWriter,
+        at location: DatabaseLocation,
+        _ schema: ClientSchema
+    ) async throws {
+        let externalCommits = ExternalCommits(location: location, changes: changes, logger: logger, clock: clock)
         let (offline, versions) = try await DatabaseAccess.write(to: writer) { db in
             db.add(transactionObserver: self.changes.commitObserver, extent: .databaseLifetime)
             var offline = DownloadStatus()
@@ -145,19 +156,13 @@ final class LocalDatabase: Sendable {
         }
         // Before anybody can connect, since a connection's status must not be overwritten.
         state.withLock { $0.onOpen }?(offline)
-        let isClosed = state.withLock { state in
-            if case .closed = state.connections { return true }
+        try state.withLock { state in
+            if case .closed = state.connections { throw PowerSyncError.databaseIsClosed }
             state.connections = .open(writer, externalCommits)
             // Under the lock, so that the end of the database comes after it.
             externalCommits?.start(writer)
-            return false
-        }
-        guard !isClosed else {
-            try? await LocalDatabase.close(writer)
-            throw PowerSyncError.databaseIsClosed
         }
         logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
-        return writer
     }
 
     /// Replaces the schema.
