@@ -134,6 +134,13 @@ let package = Package(
 
         // Tests.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        // Uses a database file in a process of its own, which tests may kill.
+        .executableTarget(
+            name: "LocalDatabaseWorker",
+            dependencies: ["PowerSync"],
+            path: "Tests/LocalDatabaseWorker",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "PowerSyncProtocolTests",
             dependencies: [
@@ -154,7 +161,7 @@ let package = Package(
         .testTarget(
             name: "PowerSyncTests",
             dependencies: [
-                "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting",
+                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -20,6 +20,15 @@ enum ConnectionSource: Sendable {
         return location
     }
 
+    /// Where the file of open connections is.
+    func location(of writer: any DatabaseWriter) -> DatabaseLocation {
+        switch writer {
+        case let pool as DatabasePool: .file(path: pool.path)
+        case let queue as DatabaseQueue where queue.path != ":memory:": .file(path: queue.path)
+        default: .memory
+        }
+    }
+
     /// Opens the connections for the engine.
     ///
     /// - Parameters:
@@ -71,6 +80,12 @@ enum ConnectionSource: Sendable {
                 _ = try reader.execute(sql: "PRAGMA table_info('sqlite_master')", parameters: [])
             }
         }
+    }
+
+    /// Stops observing connections that go on without us.
+    func letGo(of writer: any DatabaseWriter, _ changes: ChangeHub) {
+        guard case .writer = self else { return }
+        writer.asyncWriteWithoutTransaction { db in changes.stopObserving(db) }
     }
 
     /// Closes the connections that we have opened.

@@ -31,8 +31,16 @@ final class LocalDatabase: Sendable {
 
     private enum Connections {
         case unopened
-        case open(any DatabaseWriter)
+        case open(Opened)
         case closed
+    }
+
+    private struct Opened {
+        let writer: any DatabaseWriter
+        /// Notices commits of other connections to the file, where that is possible.
+        let externalCommits: ExternalCommits?
+        /// Listens to the writes that run on connections of the app.
+        let foreignWrites: Task<Void, Never>?
     }
 
     private struct State {
@@ -41,8 +49,6 @@ final class LocalDatabase: Sendable {
         var attempts = 0
         var lastFailure: (any Error)?
         var onOpen: (@Sendable (DownloadStatus) -> Void)?
-        /// Listens to the writes that run on connections of the app.
-        var foreignWrites: Task<Void, Never>?
         /// What has replaced the schema that the database was opened with.
         var newSchema: ClientSchema?
     }
@@ -118,7 +124,7 @@ final class LocalDatabase: Sendable {
     func openWriter() throws -> (any DatabaseWriter)? {
         switch state.withLock({ $0.connections }) {
         case .unopened: return nil
-        case .open(let writer): return writer
+        case .open(let opened): return opened.writer
         case .closed: throw PowerSyncError.databaseIsClosed
         }
     }
@@ -126,6 +132,24 @@ final class LocalDatabase: Sendable {
     private func open() async throws -> any DatabaseWriter {
         let schema = try schema.get()
         let writer = try await source.open(clock: clock, logger: logger)
+        do {
+            try await prepare(writer, schema)
+            return writer
+        } catch {
+            // The file must not stay open until somebody happens to let go of the connections.
+            try? await source.closeOwn(writer)
+            throw error
+        }
+    }
+
+    /// Makes connections those of the database.
+    private func prepare(_ writer: any DatabaseWriter, _ schema: ClientSchema) async throws {
+        let externalCommits = ExternalCommits(
+            location: source.location(of: writer),
+            changes: changes,
+            logger: logger,
+            clock: clock
+        )
         let (offline, versions) = try await source.write(to: writer) { db in
             var offline = DownloadStatus()
             try db.inTransaction(.immediate) {
@@ -135,24 +159,22 @@ final class LocalDatabase: Sendable {
                 return .commit
             }
             self.changes.observe(db)
+            try externalCommits?.synchronize(db)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
             return (offline, try String.fetchOne(db, sql: versions) ?? "unknown")
         }
         try await source.refreshReaders()
         // Before anybody can connect, since a connection's status must not be overwritten.
         state.withLock { $0.onOpen }?(offline)
-        let isClosed = state.withLock { state in
-            if case .closed = state.connections { return true }
-            state.connections = .open(writer)
-            state.foreignWrites = foreignWrites()
-            return false
-        }
-        guard !isClosed else {
-            try? await source.closeOwn(writer)
-            throw PowerSyncError.databaseIsClosed
+        try state.withLock { state in
+            if case .closed = state.connections { throw PowerSyncError.databaseIsClosed }
+            state.connections = .open(
+                Opened(writer: writer, externalCommits: externalCommits, foreignWrites: foreignWrites())
+            )
+            // Under the lock, so that the end of the database comes after it.
+            externalCommits?.start(writer)
         }
         logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
-        return writer
     }
 
     /// Announces what is written on connections of the app, until the task is cancelled.
@@ -190,11 +212,14 @@ final class LocalDatabase: Sendable {
     /// Idempotent. Callbacks that still wait for a connection throw.
     func close() async throws {
         guard !isClosed else { return }
-        let writer = end()
+        let connections = endConnections()
         // An attempt to open that has begun finds the database closed and gives its connections up.
         await openLock.withLockIgnoringCancellation {}
         do {
-            if let writer { try await source.closeOwn(writer) }
+            if case .open(let opened) = connections {
+                await opened.externalCommits?.waitForEnd()
+                try await source.closeOwn(opened.writer)
+            }
             try await source.closeForeign()
         } catch {
             throw PowerSyncError.wrapping(error)
@@ -204,23 +229,24 @@ final class LocalDatabase: Sendable {
     /// Ends observation and refuses further calls.
     ///
     /// Connections of ours close when their last callback has returned.
+    func end() {
+        _ = endConnections()
+    }
+
+    /// Does the work of ``end()``.
     ///
-    /// - Returns: The connections, if they are open.
-    @discardableResult
-    func end() -> (any DatabaseWriter)? {
-        let (writer, foreignWrites): ((any DatabaseWriter)?, Task<Void, Never>?) = state.withLock { state in
-            defer {
-                state.connections = .closed
-                state.foreignWrites = nil
-            }
-            guard case .open(let writer) = state.connections else { return (nil, nil) }
-            return (writer, state.foreignWrites)
+    /// - Returns: What the connections were.
+    private func endConnections() -> Connections {
+        let connections = state.withLock { state in
+            defer { state.connections = .closed }
+            return state.connections
         }
-        foreignWrites?.cancel()
         changes.finish()
-        if case .writer(let pool) = source {
-            pool.asyncWriteWithoutTransaction { [changes] db in changes.stopObserving(db) }
+        if case .open(let opened) = connections {
+            opened.externalCommits?.cancel()
+            opened.foreignWrites?.cancel()
+            source.letGo(of: opened.writer, changes)
         }
-        return writer
+        return connections
     }
 }

@@ -1,0 +1,115 @@
+import GRDB
+import Synchronization
+
+/// Notices that another process, or any other SQLite connection, has committed to the file of a database.
+///
+/// In WAL mode every commit is written to the write-ahead log first. A write to that file is only a hint: it may be our
+/// own, a checkpoint, or the first part of a transaction. Whether somebody else has committed is what SQLite tells:
+/// `PRAGMA data_version` changes on a connection when *another* connection has committed. All commits of a database are
+/// made by its writer, so the writer is asked, when its queue comes to it.
+///
+/// A commit becomes visible after it was written, and with `synchronous = FULL` the disk is waited for in between. So
+/// after the last write the version is looked at a few more times.
+final class ExternalCommits: Sendable {
+    /// How long after a write the version is looked at, and the least time between two looks.
+    static let delay = Duration.milliseconds(20)
+    /// The delays between the looks that follow.
+    static let lateDelays: [Duration] = [.milliseconds(100), .milliseconds(500), .milliseconds(2500)]
+
+    private let log: FileWatch
+    private let changes: ChangeHub
+    private let logger: any LoggerProtocol
+    private let clock: any Clock<Duration>
+    /// What the writer said last.
+    private let version = Mutex<Int64?>(nil)
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    /// Begins to collect hints; `nil` for a database in memory, and where the system does not tell of writes to files.
+    ///
+    /// - Parameters:
+    ///   - location: Where the database is.
+    ///   - changes: Who is told.
+    ///   - logger: Receives messages.
+    ///   - clock: Measures the delays.
+    init?(location: DatabaseLocation, changes: ChangeHub, logger: any LoggerProtocol, clock: any Clock<Duration>) {
+        guard case .file(let path) = location, let log = FileWatch(path: path + "-wal") else { return nil }
+        self.log = log
+        self.changes = changes
+        self.logger = logger
+        self.clock = clock
+        log.arm()
+    }
+
+    /// Takes the present state for known.
+    ///
+    /// Call it on the writer, before anybody has read anything that must be kept up to date.
+    func synchronize(_ db: Database) throws {
+        _ = try hasNews(db)
+    }
+
+    /// Announces commits from now on.
+    func start(_ writer: any DatabaseWriter) {
+        task.withLock { task in
+            precondition(task == nil, "External commits of one database are looked for twice")
+            task = Task { await self.run(writer) }
+        }
+    }
+
+    /// Ends the announcements.
+    func cancel() {
+        log.cancel()
+        task.withLock { $0 }?.cancel()
+    }
+
+    /// Waits for the end after ``cancel()``.
+    ///
+    /// The connections are not used any more then.
+    func waitForEnd() async {
+        await task.withLock { $0 }?.value
+    }
+
+    private func run(_ writer: any DatabaseWriter) async {
+        let (quietTimes, quietTime) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        await withTaskGroup { tasks in
+            tasks.addTask {
+                for await _ in self.log.changes {
+                    quietTime.yield()
+                    await self.look(after: ExternalCommits.delay, writer)
+                }
+                quietTime.finish()
+            }
+            tasks.addTask {
+                // Writes during one round cause another one.
+                for await _ in quietTimes {
+                    for delay in ExternalCommits.lateDelays {
+                        await self.look(after: delay, writer)
+                    }
+                }
+            }
+        }
+    }
+
+    private func look(after delay: Duration, _ writer: any DatabaseWriter) async {
+        do {
+            try await clock.sleep(for: delay)
+            // First, so that what is committed after the look causes another one.
+            log.arm()
+            let hasNews = try await DatabaseAccess.write(to: writer) { try self.hasNews($0) }
+            if hasNews { changes.announceAll() }
+        } catch is CancellationError {
+            // The loop ends with its stream.
+        } catch {
+            logger.warning("Cannot see whether another process has written: \(error)", tag: LogTag.database)
+        }
+    }
+
+    /// Whether another connection has committed since the last call.
+    private func hasNews(_ db: Database) throws -> Bool {
+        // On the writer's queue, so that two looks cannot overtake each other.
+        let current = try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
+        return version.withLock { version in
+            defer { version = current }
+            return version != current
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import PowerSync
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Uses a database file as a process of its own; see ``WorkerTask``.
+@main
+struct LocalDatabaseWorker {
+    static func main() async throws {
+        let task = try WorkerTask(argument: CommandLine.arguments[1])
+        say(WorkerTask.Line.started)
+        if let limit = task.fileSizeLimit { limitFileSize(limit) }
+        let database = PowerSyncDatabase(
+            schema: WorkerSchema.first,
+            dbFilename: task.path,
+            logger: DefaultLogger(writers: [])
+        )
+        do {
+            try await database.waitForReady()
+            say(WorkerTask.Line.open)
+            if task.waits { _ = readLine() }
+            try await work(task, database)
+            try await database.close()
+        } catch PowerSyncError.sqliteError(let code, _, _, _, _) {
+            say(WorkerTask.Line.failed + "\(code)")
+        }
+    }
+
+    private static func work(_ task: WorkerTask, _ database: any PowerSyncDatabaseProtocol) async throws {
+        guard task.kind != .open else { return }
+        var number = 0
+        while number != task.count {
+            number += 1
+            switch task.kind {
+            case .open:
+                break
+            case .write:
+                let transaction = WorkerTransaction(number, worker: task.name)
+                try await database.writeTransaction { try transaction.run(in: $0) }
+            case .changeSchema:
+                try await database.updateSchema(schema: number % 2 == 0 ? WorkerSchema.first : WorkerSchema.second)
+            }
+            say("\(number)")
+        }
+    }
+
+    /// Prints a line at once: what was said is known even if the process is killed.
+    private static func say(_ line: String) {
+        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+    }
+
+    private static func limitFileSize(_ bytes: UInt) {
+        #if canImport(Glibc)
+        signal(SIGXFSZ, SIG_IGN)
+        var limit = rlimit(rlim_cur: rlim_t(bytes), rlim_max: rlim_t(bytes))
+        setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+        #endif
+    }
+}

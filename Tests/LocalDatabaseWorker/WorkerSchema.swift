@@ -1,0 +1,37 @@
+package import PowerSync
+
+/// The schemas between which a file is changed.
+///
+/// They have many tables, so that a change takes its time; every second one differs.
+package enum WorkerSchema {
+    /// The schema that a worker opens a file with.
+    package static let first = schema(tables: 0..<30, extraColumn: false)
+    /// Renames a view, adds and removes columns, indexes and tables.
+    package static let second = schema(tables: 10..<40, extraColumn: true)
+    /// A table of ``first`` that ``second`` does not have.
+    package static let removedTable = "table0"
+
+    private static func schema(tables: Range<Int>, extraColumn: Bool) -> Schema {
+        var items = Table(
+            name: "items",
+            columns: [.text("title"), .integer("batch"), .text("worker")],
+            indexes: [.ascending(name: "batch", column: "batch")]
+        )
+        let notes = Table(name: "notes", columns: [.text("text")], viewNameOverride: extraColumn ? "remarks" : nil)
+        if extraColumn {
+            items = Table(
+                name: "items",
+                columns: [.text("title"), .integer("batch"), .text("worker"), .real("price")],
+                indexes: [.ascending(name: "worker", column: "worker")]
+            )
+        }
+        let others = tables.map { number in
+            Table(
+                name: "table\(number)",
+                columns: [.text("a"), .integer("b")] + (extraColumn ? [.real("c")] : []),
+                indexes: [.ascending(name: "a", column: extraColumn ? "b" : "a")]
+            )
+        }
+        return Schema(tables: [items, notes] + others)
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+
+/// What a worker process does; its only argument, as JSON.
+package struct WorkerTask: Codable, Sendable {
+    /// The kinds of work.
+    package enum Kind: String, Codable, Sendable {
+        /// Opens the file and ends.
+        case open
+        /// Commits ``WorkerTransaction``s, and prints the number of each.
+        case write
+        /// Applies ``WorkerSchema/second`` and ``WorkerSchema/first`` in turn, and prints a line after each.
+        case changeSchema
+    }
+
+    /// What the worker says before it says numbers.
+    package enum Line {
+        /// The process runs.
+        package static let started = "started"
+        /// The file is open.
+        package static let open = "open"
+        /// Precedes the code of the SQLite error that ended the work.
+        package static let failed = "failed "
+    }
+
+    /// What is done.
+    package var kind: Kind
+    /// The database file.
+    package var path: String
+    /// Tells the rows of several workers apart.
+    package var name = "w"
+    /// How often it is done; `nil` means until the process is killed.
+    package var count: Int?
+    /// Whether the work begins only when a line comes in.
+    package var waits = false
+    /// The size in bytes that no file may grow beyond, as if the disk failed there.
+    package var fileSizeLimit: UInt?
+
+    /// Creates a task.
+    package init(_ kind: Kind, path: String) {
+        self.kind = kind
+        self.path = path
+    }
+
+    /// The task as an argument of the process.
+    package func argument() throws -> String {
+        String(decoding: try JSONEncoder().encode(self), as: UTF8.self)
+    }
+
+    /// The task of an argument.
+    package init(argument: String) throws {
+        self = try JSONDecoder().decode(WorkerTask.self, from: Data(argument.utf8))
+    }
+}

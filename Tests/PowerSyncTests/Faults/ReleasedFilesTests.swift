@@ -1,0 +1,34 @@
+import Foundation
+import PowerSyncProtocol
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+#if os(Linux)
+@Suite(.timeLimit(.minutes(1))) struct ReleasedFilesTests {
+    @Test("Nothing keeps the file open after closing, whatever was going on")
+    func closingReleasesAllFiles() async throws {
+        try await withTemporaryDirectory { directory in
+            let harness = SyncHarness(path: directory.appendingPathComponent("a.db").path)
+            let openFiles = {
+                let folder = "/proc/self/fd"
+                let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+                return files.compactMap {
+                    try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")
+                }
+                .filter { $0.contains(directory.lastPathComponent) }
+            }
+            let stream = try await harness.connectAndAccept()
+            stream.send(.checkpoint(2, [.bucket("a", count: 2)]), .put("a", 1...1))
+            try await harness.wait { $0.downloading }
+            var results = try harness.database.watch("SELECT name FROM lists") { _ in 0 }.makeAsyncIterator()
+            #expect(try await results.next() == [])
+            try await harness.insert("x")
+            #expect(try !openFiles().isEmpty)
+            try await harness.database.close()
+            #expect(try openFiles() == [])
+        }
+    }
+}
+#endif

@@ -1,0 +1,120 @@
+import Foundation
+import GRDB
+import LocalDatabaseWorker
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+@Suite("P-18: commits of other processes and connections", .timeLimit(.minutes(2))) struct ExternalCommitsTests {
+    private static func open(_ path: String) -> any PowerSyncDatabaseProtocol {
+        PowerSyncDatabase(schema: WorkerSchema.first, dbFilename: path, logger: DefaultLogger(writers: []))
+    }
+
+    private func withDatabase(_ body: (any PowerSyncDatabaseProtocol, _ path: String) async throws -> Void) async throws
+    {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appending(path: "a.db").path
+            let database = ExternalCommitsTests.open(path)
+            try await database.waitForReady()
+            try await body(database, path)
+            try await database.close()
+        }
+    }
+
+    struct Shape: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var sql: String { testDescription }
+    }
+
+    /// Each gives 1 when there is an item and an entry of the queue.
+    static let shapes = [
+        "SELECT count(*) > 0 FROM items",
+        "SELECT count(*) > 0 FROM items a JOIN items b ON a.id = b.id",
+        "SELECT (SELECT count(*) FROM items WHERE worker = 'w') > 0",
+        "WITH a AS (SELECT * FROM items) SELECT count(*) > 0 FROM a",
+        "SELECT count(*) > 0 FROM ps_crud",
+        "SELECT count(*) > 0 FROM ps_data__items",
+    ].map(Shape.init)
+
+    @Test("A write of another process wakes every shape of query", arguments: shapes)
+    func anotherProcessWakesWatches(_ shape: Shape) async throws {
+        try await withDatabase { database, path in
+            var task = WorkerTask(.write, path: path)
+            task.count = 1
+            task.waits = true
+            let worker = try WorkerProcess(task)
+            try await worker.wait(for: WorkerTask.Line.open)
+            var results = try database.watch(shape.sql) { try $0.getInt(index: 0) }.makeAsyncIterator()
+            #expect(try await results.next() == [0])
+            try worker.begin()
+            while let result = try await results.next(), result != [1] {}
+            #expect(await worker.waitForExit() == 0)
+        }
+    }
+
+    @Test("A write of a plain connection wakes every shape of query", arguments: shapes)
+    func plainConnectionWakesWatches(_ shape: Shape) async throws {
+        try await withDatabase { database, path in
+            let pool = try DatabasePool(path: path)
+            var results = try database.watch(shape.sql) { try $0.getInt(index: 0) }.makeAsyncIterator()
+            #expect(try await results.next() == [0])
+            try await pool.write { db in
+                try db.execute(
+                    sql: """
+                        INSERT INTO ps_data__items (id, data) VALUES ('1', '{"worker":"w"}');
+                        INSERT INTO ps_crud (tx_id, data) VALUES (1, '{}')
+                        """
+                )
+            }
+            while let result = try await results.next(), result != [1] {}
+            try pool.close()
+        }
+    }
+
+    @Test("Every write of a long series is seen in the end")
+    func lastOfManyWritesIsSeen() async throws {
+        try await withDatabase { database, path in
+            let pool = try DatabasePool(path: path)
+            var results = try database.watch("SELECT count(*) FROM items") { try $0.getInt(index: 0) }
+                .makeAsyncIterator()
+            for number in 1...300 {
+                try await pool.write {
+                    try $0.execute(sql: "INSERT INTO ps_data__items (id, data) VALUES (?, '{}')", arguments: [number])
+                }
+            }
+            while let result = try await results.next(), result != [300] {}
+            try pool.close()
+        }
+    }
+
+    @Test("A write of another process is uploaded by the one that is connected")
+    func writeOfAnotherProcessIsUploaded() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appending(path: "a.db").path
+            var task = WorkerTask(.write, path: path)
+            task.count = 1
+            task.waits = true
+            let worker = try WorkerProcess(task)
+            // Opened before: preparing the file is a commit as well, and begins a pass of its own.
+            try await worker.wait(for: WorkerTask.Line.open)
+            let service = ScriptedTransport()
+            let database = service.makeDatabase(
+                schema: WorkerSchema.first,
+                dbFilename: path,
+                clock: TestClock(),
+                logger: DefaultLogger(writers: [])
+            )
+            let connector = ScriptedConnector()
+            try await database.connect(connector: connector)
+            try await service.nextStream().accept()
+            let status = try #require(database.currentStatus as? LiveSyncStatus)
+            try await status.wait { $0.connected }
+            try worker.begin()
+            try await connector.waitForUploads(1)
+            try await service.nextWriteCheckpoint().respond(1)
+            #expect(await worker.waitForExit() == 0)
+            try await database.close()
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1))) struct FileWatchTests {
+    private func append(_ text: String, to file: URL) throws {
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.seekToEnd()
+        try handle.write(contentsOf: Data(text.utf8))
+        try handle.close()
+    }
+
+    @Test func eachArmedWriteIsTold() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "file")
+            try Data().write(to: file)
+            let watch = try #require(FileWatch(path: file.path))
+            var changes = watch.changes.makeAsyncIterator()
+            for _ in 0..<3 {
+                watch.arm()
+                try append("x", to: file)
+                #expect(await changes.next() != nil)
+            }
+            watch.cancel()
+            #expect(await changes.next() == nil)
+        }
+    }
+
+    @Test func unarmedWatchIsSilent() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "file")
+            try Data().write(to: file)
+            let watch = try #require(FileWatch(path: file.path))
+            watch.arm()
+            try append("x", to: file)
+            var changes = watch.changes.makeAsyncIterator()
+            #expect(await changes.next() != nil)
+            for _ in 0..<100 { try append("x", to: file) }
+            watch.cancel()
+            #expect(await changes.next() == nil)
+        }
+    }
+
+    @Test("A file is found again after it was replaced, or made again", arguments: [true, false])
+    func replacedFileIsFoundAgain(isReplaced: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.appending(path: "file")
+            try Data().write(to: file)
+            let watch = try #require(FileWatch(path: file.path))
+            var changes = watch.changes.makeAsyncIterator()
+            watch.arm()
+            if isReplaced {
+                try Data("new".utf8).write(to: file, options: .atomic)
+                #expect(await changes.next() != nil)
+            } else {
+                try FileManager.default.removeItem(at: file)
+                #expect(await changes.next() != nil)
+                watch.arm()
+                try Data().write(to: file)
+                #expect(await changes.next() != nil)
+            }
+            watch.arm()
+            try append("x", to: file)
+            #expect(await changes.next() != nil)
+            watch.cancel()
+        }
+    }
+}
