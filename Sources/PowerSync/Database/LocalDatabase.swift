@@ -23,6 +23,8 @@ final class LocalDatabase: Sendable {
     let clock: any Clock<Duration>
     /// Who hears of commits.
     let changes = ChangeHub()
+    /// Hears of transactions that remove what the database knows of earlier syncs.
+    let syncState: SyncStateObserver
 
     /// What to apply when the database is opened, or why there is nothing.
     private let schema: Result<ClientSchema, any Error>
@@ -66,9 +68,12 @@ final class LocalDatabase: Sendable {
         self.logger = logger
         self.clock = clock
         self.schema = schema
+        syncState = SyncStateObserver(logger: logger)
     }
 
-    /// Registers what is called once, after opening, with what the database knows of earlier connections.
+    /// Registers what is called by each opening with what the database knows of earlier connections.
+    ///
+    /// The file is locked meanwhile: nobody can clear it between reading and calling.
     func onOpen(_ action: @escaping @Sendable (DownloadStatus) -> Void) {
         state.withLock { $0.onOpen = action }
     }
@@ -123,20 +128,19 @@ final class LocalDatabase: Sendable {
         )
         let schema = try schema.get()
         let writer = try await opener.open()
-        let (offline, versions) = try await DatabaseAccess.write(to: writer) { db in
+        let versions = try await DatabaseAccess.write(to: writer) { db in
             db.add(transactionObserver: self.changes.commitObserver, extent: .databaseLifetime)
-            var offline = DownloadStatus()
+            db.add(transactionObserver: self.syncState, extent: .databaseLifetime)
             try db.inTransaction(.immediate) {
                 try SystemTables.migrate(db)
                 try schema.apply(to: db)
-                offline = try DownloadStatus.offline(db)
+                // Before anybody can connect, since a connection's status must not be overwritten.
+                self.state.withLock { $0.onOpen }?(try DownloadStatus.offline(db))
                 return .commit
             }
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
-            return (offline, try String.fetchOne(db, sql: versions) ?? "unknown")
+            return try String.fetchOne(db, sql: versions) ?? "unknown"
         }
-        // Before anybody can connect, since a connection's status must not be overwritten.
-        state.withLock { $0.onOpen }?(offline)
         let isClosed = state.withLock { state in
             if case .closed = state.connections { return true }
             state.connections = .open(writer)

@@ -57,6 +57,7 @@ package enum LocalData {
                     """
             )
         }
+        try SyncStateReset.note(db)
     }
 
     /// Makes the next complete checkpoint publish every row again, for example into a table that is new.
@@ -76,6 +77,7 @@ package enum LocalData {
                     UPDATE ps_stream_subscriptions SET last_synced_at = NULL;
                     """
             )
+            try SyncStateReset.note(db)
         }
     }
 }

@@ -22,6 +22,8 @@ final class ConnectionState: @unchecked Sendable {
     var isPublishing = false
     /// Whether a sync iteration runs, during which data may not be cleared or published anew.
     var isSyncing = false
+    /// Whether the open transaction has removed what the database knew of earlier syncs; see ``SyncStateReset``.
+    var didResetSyncState = false
     /// The tables that the recorder writes, as GRDB tells them.
     private var queueRegion: DatabaseRegion?
     /// The working memory of `powersync_diff`.
