@@ -55,7 +55,8 @@ import Testing
             ["{\(members.joined(separator: ","))}"]
         )
         #expect(
-            try database.rows("SELECT quote(t) || ' ' || quote(i) || ' ' || quote(r) FROM items") == [reading.columns]
+            try database.rows("SELECT quote(t) || ' ' || quote(i) || ' ' || ifnull(CAST(r AS TEXT), 'NULL') FROM items")
+                == [reading.columns]
         )
     }
 

@@ -27,6 +27,13 @@ import Testing
         try await database.close()
     }
 
+    /// Accepts the next stream; the first line starts the upload of what waits already.
+    private func acceptStream(of service: ScriptedTransport) async throws {
+        let stream = try await service.nextStream()
+        stream.accept()
+        stream.send(#"{"token_expires_in":3600}"#)
+    }
+
     private func todo(_ id: String, _ description: String, list: String = "l1") -> Todo {
         Todo(
             id: id,
@@ -125,7 +132,7 @@ import Testing
             await backend.failOnce(with: PostgrestError(code: "23505"))
             try await app.insertTodo(todo("t1", "Milk"))
             await app.connect()
-            try await service.nextStream().accept()
+            try await acceptStream(of: service)
             try await service.nextWriteCheckpoint().respond(1)
             #expect(await backend.rows.isEmpty)
             #expect(try await app.db.getNextCrudTransaction() == nil)
@@ -140,7 +147,7 @@ import Testing
             try await app.insertTodo(todo("t1", "Milk"))
             let flow = app.db.currentStatus.asFlow()
             await app.connect()
-            try await service.nextStream().accept()
+            try await acceptStream(of: service)
             for await status in flow where status.uploadError != nil {
                 #expect(status.uploadError as? URLError == URLError(.timedOut))
                 break
@@ -170,7 +177,7 @@ import Testing
             try await app.insertTodo(todo("t2", "Tea"))
             let connector = TransactionsConnector()
             try await app.db.connect(connector: connector)
-            try await service.nextStream().accept()
+            try await acceptStream(of: service)
             try await service.nextWriteCheckpoint().respond(1)
             #expect(await connector.uploaded == [["t1"], ["t2"]])
         }
