@@ -75,6 +75,7 @@ extension CredentialsCache {
         /// - Parameters:
         ///   - entry: Who hears of the new ones.
         ///   - expiring: The credentials that expire; others that are there already are new enough.
+        /// - Returns: What to do.
         mutating func refreshWanted(by entry: Entry, replacing expiring: ServiceCredentials? = nil) -> RefreshAction {
             switch state {
             case .cached(let credentials) where expiring != nil && credentials != expiring:
