@@ -1,17 +1,25 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// What every target is built with; `style.md` 1.
-let settings: [SwiftSetting] = [
+/// What the SDK is built with; `style.md` 1.
+let sdkSettings: [SwiftSetting] = [
     // `any P` is spelled out, so that the cost of an existential is visible.
     .enableUpcomingFeature("ExistentialAny"),
     // A member is found only if its module is imported in the same file.
     .enableUpcomingFeature("MemberImportVisibility"),
     // `import` is internal unless it says `package` or `public`.
     .enableUpcomingFeature("InternalImportsByDefault"),
-    // A nonisolated async function runs where its caller runs.
-    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
+
+/// What every other target is built with.
+///
+/// Not the SDK: apps conform `@MainActor` types to its protocols, and Swift 6.3 takes the methods of such a type off the
+/// main actor when the protocol's module is built with this feature.
+let settings =
+    sdkSettings + [
+        // A nonisolated async function runs where its caller runs.
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault")
+    ]
 
 /// Codecs read bytes from outside: every unsafe use is marked.
 let codecSettings = settings + [.strictMemorySafety()]
@@ -73,7 +81,7 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
             ],
-            swiftSettings: settings
+            swiftSettings: sdkSettings
         ),
         .target(
             name: "PowerSyncGRDB",

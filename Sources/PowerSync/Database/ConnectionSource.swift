@@ -82,10 +82,10 @@ enum ConnectionSource: Sendable {
         }
     }
 
-    /// Stops observing connections that go on without us.
-    func letGo(of writer: any DatabaseWriter, _ changes: ChangeHub) {
+    /// Has the writer stop telling us of its transactions, if it goes on without us.
+    func letGo(of writer: any DatabaseWriter, _ stopObserving: @escaping @Sendable (Database) -> Void) {
         guard case .writer = self else { return }
-        writer.asyncWriteWithoutTransaction { db in changes.stopObserving(db) }
+        writer.asyncWriteWithoutTransaction(stopObserving)
     }
 
     /// Closes the connections that we have opened.

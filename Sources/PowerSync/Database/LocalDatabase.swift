@@ -22,6 +22,8 @@ final class LocalDatabase: Sendable {
     let clock: any Clock<Duration>
     /// Who hears of commits.
     let changes = ChangeHub()
+    /// Hears of transactions that remove what the database knows of earlier syncs.
+    let syncState: SyncStateObserver
 
     /// The table diffs that are being recorded.
     let tableDiffs = TableDiffRegistry()
@@ -74,9 +76,12 @@ final class LocalDatabase: Sendable {
         self.logger = logger
         self.clock = clock
         self.schema = schema
+        syncState = SyncStateObserver(logger: logger)
     }
 
-    /// Registers what is called once, after opening, with what the database knows of earlier connections.
+    /// Registers what is called by each opening with what the database knows of earlier connections.
+    ///
+    /// The file is locked meanwhile: nobody can clear it between reading and calling.
     func onOpen(_ action: @escaping @Sendable (DownloadStatus) -> Void) {
         state.withLock { $0.onOpen = action }
     }
@@ -150,22 +155,21 @@ final class LocalDatabase: Sendable {
             logger: logger,
             clock: clock
         )
-        let (offline, versions) = try await source.write(to: writer) { db in
-            var offline = DownloadStatus()
+        let versions = try await source.write(to: writer) { db in
             try db.inTransaction(.immediate) {
                 try SystemTables.migrate(db)
                 try schema.apply(to: db)
-                offline = try DownloadStatus.offline(db)
+                // Before anybody can connect, since a connection's status must not be overwritten.
+                self.state.withLock { $0.onOpen }?(try DownloadStatus.offline(db))
                 return .commit
             }
             self.changes.observe(db)
+            db.add(transactionObserver: self.syncState, extent: .databaseLifetime)
             try externalCommits?.synchronize(db)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
-            return (offline, try String.fetchOne(db, sql: versions) ?? "unknown")
+            return try String.fetchOne(db, sql: versions) ?? "unknown"
         }
         try await source.refreshReaders()
-        // Before anybody can connect, since a connection's status must not be overwritten.
-        state.withLock { $0.onOpen }?(offline)
         try state.withLock { state in
             if case .closed = state.connections { throw PowerSyncError.databaseIsClosed }
             state.connections = .open(
@@ -245,7 +249,10 @@ final class LocalDatabase: Sendable {
         if case .open(let opened) = connections {
             opened.externalCommits?.cancel()
             opened.foreignWrites?.cancel()
-            source.letGo(of: opened.writer, changes)
+            source.letGo(of: opened.writer) { [changes, syncState] db in
+                changes.stopObserving(db)
+                db.remove(transactionObserver: syncState)
+            }
         }
         return connections
     }

@@ -77,9 +77,10 @@ struct StatementRunner {
     private func prepare(_ sql: String, _ parameters: [(any Sendable)?]?) throws -> Statement {
         guard !StatementRunner.mayHoldSeveralStatements(sql) else { return try prepareUncached(sql, parameters) }
         let cached = try reportingErrors(of: sql) { try db.cachedStatement(sql: sql) }
-        // A mapper may run the very statement whose rows it maps.
-        let isBusy = sqlite3_stmt_busy(cached.sqliteStatement) != 0
-        return try bind(parameters, to: isBusy ? firstStatement(of: sql) : cached, sql: sql)
+        // A mapper may run the very statement whose rows it maps. And GRDB's cache takes texts for equal that only
+        // differ in composed and decomposed letters.
+        let isUsable = sqlite3_stmt_busy(cached.sqliteStatement) == 0 && cached.sql.utf8.elementsEqual(sql.utf8)
+        return try bind(parameters, to: isUsable ? cached : firstStatement(of: sql), sql: sql)
     }
 
     /// Whether the text needs to be looked at statement by statement: it is empty or has a `;` before its end.

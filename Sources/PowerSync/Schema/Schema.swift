@@ -1,3 +1,5 @@
+import PowerSyncCore
+
 /// The tables of an app.
 public protocol SchemaProtocol: Sendable {
     /// The tables that the SDK manages.
@@ -57,9 +59,9 @@ public struct Schema: SchemaProtocol {
     ///
     /// - Throws: ``SchemaError`` or ``TableError`` with the first problem found.
     public func validate() throws {
-        var names: Set<String> = []
+        var names: Set<ExactText> = []
         for table in tables {
-            guard names.insert(table.name).inserted else {
+            guard names.insert(ExactText(table.name)).inserted else {
                 throw SchemaError.duplicateTableName(table.name)
             }
         }
@@ -68,7 +70,7 @@ public struct Schema: SchemaProtocol {
         }
         for table in rawTables {
             guard let localName = table.localName, let options = table.schema?.options else { continue }
-            guard names.insert(localName).inserted else {
+            guard names.insert(ExactText(localName)).inserted else {
                 throw SchemaError.duplicateTableName(localName)
             }
             try options.validate(tableName: table.name)

@@ -44,7 +44,7 @@ extension Table: Encodable {
     ///
     /// The implicit `id` is text.
     func type(of column: any IndexedColumnProtocol, in index: Index) throws -> ColumnData {
-        if let declared = columns.first(where: { $0.name == column.column }) {
+        if let declared = columns.first(where: { $0.name.utf8.elementsEqual(column.column.utf8) }) {
             return declared.type
         }
         guard column.column == "id" else {

@@ -1,3 +1,5 @@
+import PowerSyncCore
+
 extension Table {
     /// The most columns that ``validate()`` accepts.
     ///
@@ -19,13 +21,13 @@ extension Table {
     }
 
     /// - Returns: The names that an index may use.
-    private func validateColumns() throws -> Set<String> {
-        var names: Set<String> = ["id"]
+    private func validateColumns() throws -> Set<ExactText> {
+        var names: Set<ExactText> = [ExactText("id")]
         for column in columns {
             if column.name == "id" {
                 throw TableError.customIdColumn(tableName: name)
             }
-            guard names.insert(column.name).inserted else {
+            guard names.insert(ExactText(column.name)).inserted else {
                 throw TableError.duplicateColumn(tableName: name, columnName: column.name)
             }
             if Table.hasIllegalCharacter(column.name) {
@@ -35,16 +37,16 @@ extension Table {
         return names
     }
 
-    private func validateIndexes(columnNames: Set<String>) throws {
-        var names: Set<String> = []
+    private func validateIndexes(columnNames: Set<ExactText>) throws {
+        var names: Set<ExactText> = []
         for index in indexes {
-            guard names.insert(index.name).inserted else {
+            guard names.insert(ExactText(index.name)).inserted else {
                 throw TableError.duplicateIndex(tableName: name, indexName: index.name)
             }
             if Table.hasIllegalCharacter(index.name) {
                 throw TableError.invalidIndexName(tableName: name, indexName: index.name)
             }
-            for column in index.columns where !columnNames.contains(column.column) {
+            for column in index.columns where !columnNames.contains(ExactText(column.column)) {
                 throw TableError.columnNotFound(
                     tableName: name,
                     columnName: column.column,
@@ -55,7 +57,8 @@ extension Table {
     }
 
     private static func hasIllegalCharacter(_ name: String) -> Bool {
-        name.contains { "\"'%,.#[]".contains($0) || $0.isWhitespace }
+        // By scalar: a combining mark must not hide the character before it.
+        name.unicodeScalars.contains { "\"'%,.#[]".unicodeScalars.contains($0) || $0.properties.isWhitespace }
     }
 }
 

@@ -131,6 +131,17 @@ extension LiveSyncStatus {
         }
     }
 
+    /// What the database knew of earlier syncs was removed.
+    ///
+    /// Before the database is opened the status says nothing, and that stays so.
+    func syncStateWasReset(to download: DownloadStatus) {
+        flow.update { status in
+            guard status.download.hasSynced != nil else { return false }
+            defer { status.download = download }
+            return status.download != download
+        }
+    }
+
     /// Identifies the newest download part.
     var downloadVersion: UInt64 { flow.downloadVersion }
 

@@ -111,7 +111,7 @@ final class StatusFlow: Sendable {
     }
 
     /// The next element of a subscription; `nil` when the flow has finished or the task is cancelled.
-    fileprivate func next(of id: UInt64) async -> SyncStatusSnapshot? {
+    fileprivate nonisolated(nonsending) func next(of id: UInt64) async -> SyncStatusSnapshot? {
         let call = state.withLock { $0.makeID() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
@@ -164,7 +164,9 @@ final class StatusSubscription: Sendable {
     }
 
     /// The next status; `nil` when the database has been closed or the task is cancelled.
-    func next() async -> SyncStatusSnapshot? {
+    ///
+    /// Runs where its caller runs: what is there already is returned without a hop.
+    nonisolated(nonsending) func next() async -> SyncStatusSnapshot? {
         await flow.next(of: id)
     }
 }

@@ -66,13 +66,20 @@ extension CredentialsCache {
         enum RefreshAction: Sendable {
             /// Wait, and start a fetch.
             case fetch
-            /// A fetch is in flight already; whoever started it hears of its end.
+            /// A fetch is in flight already, or has ended; whoever started it hears of its end.
             case none
         }
 
         /// The credentials in use expire soon.
-        mutating func refreshWanted(by entry: Entry) -> RefreshAction {
+        ///
+        /// - Parameters:
+        ///   - entry: Who hears of the new ones.
+        ///   - expiring: The credentials that expire; others that are there already are new enough.
+        /// - Returns: What to do.
+        mutating func refreshWanted(by entry: Entry, replacing expiring: ServiceCredentials? = nil) -> RefreshAction {
             switch state {
+            case .cached(let credentials) where expiring != nil && credentials != expiring:
+                return .none
             case .empty:
                 state = .fetching([entry])
                 return .fetch

@@ -75,11 +75,12 @@ final class CredentialsCache: Sendable {
 
     /// Replaces the cached credentials in the background; they stay in use until the new ones are there.
     ///
-    /// - Returns: The new credentials; `nil`, at once, when somebody else is fetching already.
+    /// - Parameter expiring: The credentials that expire; others that are there already are new enough.
+    /// - Returns: The new credentials; `nil`, at once, when somebody else is fetching already, or has.
     /// - Throws: As ``credentials()``. The old credentials then stay.
-    func refresh() async throws -> ServiceCredentials? {
+    func refresh(replacing expiring: ServiceCredentials?) async throws -> ServiceCredentials? {
         try await wait { state, entry in
-            switch state.refreshWanted(by: entry) {
+            switch state.refreshWanted(by: entry, replacing: expiring) {
             case .fetch: .fetch
             case .none: .resume(nil)
             }

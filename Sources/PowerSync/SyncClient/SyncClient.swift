@@ -34,9 +34,12 @@ final class SyncClient: Sendable {
         self.group = group
         self.logger = logger
         self.environment = environment
+        group.add(status)
+        database.syncState.onReset { [weak group] offline in group?.syncStateWasReset(to: offline) }
     }
 
     deinit {
+        group.remove(status)
         // Nothing changes any more: flows end instead of waiting for ever.
         status.finish()
     }
@@ -102,19 +105,17 @@ final class SyncClient: Sendable {
         }
     }
 
-    /// Ends the group's session, clears the database in one transaction and starts over with the status.
+    /// Ends the group's session and clears the database in one transaction.
+    ///
+    /// The statuses of all members start over, by way of ``SyncStateObserver``.
     ///
     /// - Parameter clear: Deletes the data.
     /// - Throws: What `clear` throws, or an error when the database cannot be opened.
     func disconnectAndClear(_ clear: @escaping @Sendable (Database) throws -> Void) async throws {
         try await group.connectionLock.withLockIgnoringCancellation {
             await group.stop()
-            let offline = try await database.write { db in
-                try clear(db)
-                return try DownloadStatus.offline(db)
-            }
+            try await database.write { db in try clear(db) }
             group.liveStreams.forgetAll()
-            status.offlineStateLoaded(offline)
         }
     }
 

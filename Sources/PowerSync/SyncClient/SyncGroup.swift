@@ -1,4 +1,5 @@
 import PowerSyncCore
+import PowerSyncCore
 import Synchronization
 
 /// What the databases of one file share: at most one of them syncs, and stream handles of all of them count
@@ -23,8 +24,37 @@ final class SyncGroup: Sendable {
     /// It may still be ending if it was stopped by a method of its connector.
     private let previous = Mutex<SyncSession?>(nil)
 
+    private struct WeakStatus {
+        weak var status: LiveSyncStatus?
+    }
+
+    /// The statuses of the members.
+    private let statuses = Mutex<[ObjectIdentifier: WeakStatus]>([:])
+
     /// Creates the group of a file that nobody syncs.
     init() {}
+
+    /// Adds the status of a member.
+    func add(_ status: LiveSyncStatus) {
+        statuses.withLock { $0[ObjectIdentifier(status)] = WeakStatus(status: status) }
+    }
+
+    /// Removes the status of a member.
+    func remove(_ status: LiveSyncStatus) {
+        _ = statuses.withLock { $0.removeValue(forKey: ObjectIdentifier(status)) }
+    }
+
+    /// A transaction of a member has removed what the database knew of earlier syncs, so the statuses start over.
+    ///
+    /// Does nothing while a member syncs: its engine knows the status better.
+    func syncStateWasReset(to offline: DownloadStatus) {
+        let statuses = statuses.withLock { $0.values.compactMap(\.status) }
+        // Under the lock, so that no session starts and publishes in between.
+        active.withLock { active in
+            guard active == nil else { return }
+            for status in statuses { status.syncStateWasReset(to: offline) }
+        }
+    }
 
     /// Whether a member syncs.
     var isActive: Bool { active.withLock { $0 != nil } }

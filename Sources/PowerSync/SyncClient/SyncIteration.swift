@@ -123,7 +123,8 @@ final class SyncIteration: Sendable {
             case .fetchCredentials(didExpire: true):
                 usedCredentials.withLock { $0 }.map(context.credentials.invalidate)
             case .fetchCredentials(didExpire: false):
-                tasks.addTask { await self.refreshCredentials() }
+                let expiring = usedCredentials.withLock { $0 }
+                tasks.addTask { await self.refreshCredentials(replacing: expiring) }
             case .didCompleteSync:
                 clearsError = true
             case .updateStatus(let download):
@@ -197,9 +198,9 @@ extension SyncIteration {
     }
 
     /// Replaces credentials that expire soon.
-    private func refreshCredentials() async {
+    private func refreshCredentials(replacing expiring: ServiceCredentials?) async {
         do {
-            guard try await context.credentials.refresh() != nil else { return }
+            guard try await context.credentials.refresh(replacing: expiring) != nil else { return }
             context.log(.debug, "New credentials are available; connecting again.")
             events.send(.tokenRefreshed)
         } catch {

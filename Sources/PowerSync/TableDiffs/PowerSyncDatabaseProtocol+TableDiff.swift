@@ -23,10 +23,10 @@ extension PowerSyncDatabaseProtocol {
     /// - Returns: What the closure returns.
     /// - Throws: ``PowerSyncError`` when the schema has no such view or column, SQLite does not understand a condition, or
     ///   the database is not one of ours; what the hook of the options or the closure throws.
-    public func withTableDiff<R>(
+    public nonisolated(nonsending) func withTableDiff<R>(
         of view: String,
         options: TableDiffOptions = TableDiffOptions(),
-        _ body: (TableDiff) async throws -> R
+        _ body: nonisolated(nonsending) (TableDiff) async throws -> R
     ) async throws -> R {
         let diff = try await trackTableDiff(of: view, options: options)
         let result: R

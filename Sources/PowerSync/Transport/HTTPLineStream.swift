@@ -35,7 +35,7 @@ final class HTTPLineStream: SyncLineStream {
         self.log = log
     }
 
-    func next() async throws -> [ReceivedLine]? {
+    nonisolated(nonsending) func next() async throws -> [ReceivedLine]? {
         switch state {
         case .ended:
             return nil
@@ -61,7 +61,9 @@ final class HTTPLineStream: SyncLineStream {
         }
     }
 
-    private func nextChunk(of body: inout HTTPClientResponse.Body.AsyncIterator) async throws -> ByteBuffer? {
+    private nonisolated(nonsending) func nextChunk(
+        of body: inout HTTPClientResponse.Body.AsyncIterator
+    ) async throws -> ByteBuffer? {
         do {
             return try await body.next(isolation: #isolation)
         } catch let error as HTTPClientError where error == .remoteConnectionClosed {

@@ -48,7 +48,7 @@ package struct HTTPTransport: SyncTransport {
         return configuration
     }
 
-    package func openStream(
+    package nonisolated(nonsending) func openStream(
         _ request: StreamingSyncRequest,
         credentials: ServiceCredentials,
         log: SyncRequestLog

@@ -12,7 +12,7 @@ package protocol SyncTransport: Sendable {
     ///   - log: Where the exchange is logged.
     /// - Returns: The stream, as soon as the service has accepted it: status 200 and a known media type.
     /// - Throws: ``SyncTransportError``, or `CancellationError`.
-    func openStream(
+    nonisolated(nonsending) func openStream(
         _ request: StreamingSyncRequest,
         credentials: ServiceCredentials,
         log: SyncRequestLog
@@ -36,6 +36,8 @@ package protocol SyncTransport: Sendable {
 
 /// The lines of an open sync stream, pulled by one task.
 ///
+/// Not sendable: its methods run where their caller runs.
+///
 /// Nothing is read from the network beyond what the transport buffers itself (a few network reads) until ``next()`` is
 /// called: the caller's pace is the back-pressure. Dropping the stream closes it.
 package protocol SyncLineStream: AnyObject {
@@ -44,5 +46,5 @@ package protocol SyncLineStream: AnyObject {
     /// - Returns: The lines, in order; empty when bytes arrived that complete none; `nil` at the end of the stream.
     /// - Throws: ``SyncTransportError`` when the connection breaks inside a line, `SyncLineError` for a malformed line
     ///   (after the lines before it were returned), or `CancellationError`.
-    func next() async throws -> [ReceivedLine]?
+    nonisolated(nonsending) func next() async throws -> [ReceivedLine]?
 }

@@ -59,6 +59,7 @@ package enum LocalData {
             )
         }
         try clearRawTables(db)
+        try SyncStateReset.note(db)
     }
 
     /// Runs the `clear` statements of the schema that was applied last on this connection.
@@ -99,6 +100,7 @@ package enum LocalData {
                     UPDATE ps_stream_subscriptions SET last_synced_at = NULL;
                     """
             )
+            try SyncStateReset.note(db)
         }
     }
 }

@@ -30,6 +30,8 @@ final class ConnectionState: @unchecked Sendable {
     private var committedRawTables: [ClientRawTable] = []
     /// The statements that write to raw tables.
     var rawTableStatements = RawTableStatements()
+    /// Whether the open transaction has removed what the database knew of earlier syncs; see ``SyncStateReset``.
+    var didResetSyncState = false
     /// The tables that the recorder writes, as GRDB tells them.
     private var queueRegion: DatabaseRegion?
     /// The working memory of `powersync_diff`.

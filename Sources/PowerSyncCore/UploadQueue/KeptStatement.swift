@@ -69,9 +69,11 @@ final class KeptStatement {
     }
 
     private func failure() -> StatementFailure {
-        StatementFailure(
-            code: sqlite3_extended_errcode(handle),
-            message: "statement \(sql): \(String(cString: sqlite3_errmsg(handle)))"
+        let code = sqlite3_extended_errcode(handle)
+        let message = String(cString: sqlite3_errmsg(handle))
+        return StatementFailure(
+            code: code,
+            message: SQLiteFailureDescription.describe(statement: sql, code: code, message: message)
         )
     }
 }

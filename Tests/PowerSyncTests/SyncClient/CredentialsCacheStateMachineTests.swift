@@ -41,6 +41,15 @@ import Testing
         #expect(machine.credentialsWanted(by: entry(5)).credentials == new)
     }
 
+    /// A keepalive is handled after the refresh that an earlier one started has ended.
+    @Test mutating func lateRefreshOfReplacedCredentialsFetchesNothing() {
+        cacheOld()
+        #expect(machine.refreshWanted(by: entry(2), replacing: old) == .fetch)
+        #expect(machine.fetched(new).map(\.id) == [2])
+        #expect(machine.refreshWanted(by: entry(3), replacing: old) == .none)
+        #expect(machine.refreshWanted(by: entry(4), replacing: new) == .fetch)
+    }
+
     @Test mutating func failedRefreshKeepsTheOldCredentials() {
         cacheOld()
         #expect(machine.refreshWanted(by: entry(2)) == .fetch)

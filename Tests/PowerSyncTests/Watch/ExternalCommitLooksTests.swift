@@ -30,7 +30,7 @@ private struct InstantClock: Clock {
             let (lateRounds, lateRound) = AsyncStream.makeStream(of: Void.self)
             let last = ExternalCommits.lateDelays.last ?? .zero
             let database = LocalDatabase(
-                location: .success(.file(path: path)),
+                source: .location(.success(.file(path: path)), initialStatements: []),
                 schema: Result { try ClientSchema(WorkerSchema.first) },
                 logger: DefaultLogger(writers: []),
                 clock: clock ?? InstantClock { if $0 > last / 2 { lateRound.yield() } }

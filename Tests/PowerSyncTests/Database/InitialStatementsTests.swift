@@ -1,0 +1,85 @@
+import Foundation
+import PowerSync
+import Testing
+
+/// Statements of the app that run before anything else (`swift-api.md` 3.3).
+@Suite(.timeLimit(.minutes(1))) struct InitialStatementsTests {
+    private func open(_ path: String, _ statements: [String]) -> any PowerSyncDatabaseProtocol {
+        PowerSyncDatabase(
+            schema: testSchema,
+            dbFilename: path,
+            logger: DefaultLogger(writers: []),
+            initialStatements: statements
+        )
+    }
+
+    /// Temporary tables belong to one connection, read-only ones included.
+    private static let statements = [
+        "CREATE TEMP TABLE seen (step, cache_size)",
+        "INSERT INTO seen SELECT 1, cache_size FROM pragma_cache_size",
+        "INSERT INTO seen SELECT max(step) + 1, 0 FROM seen; INSERT INTO seen SELECT max(step) + 1, 0 FROM seen",
+    ]
+
+    @Test("They run in order, on every connection, before the SDK's own", arguments: [":memory:", "test.db"])
+    func statementsRunFirst(_ name: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = name == ":memory:" ? name : directory.appending(path: name).path
+            let database = open(path, Self.statements)
+            let look = { @Sendable (context: any ConnectionContext) in
+                try context.getAll(sql: "SELECT step, cache_size FROM seen ORDER BY rowid", parameters: []) { cursor in
+                    [try cursor.getInt(index: 0), try cursor.getInt(index: 1)]
+                }
+            }
+            for rows in [
+                try await database.writeLock(callback: look), try await database.readLock(callback: look),
+            ] {
+                #expect(rows.map { $0[0] } == [1, 2, 3])
+                // The SDK sets it to -51200 later.
+                #expect(rows[0][1] != -51_200)
+            }
+            try await database.close()
+        }
+    }
+
+    @Test("An error in any of them fails every operation with SQLite's text", arguments: [0, 1])
+    func errorFailsEveryOperation(_ place: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            var statements = ["PRAGMA temp_store = MEMORY"]
+            statements.insert("SELEKT 1", at: place)
+            let database = open(directory.appending(path: "test.db").path, statements)
+            let operations: [@Sendable () async throws -> Void] = [
+                { try await database.waitForReady() },
+                { _ = try await database.execute("SELECT 1") },
+                { _ = try await database.getCrudBatch() },
+                { try await database.waitForFirstSync() },
+                { try await database.disconnectAndClear() },
+            ]
+            for operation in operations {
+                let error = await #expect(throws: PowerSyncError.self) { try await operation() }
+                #expect(error?.localizedDescription.contains(#"near "SELEKT": syntax error"#) == true)
+            }
+            #expect(database.currentStatus.hasSynced == nil)
+            // T-45, W-7
+            try await database.close()
+        }
+    }
+
+    /// P-24, T-45: what an encrypted file looks like without its key.
+    @Test func fileThatCannotBeReadIsReportedByTheFirstOperation() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appending(path: "test.db").path
+            let noise = Data((0..<8192).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ 13) })
+            try noise.write(to: URL(fileURLWithPath: path))
+            let database = open(path, ["PRAGMA key = 'wrong'"])
+            for _ in 0..<2 {
+                let error = await #expect(throws: PowerSyncError.self) { try await database.execute("SELECT 1") }
+                guard case .sqliteError(26, _, _, _, _) = error else {
+                    Issue.record("expected SQLITE_NOTADB, not \(String(describing: error))")
+                    return
+                }
+            }
+            try await database.close()
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == noise)
+        }
+    }
+}
