@@ -8,13 +8,32 @@ import Synchronization
 final class ChangeObserver: TransactionObserver, Sendable {
     private struct State {
         /// What the watch reads; `nil` when that is not known yet.
-        var region: DatabaseRegion?
+        var region: DatabaseRegion? {
+            didSet { readsOfTables = [:] }
+        }
+        /// Whether the region has anything of a table, by the table's name.
+        ///
+        /// GRDB asks several times for each statement and watch; comparing regions takes twenty times longer.
+        private var readsOfTables: [String: Bool] = [:]
         /// Whether the open transaction has changed the region.
         var isChanged = false
         /// Whether the writer tells us of its changes.
         var isRegistered = false
         /// Whether a fetch has begun before that.
         var mayHaveMissedChanges = false
+
+        /// Whether events of a kind may change the region.
+        mutating func isAffected(byEventsOfKind kind: DatabaseEventKind) -> Bool {
+            guard let region else { return true }
+            let table = kind.tableName
+            var reads = readsOfTables[table]
+            if reads == nil {
+                reads = region.isModified(byEventsOfKind: .insert(tableName: table))
+                readsOfTables[table] = reads
+            }
+            guard reads == true, case .update = kind else { return reads == true }
+            return region.isModified(byEventsOfKind: kind)
+        }
     }
 
     private let state = Mutex(State())
@@ -82,7 +101,7 @@ final class ChangeObserver: TransactionObserver, Sendable {
     }
 
     func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
-        state.withLock { $0.region?.isModified(byEventsOfKind: eventKind) ?? true }
+        state.withLock { $0.isAffected(byEventsOfKind: eventKind) }
     }
 
     func databaseDidChange() {
