@@ -20,6 +20,7 @@ let package = Package(
         .executableTarget(
             name: "Benchmarks",
             dependencies: [
+                .product(name: "PowerSync", package: "powersync-swift"),
                 .product(name: "_PowerSyncEngine", package: "powersync-swift"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),

@@ -1,20 +1,37 @@
-/// `benchmarks [decode] [apply] [upload-queue] [million]`: runs the named areas, or all of them.
+/// Runs the named areas, or all of them.
 ///
-/// Every line compares with the floors measured in the same run; compare ratios, machines are noisy.
+/// ```
+/// benchmarks [decode] [apply] [local-writes] [upload-queue] [reads] [schema] [opening] [watching] [million]
+/// ```
+///
+/// `million` is not an area: it adds the case of a million rows to `apply`, which takes minutes. Every line compares
+/// with the floors measured in the same run; compare ratios, machines are noisy.
 @main
 enum BenchmarksCommand {
-    static func main() throws {
-        let names = Set(CommandLine.arguments.dropFirst())
-        let areas = names.subtracting(["million"])
-        let runs = { (area: String) in areas.isEmpty || areas.contains(area) }
-        if runs("decode") {
-            try DecodeBenchmarks.run()
+    private static let areas: [(name: String, run: @Sendable (Options) async throws -> Void)] = [
+        ("decode", { _ in try DecodeBenchmarks.run() }),
+        ("apply", { try ApplyBenchmarks.run(includesMillion: $0.includesMillion) }),
+        ("local-writes", { _ in try LocalWriteBenchmarks.run() }),
+        ("upload-queue", { _ in try UploadQueueBenchmarks.run() }),
+        ("reads", { _ in try ViewReadBenchmarks.run() }),
+        ("schema", { _ in try SchemaBenchmarks.run() }),
+        ("opening", { _ in try OpeningBenchmarks.run() }),
+        ("watching", { _ in try await WatchingBenchmarks.run() }),
+    ]
+
+    private struct Options {
+        var includesMillion: Bool
+    }
+
+    static func main() async throws {
+        var names = Set(CommandLine.arguments.dropFirst())
+        let options = Options(includesMillion: names.remove("million") != nil)
+        if let unknown = names.subtracting(areas.map(\.name)).min() {
+            print("There is no area '\(unknown)'. Areas:", areas.map(\.name).joined(separator: " "), "[million]")
+            return
         }
-        if runs("apply") {
-            try ApplyBenchmarks.run(includesMillion: names.contains("million"))
-        }
-        if runs("upload-queue") {
-            try UploadQueueBenchmarks.run()
+        for area in areas where names.isEmpty || names.contains(area.name) {
+            try await area.run(options)
         }
     }
 }

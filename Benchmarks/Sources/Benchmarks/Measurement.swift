@@ -28,7 +28,9 @@ struct Measurement {
 
     /// How many things a second, when a run does `count` of them.
     func rate(of count: Int) -> Double {
-        let seconds = Double(best.components.seconds) + Double(best.components.attoseconds) / 1e18
-        return Double(count) / seconds
+        Double(count) * 1_000 / milliseconds
     }
+
+    /// The best time in milliseconds.
+    var milliseconds: Double { best / .milliseconds(1) }
 }

@@ -7,10 +7,16 @@ import GRDBSQLite
 final class PlainStatement {
     private let handle: OpaquePointer
 
+    /// Prepares a statement on a connection of GRDB.
+    convenience init(_ db: Database, _ sql: String) throws {
+        guard let connection = db.sqliteConnection else { throw DatabaseError(resultCode: .SQLITE_MISUSE) }
+        try self.init(connection, sql)
+    }
+
     /// Prepares a statement.
-    init(_ db: Database, _ sql: String) throws {
+    init(_ connection: OpaquePointer, _ sql: String) throws {
         var handle: OpaquePointer?
-        let code = sqlite3_prepare_v2(db.sqliteConnection, sql, -1, &handle, nil)
+        let code = sqlite3_prepare_v2(connection, sql, -1, &handle, nil)
         guard code == SQLITE_OK, let handle else {
             throw DatabaseError(resultCode: ResultCode(rawValue: code), sql: sql)
         }
@@ -38,14 +44,28 @@ final class PlainStatement {
     }
 
     /// Runs the statement to its end.
-    func run() throws {
+    ///
+    /// - Parameter row: Called with each row.
+    /// - Throws: What SQLite reports.
+    func run(_ row: (PlainStatement) -> Void = { _ in }) throws {
         var code = sqlite3_step(handle)
         while code == SQLITE_ROW {
+            row(self)
             code = sqlite3_step(handle)
         }
         sqlite3_reset(handle)
         guard code == SQLITE_DONE else {
             throw DatabaseError(resultCode: ResultCode(rawValue: code))
         }
+    }
+
+    /// The integer in a column of the current row.
+    func integer(at column: CInt) -> Int64 {
+        sqlite3_column_int64(handle, column)
+    }
+
+    /// The length of the text in a column of the current row, in bytes.
+    func textLength(at column: CInt) -> Int {
+        sqlite3_column_text(handle, column) == nil ? 0 : Int(sqlite3_column_bytes(handle, column))
     }
 }

@@ -1,25 +1,45 @@
 /// Prints results as they come: ours, each floor, and the ratio between them.
 ///
 /// ```
-/// apply.100k_rows.10_buckets      71.2 k/s    floor one transaction a line  63.0 k/s  ratio 1.13
+/// apply.100k_rows.10_buckets      71.2 k/s    floor (one transaction a line) 63.0 k/s, ratio 1.13
 /// ```
+///
+/// Ratios are always our speed over the floor's: 1 is as fast as the floor, 0.5 takes twice as long.
 struct Report {
-    /// Prints one case.
+    /// Prints one case in things a second.
     ///
     /// - Parameters:
     ///   - name: `area.size`, for example `decode.bson.100k_rows`.
     ///   - ours: Our rate in things a second.
     ///   - floors: What it is compared with, in the same run.
     static func line(_ name: String, ours: Double, floors: [(name: String, rate: Double)]) {
-        var text = pad(name, to: 34) + pad(rate(ours), to: 12)
-        for floor in floors {
-            text += "  floor (\(floor.name)) \(rate(floor.rate)), ratio \(twoDecimals(ours / floor.rate))"
+        print(name, rate(ours), floors.map { ($0.name, rate($0.rate), ours / $0.rate) })
+    }
+
+    /// Prints one case that is of interest for the time it takes.
+    static func time(_ name: String, ours: Measurement, floors: [(name: String, time: Measurement)]) {
+        print(name, time(ours), floors.map { ($0.name, time($0.time), $0.time.best / ours.best) })
+    }
+
+    /// Prints the most memory that a case took.
+    static func memory(_ name: String, ours: PeakMemory) {
+        print(name, "\(ours.bytes / 1_000_000) MB", [])
+    }
+
+    private static func print(_ name: String, _ ours: String, _ floors: [(String, String, Double)]) {
+        var text = pad(name, to: 44) + pad(ours, to: 12)
+        for (floor, value, ratio) in floors {
+            text += "  floor (\(floor)) \(value), ratio \(twoDecimals(ratio))"
         }
-        print(text)
+        Swift.print(text)
     }
 
     private static func rate(_ value: Double) -> String {
         value >= 1e6 ? "\(twoDecimals(value / 1e6)) M/s" : "\(twoDecimals(value / 1e3)) k/s"
+    }
+
+    private static func time(_ value: Measurement) -> String {
+        twoDecimals(value.milliseconds) + " ms"
     }
 
     private static func twoDecimals(_ value: Double) -> String {

@@ -6,9 +6,11 @@ import PowerSyncCore
 final class TemporaryDatabase {
     /// The pool, as the SDK opens it.
     let pool: DatabasePool
-    private let folder: URL
+    /// The path of the file.
+    var path: String { folder.path }
+    private let folder: TemporaryFolder
 
-    /// The client schema of all benchmarks: two tables, one index (design 6).
+    /// The client schema of most benchmarks: two tables, one index (design 6).
     static let schema = ClientSchema(tables: [
         ClientTable(
             name: "lists",
@@ -23,23 +25,47 @@ final class TemporaryDatabase {
         ),
     ])
 
-    /// Creates the file with system tables and views.
-    init() throws {
-        folder = FileManager.default.temporaryDirectory.appending(path: "powersync-bench-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        var configuration = Configuration()
-        configuration.prepareDatabase { db in
-            try ConnectionSetUp.prepare(db)
-        }
-        pool = try DatabasePool(path: folder.appending(path: "bench.db").path, configuration: configuration)
+    /// Creates the file with system tables and the views of a schema.
+    init(schema: ClientSchema = TemporaryDatabase.schema) throws {
+        folder = try TemporaryFolder()
+        pool = try Self.open(folder.path)
         try pool.write { db in
             try SystemTables.migrate(db)
-            try Self.schema.apply(to: db)
+            try schema.apply(to: db)
         }
+    }
+
+    /// Opens a file as the SDK does, without touching its tables.
+    static func open(_ path: String) throws -> DatabasePool {
+        var configuration = Configuration()
+        ConnectionSetUp.apply(to: &configuration)
+        return try DatabasePool(path: path, configuration: configuration)
+    }
+
+    /// A second connection to the file, for floors.
+    func plain() throws -> PlainDatabase {
+        try PlainDatabase(path: path)
     }
 
     deinit {
         try? pool.close()
-        try? FileManager.default.removeItem(at: folder)
+    }
+}
+
+/// A folder for one database file, which goes with this object.
+final class TemporaryFolder {
+    private let url: URL
+
+    /// The path of the file.
+    var path: String { url.appending(path: "bench.db").path }
+
+    /// Creates the folder.
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appending(path: "powersync-bench-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: url)
     }
 }

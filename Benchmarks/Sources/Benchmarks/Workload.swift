@@ -20,24 +20,9 @@ struct Workload {
     let bucketCount: Int
 
     /// Generates a workload.
-    init(rows count: Int, buckets: Int, seed: UInt64 = 42) {
-        var random = SplitMix64(seed: seed)
+    init(rows count: Int, buckets: Int) {
         bucketCount = buckets
-        let filler = "abcdefghijklmnopqrstuvwxyz 0123456789"
-        let characters = Array(filler)
-        rows = (0..<count).map { index in
-            let id = Self.uuid(&random)
-            let text = String((0..<110).map { _ in characters[Int(random.next() % UInt64(characters.count))] })
-            let data =
-                #"{"id":"\#(id)","owner":"user-\#(random.next() % 1000)","number":\#(index),"title":"\#(text)","done":0}"#
-            return Row(
-                table: index % 2 == 0 ? "lists" : "todos",
-                id: id,
-                data: data,
-                bucket: index * buckets / count,
-                checksum: Checksum(UInt32(truncatingIfNeeded: random.next()))
-            )
-        }
+        rows = Array(Self.makeRows(count, buckets: buckets))
     }
 
     /// The name of a bucket.
@@ -47,16 +32,37 @@ struct Workload {
 
     /// The lines of a first sync: a checkpoint, data lines of up to 1,000 operations, a completion.
     func lines() -> [SyncLine] {
-        var sums = [Checksum](repeating: .zero, count: bucketCount)
-        var counts = [Int64](repeating: 0, count: bucketCount)
-        var data: [SyncLine] = []
-        var line: DataLine?
-        for (index, row) in rows.enumerated() {
+        var lines: [SyncLine] = []
+        Self.forEachLine(of: rows, buckets: bucketCount) { lines.append($0) }
+        return lines
+    }
+
+    /// The same lines one after the other, with no more than one of them in memory.
+    static func forEachLine(rows: Int, buckets: Int, _ body: (SyncLine) throws -> Void) rethrows {
+        try forEachLine(of: makeRows(rows, buckets: buckets), buckets: buckets, body)
+    }
+
+    private static func forEachLine(
+        of rows: some Sequence<Row>,
+        buckets: Int,
+        _ body: (SyncLine) throws -> Void
+    ) rethrows {
+        var sums = [Checksum](repeating: .zero, count: buckets)
+        var counts = [Int64](repeating: 0, count: buckets)
+        for row in rows {
             sums[row.bucket] += row.checksum
             counts[row.bucket] += 1
-            let name = Self.bucketName(row.bucket)
+        }
+        let last = OpID(counts.reduce(0, +))
+        let descriptions = (0..<buckets).map { index in
+            BucketDescription(name: bucketName(index), checksum: sums[index], count: counts[index])
+        }
+        try body(.checkpoint(Checkpoint(lastOpID: last, buckets: descriptions)))
+        var line: DataLine?
+        for (index, row) in rows.enumerated() {
+            let name = bucketName(row.bucket)
             if let full = line, full.bucket != name || full.operations.count == 1_000 {
-                data.append(.data(full))
+                try body(.data(full))
                 line = nil
             }
             var current = line ?? DataLine(bucket: name)
@@ -73,16 +79,28 @@ struct Workload {
             line = current
         }
         if let line {
-            data.append(.data(line))
+            try body(.data(line))
         }
-        let last = OpID(Int64(rows.count))
-        let checkpoint = Checkpoint(
-            lastOpID: last,
-            buckets: (0..<bucketCount).map { index in
-                BucketDescription(name: Self.bucketName(index), checksum: sums[index], count: counts[index])
-            }
-        )
-        return [.checkpoint(checkpoint)] + data + [.checkpointComplete(CheckpointComplete(lastOpID: last))]
+        try body(.checkpointComplete(CheckpointComplete(lastOpID: last)))
+    }
+
+    /// The rows one after the other, the same ones each time.
+    private static func makeRows(_ count: Int, buckets: Int) -> some Sequence<Row> {
+        let characters = Array("abcdefghijklmnopqrstuvwxyz 0123456789")
+        return sequence(state: (index: 0, random: SplitMix64(seed: 42))) { state -> Row? in
+            guard state.index < count else { return nil }
+            defer { state.index += 1 }
+            let id = uuid(&state.random)
+            let text = String((0..<110).map { _ in characters[Int(state.random.next() % UInt64(characters.count))] })
+            let owner = state.random.next() % 1000
+            return Row(
+                table: state.index % 2 == 0 ? "lists" : "todos",
+                id: id,
+                data: #"{"id":"\#(id)","owner":"user-\#(owner)","number":\#(state.index),"title":"\#(text)","done":0}"#,
+                bucket: state.index * buckets / count,
+                checksum: Checksum(UInt32(truncatingIfNeeded: state.random.next()))
+            )
+        }
     }
 
     private static func uuid(_ random: inout SplitMix64) -> String {

@@ -26,8 +26,6 @@ extension PowerSyncError {
     static func wrapping(_ error: any Error) -> any Error {
         switch error {
         case let error as DatabaseError: PowerSyncError(error)
-        case let error as SyncEngineError where error.databaseError != nil:
-            error.databaseError.map { PowerSyncError($0) } ?? error
         case let error as LocalDatabaseError:
             PowerSyncError.sqliteError(
                 extendedResultCode: error.resultCode,

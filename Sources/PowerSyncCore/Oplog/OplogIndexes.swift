@@ -21,9 +21,25 @@ enum OplogIndexes {
             )
         )
         guard count != names.count else { return }
-        for sql in SystemTables.oplogIndexes {
-            try db.execute(sql: sql)
+        try withSmallCache(db) {
+            for sql in SystemTables.oplogIndexes {
+                try db.execute(sql: sql)
+            }
         }
+    }
+
+    /// The page cache while indexes are created, in KiB.
+    private static let cacheSize = 8_192
+
+    /// Runs a closure with a page cache that is no larger than what creating an index needs.
+    ///
+    /// The rows are read, sorted and written in order, so pages are not used again, but SQLite sorts in as much memory as
+    /// the cache may have, beside the cache.
+    private static func withSmallCache(_ db: Database, _ body: () throws -> Void) throws {
+        let size = try Int.fetchOne(db, sql: "PRAGMA cache_size") ?? -ConnectionSetUp.writerCacheSize
+        try db.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
+        defer { try? db.execute(sql: "PRAGMA cache_size = \(size)") }
+        try body()
     }
 
     /// Drops the indexes.

@@ -32,8 +32,8 @@ final class ConnectionState: @unchecked Sendable {
     var rawTableStatements = RawTableStatements()
     /// Whether the open transaction has removed what the database knew of earlier syncs; see ``SyncStateReset``.
     var didResetSyncState = false
-    /// The tables that the recorder writes, as GRDB tells them.
-    private var queueRegion: DatabaseRegion?
+    /// What the recorder writes, as GRDB tells it, without and with a closed gate.
+    private var queueRegions: (entries: DatabaseRegion, entriesAndGate: DatabaseRegion)?
     /// The working memory of `powersync_diff`.
     let difference = JSONDifference()
     /// What the upload queue knows about the open transaction, and its statements.
@@ -81,19 +81,25 @@ final class ConnectionState: @unchecked Sendable {
     /// Called when the transaction is about to be committed.
     func announceQueueChanges() throws {
         guard recorder.didAddEntries else { return }
-        tableChanges?.add("ps_crud", "ps_kv", "ps_tx")
+        tableChanges?.add("ps_crud", "ps_tx")
+        if recorder.didCloseGate { tableChanges?.add("ps_kv") }
         guard let database else { return }
-        let region: DatabaseRegion
-        if let queueRegion {
-            region = queueRegion
-        } else {
-            region = try ["ps_crud", "ps_kv", "ps_tx"].reduce(into: DatabaseRegion()) { region, table in
-                region.formUnion(try Table(table).databaseRegion(database))
-            }
-            queueRegion = region
-        }
-        recorder.didAnnounceEntries()
+        let regions = try queueRegions ?? Self.queueRegions(database)
+        queueRegions = regions
+        let region = recorder.didCloseGate ? regions.entriesAndGate : regions.entries
+        recorder.didAnnounceChanges()
         try database.notifyChanges(in: region)
+    }
+
+    /// One column a table is enough for rows that are inserted, and takes GRDB less time than all columns.
+    private static func queueRegions(
+        _ db: Database
+    ) throws -> (entries: DatabaseRegion, entriesAndGate: DatabaseRegion) {
+        func region(_ table: String, _ column: String) throws -> DatabaseRegion {
+            try Table(table).select(Column(column)).databaseRegion(db)
+        }
+        let entries = try region("ps_crud", "id").union(region("ps_tx", "next_tx"))
+        return (entries, entries.union(try region("ps_kv", "value")))
     }
 
     deinit {

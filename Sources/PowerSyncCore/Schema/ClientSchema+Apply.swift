@@ -68,7 +68,7 @@ extension ClientSchema {
                 let name = index.nameOnDisk(in: table)
                 let sql = index.sql(in: table)
                 if let old = unwanted.removeValue(forKey: ExactText(name)) {
-                    guard !old.utf8.elementsEqual(sql.utf8) else { continue }
+                    guard ExactText(old) != ExactText(sql) else { continue }
                     // Gone already if its table was dropped above.
                     statements.append("DROP INDEX IF EXISTS \(SQLText.identifier(name))")
                 }

@@ -9,7 +9,9 @@ package struct ExactText: Hashable, Sendable {
     }
 
     package static func == (lhs: ExactText, rhs: ExactText) -> Bool {
-        lhs.text.utf8.elementsEqual(rhs.text.utf8)
+        // The bytes in memory are compared several times faster than the elements of two UTF-8 views.
+        var (lhs, rhs) = (lhs.text, rhs.text)
+        return lhs.withUTF8 { lhs in rhs.withUTF8 { rhs in lhs.count == rhs.count && lhs.elementsEqual(rhs) } }
     }
 
     package func hash(into hasher: inout Hasher) {

@@ -18,7 +18,8 @@ struct SchemaObjects {
     /// Reads everything with one statement, which is closed before any object is created or dropped.
     static func fetch(_ db: Database) throws -> SchemaObjects {
         var objects = SchemaObjects()
-        // `view` sorts after `table`, `index` and `trigger`: descending order has views before their triggers.
+        // Rows are not sorted, which would copy all texts; so a trigger may come before its view.
+        var triggers: [(view: ExactText, trigger: ViewDefinition.Trigger)] = []
         let rows = try Row.fetchCursor(
             db,
             sql: """
@@ -27,7 +28,6 @@ struct SchemaObjects {
                    OR (type = 'view' AND sql GLOB '*\(ViewDefinition.marker)')
                    OR (type = 'trigger' AND (name GLOB 'ps_view_insert*' OR name GLOB 'ps_view_update*'
                        OR name GLOB 'ps_view_delete*'))
-                ORDER BY type DESC
                 """
         )
         while let row = try rows.next() {
@@ -46,10 +46,12 @@ struct SchemaObjects {
             case "view":
                 objects.views[ExactText(name)] = View(sql: sql)
             default:
-                let trigger = ViewDefinition.Trigger(name: name, sql: sql)
                 let view: String = try row.stored(2, "sqlite_master.tbl_name")
-                objects.views[ExactText(view)]?.triggers.append(trigger)
+                triggers.append((ExactText(view), ViewDefinition.Trigger(name: name, sql: sql)))
             }
+        }
+        for (view, trigger) in triggers {
+            objects.views[view]?.triggers.append(trigger)
         }
         return objects
     }
@@ -58,7 +60,7 @@ struct SchemaObjects {
 extension SchemaObjects.View {
     /// Whether the view is exactly what the schema wants.
     func matches(_ wanted: ViewDefinition) -> Bool {
-        guard sql.utf8.elementsEqual(wanted.sql.utf8), triggers.count == wanted.triggers.count else { return false }
+        guard ExactText(sql) == ExactText(wanted.sql), triggers.count == wanted.triggers.count else { return false }
         return wanted.triggers.allSatisfy(triggers.contains)
     }
 }

@@ -25,6 +25,10 @@ package enum ConnectionSetUp {
     ///
     /// Functions come first, so that no statement can ever meet a trigger whose functions are missing. The journal
     /// mode is GRDB's business: a `DatabasePool` switches its writer to WAL after this call.
+    ///
+    /// `temp_store` keeps its default, files. In memory, SQLite sorts without a limit: creating the indexes of
+    /// `ps_oplog` after a first sync of a million rows then takes 100 MB more, and writes through views are hardly faster
+    /// (`Benchmarks/`, areas `apply` and `local-writes`).
     package static func prepare(_ db: Database) throws {
         try SQLFunctions.install(on: db)
         guard !db.configuration.readonly else { return }

@@ -17,7 +17,9 @@ final class LocalWriteRecorder {
         let id: Int64
         /// Whether a savepoint was rolled back, so that `ps_tx` may have lost the id.
         var needsIDStored = false
-        /// Whether this transaction closed the write gate.
+        /// Whether the write gate is known to be closed.
+        var isGateClosed = false
+        /// Whether this transaction closed it, for the announcement before the commit.
         var didCloseGate = false
         /// Whether anything was added to the queue, for the announcement before the commit.
         var didAddEntries = false
@@ -27,24 +29,36 @@ final class LocalWriteRecorder {
     /// The entry that is being built; kept for its capacity.
     private var entry = JSONBytes()
 
+    // Statements that run once per transaction or row do without RETURNING and IN (…): SQLite opens a temporary b-tree
+    // for either, which costs more than all the rest of such a statement.
     private let takeID: KeptStatement
+    private let readID: KeptStatement
     private let storeID: KeptStatement
     private let addEntry: KeptStatement
     private let markRow: KeptStatement
+    private let readGate: KeptStatement
     private let setTarget: KeptStatement
     private let forgetSeen: KeptStatement
 
     init(handle: OpaquePointer) {
-        takeID = KeptStatement(handle, "UPDATE ps_tx SET next_tx = next_tx + 1 WHERE id = 1 RETURNING next_tx")
+        takeID = KeptStatement(handle, "UPDATE ps_tx SET next_tx = next_tx + 1 WHERE id = 1")
+        readID = KeptStatement(handle, "SELECT next_tx FROM ps_tx WHERE id = 1")
         storeID = KeptStatement(handle, "UPDATE ps_tx SET next_tx = max(next_tx, ?1 + 1) WHERE id = 1")
         addEntry = KeptStatement(handle, "INSERT INTO ps_crud(tx_id, data) VALUES (?1, ?2)")
         markRow = KeptStatement(handle, "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) VALUES (?1, ?2)")
-        // The condition spares the page when the gate is closed already, which is the usual case.
+        readGate = KeptStatement(
+            handle,
+            """
+            SELECT EXISTS (SELECT 1 FROM ps_kv WHERE key = 'target_checkpoint_request_id' AND value IS \(Int64.max))
+            AND NOT EXISTS (SELECT 1 FROM ps_kv WHERE key = 'last_seen_checkpoint_request_id')
+            AND NOT EXISTS (SELECT 1 FROM ps_kv WHERE key = 'last_applied_checkpoint_request_id')
+            """
+        )
         setTarget = KeptStatement(
             handle,
             """
             INSERT INTO ps_kv(key, value) VALUES ('target_checkpoint_request_id', \(Int64.max))
-            ON CONFLICT(key) DO UPDATE SET value = excluded.value WHERE value IS NOT excluded.value
+            ON CONFLICT(key) DO UPDATE SET value = excluded.value
             """
         )
         forgetSeen = KeptStatement(
@@ -58,7 +72,7 @@ final class LocalWriteRecorder {
 
     /// Finalises the statements, so that the connection can be closed.
     func close() {
-        for statement in [takeID, storeID, addEntry, markRow, setTarget, forgetSeen] {
+        for statement in [takeID, readID, storeID, addEntry, markRow, readGate, setTarget, forgetSeen] {
             statement.close()
         }
     }
@@ -68,7 +82,9 @@ final class LocalWriteRecorder {
     /// A statement begins that may write to the queue.
     func begin() throws {
         guard transaction == nil else { return }
-        let next = try takeID.run()
+        // The update comes first: it waits for other writers of the file, which a read that turns into a write cannot.
+        _ = try takeID.run()
+        let next = try readID.run()
         guard next > 0 else {
             throw LocalDatabaseError(.internalError, "The table ps_tx has no row with id 1")
         }
@@ -78,7 +94,7 @@ final class LocalWriteRecorder {
     /// A savepoint was rolled back, explicitly or because a statement failed.
     func rollBackToSavepoint() {
         transaction?.needsIDStored = true
-        transaction?.didCloseGate = false
+        transaction?.isGateClosed = false
     }
 
     /// The transaction ended.
@@ -89,9 +105,13 @@ final class LocalWriteRecorder {
     /// Whether the open transaction added entries.
     var didAddEntries: Bool { transaction?.didAddEntries ?? false }
 
-    /// The entries so far were announced.
-    func didAnnounceEntries() {
+    /// Whether the open transaction closed the write gate.
+    var didCloseGate: Bool { transaction?.didCloseGate ?? false }
+
+    /// The changes so far were announced.
+    func didAnnounceChanges() {
         transaction?.didAddEntries = false
+        transaction?.didCloseGate = false
     }
 
     // MARK: - Writes
@@ -170,12 +190,15 @@ final class LocalWriteRecorder {
         return transaction.id
     }
 
-    /// `LocalWriteGate.close`, once per transaction.
+    /// `LocalWriteGate.close`, once per transaction, and only if it is not closed already, which is the usual case.
     private func closeGate() throws {
-        guard transaction?.didCloseGate == false else { return }
-        _ = try setTarget.run()
-        _ = try forgetSeen.run()
-        transaction?.didCloseGate = true
+        guard transaction?.isGateClosed == false else { return }
+        if try readGate.run() == 0 {
+            _ = try setTarget.run()
+            _ = try forgetSeen.run()
+            transaction?.didCloseGate = true
+        }
+        transaction?.isGateClosed = true
     }
 
     /// Embeds a member whose text is JSON already.

@@ -27,6 +27,7 @@ struct RowObject {
 
     private func call(_ columns: ArraySlice<String>, _ alias: String) -> String {
         var sql = "json_object("
+        sql.reserveCapacity(64 * columns.count)
         for (position, column) in columns.enumerated() {
             if position > 0 {
                 sql += ", "

@@ -25,17 +25,22 @@ enum SQLText {
         return sql
     }
 
-    // Works on bytes: `"` followed by a combining mark is one `Character`, and must still be doubled.
+    // Works on scalars: `"` followed by a combining mark is one `Character`, and must still be doubled.
     private static func quote(_ text: String, with mark: UInt8) -> String {
-        var utf8: [UInt8] = [mark]
-        utf8.reserveCapacity(text.utf8.count + 2)
-        for byte in text.utf8 {
-            if byte == mark {
-                utf8.append(mark)
+        var sql = ""
+        sql.reserveCapacity(text.utf8.count + 2)
+        sql.unicodeScalars.append(Unicode.Scalar(mark))
+        if text.utf8.contains(mark) {
+            for scalar in text.unicodeScalars {
+                if scalar == Unicode.Scalar(mark) {
+                    sql.unicodeScalars.append(scalar)
+                }
+                sql.unicodeScalars.append(scalar)
             }
-            utf8.append(byte)
+        } else {
+            sql += text
         }
-        utf8.append(mark)
-        return String(decoding: utf8, as: UTF8.self)
+        sql.unicodeScalars.append(Unicode.Scalar(mark))
+        return sql
     }
 }

@@ -15,7 +15,7 @@ struct ViewDefinition {
         let sql: String
 
         static func == (lhs: Trigger, rhs: Trigger) -> Bool {
-            lhs.name.utf8.elementsEqual(rhs.name.utf8) && lhs.sql.utf8.elementsEqual(rhs.sql.utf8)
+            ExactText(lhs.name) == ExactText(rhs.name) && ExactText(lhs.sql) == ExactText(rhs.sql)
         }
     }
 

@@ -168,8 +168,8 @@ import Testing
 
     /// Case 82.
     @Test func transactionObserversLearnAboutTheTablesOfTheQueue() throws {
-        let database = try LocalTestDatabase()
         for table in ["ps_data__items", "ps_crud", "ps_kv", "ps_tx"] {
+            let database = try LocalTestDatabase()
             let recorder = TableRecorder([table])
             database.queue.add(transactionObserver: recorder)
             try database.write("INSERT INTO items(id) VALUES (uuid())")

@@ -100,16 +100,17 @@ import Testing
     @Test("P-58") @MainActor func observableIsOneObjectThatFollows() async {
         let observable = status.observable
         #expect(observable === status.observable)
-        let changed = AsyncStream<Void>.makeStream()
-        withObservationTracking {
-            _ = observable.connected
-        } onChange: {
-            changed.continuation.yield()
-        }
         status.downloadChanged(to: download(1))
-        for await _ in changed.stream { break }
-        // `onChange` runs before the change is stored, on the same actor.
-        await Task.yield()
+        while !observable.connected {
+            // `onChange` runs before the change is stored, on the same actor: this task goes on after that.
+            await withCheckedContinuation { changed in
+                withObservationTracking {
+                    _ = observable.connected
+                } onChange: {
+                    changed.resume()
+                }
+            }
+        }
         #expect(observable.connected)
     }
 }

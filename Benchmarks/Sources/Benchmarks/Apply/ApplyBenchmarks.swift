@@ -4,11 +4,16 @@ import PowerSyncProtocol
 
 /// A first sync without a network: decoded lines into an empty database, to the applied checkpoint.
 enum ApplyBenchmarks {
+    /// What fits into the client's limit of 8 MiB for waiting lines.
+    private static let linesPerTransaction = 32
+
     /// Runs all cases.
     ///
     /// - Parameter includesMillion: Also the case of a million rows, which takes minutes.
     /// - Throws: An error of the engine or of SQLite.
     static func run(includesMillion: Bool) throws {
+        // First and once, since memory that the process has freed would be used again and not count.
+        try measureMemory(rows: includesMillion ? 1_000_000 : 100_000, buckets: 10)
         for rows in [10_000, 100_000] {
             for buckets in [1, 10, 1_000] {
                 try run(rows: rows, buckets: buckets, repetitions: rows == 10_000 ? 3 : 2)
@@ -47,6 +52,25 @@ enum ApplyBenchmarks {
                 return (name, floor.rate(of: rows))
             }
         )
+    }
+
+    /// The most memory that a first sync needs, when lines come one after the other and are not kept.
+    private static func measureMemory(rows: Int, buckets: Int) throws {
+        let database = try TemporaryDatabase()
+        let peak = try PeakMemory.of {
+            var engine = SyncEngine()
+            var lines: [SyncLine] = []
+            try perform([.start(SyncStart()), .streamOpened], with: &engine, in: database.pool)
+            try Workload.forEachLine(rows: rows, buckets: buckets) { line in
+                lines.append(line)
+                guard lines.count == linesPerTransaction else { return }
+                try handle(lines, with: &engine, in: database.pool)
+                lines = []
+            }
+            try handle(lines, with: &engine, in: database.pool)
+        }
+        guard let peak else { return }
+        Report.memory("apply.\(rows / 1_000)k_rows.\(buckets)_buckets.peak_memory", ours: peak)
     }
 
     /// Three lines that change one row of many.
@@ -91,10 +115,9 @@ enum ApplyBenchmarks {
         Report.line("apply.one_row.of_100k.\(buckets)_buckets", ours: time.rate(of: changes), floors: [])
     }
 
-    private static func apply(_ lines: [SyncLine], with engine: inout SyncEngine, to pool: DatabasePool) throws {
+    /// Hands lines to an engine, several a transaction as the SDK does.
+    static func apply(_ lines: [SyncLine], with engine: inout SyncEngine, to pool: DatabasePool) throws {
         try perform([.start(SyncStart()), .streamOpened], with: &engine, in: pool)
-        // What fits into the client's limit of 8 MiB for waiting lines.
-        let linesPerTransaction = 32
         var rest = lines[...]
         while !rest.isEmpty {
             try handle(Array(rest.prefix(linesPerTransaction)), with: &engine, in: pool)

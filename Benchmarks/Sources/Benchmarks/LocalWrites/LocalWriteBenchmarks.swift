@@ -1,0 +1,80 @@
+import GRDB
+import PowerSyncCore
+
+/// Inserts, updates of one column and deletes through a view: the row, its entry in the upload queue, the mark for the
+/// next publication, the transaction's number and the local write gate.
+///
+/// The floor does the same durable work with prepared statements on a plain connection; see ``LocalWriteFloor``.
+enum LocalWriteBenchmarks {
+    /// What is done to each row.
+    enum Operation: String, CaseIterable {
+        case insert, update, delete
+    }
+
+    /// Runs all cases.
+    static func run() throws {
+        for operation in Operation.allCases {
+            try run(operation, rows: 10_000, rowsPerTransaction: 10_000, name: "1_transaction")
+            try run(operation, rows: 2_000, rowsPerTransaction: 1, name: "own_transaction")
+        }
+    }
+
+    private static func run(_ operation: Operation, rows count: Int, rowsPerTransaction: Int, name: String) throws {
+        let rows = Workload(rows: count, buckets: 1).rows
+        let transactions = stride(from: 0, to: count, by: rowsPerTransaction).map { start in
+            rows[start..<start + rowsPerTransaction]
+        }
+        func database() throws -> TemporaryDatabase {
+            let database = try TemporaryDatabase()
+            if operation != .insert {
+                try database.pool.write { try write(.insert, rows[...], in: $0) }
+            }
+            return database
+        }
+        let ours = try Measurement.best(of: 3, prepare: database) { database in
+            for rows in transactions {
+                try database.pool.write { try write(operation, rows, in: $0) }
+            }
+        }
+        let floor = try Measurement.best(
+            of: 3,
+            prepare: {
+                let database = try database()
+                return (database, try LocalWriteFloor(database.plain()))
+            },
+            { _, floor in
+                for rows in transactions {
+                    try floor.write(operation, rows)
+                }
+            }
+        )
+        Report.line(
+            "local_writes.\(count / 1_000)k_\(operation)s.\(name)",
+            ours: ours.rate(of: count),
+            floors: [("plain statements", floor.rate(of: count))]
+        )
+    }
+
+    /// Writes through the view `lists`.
+    static func write(_ operation: Operation, _ rows: ArraySlice<Workload.Row>, in db: Database) throws {
+        switch operation {
+        case .insert:
+            let statement = try db.cachedStatement(
+                sql: "INSERT INTO lists(id, owner, number, title, done) VALUES (?, ?, ?, ?, 0)"
+            )
+            for row in rows {
+                try statement.execute(arguments: [row.id, "user-1", 1, row.data])
+            }
+        case .update:
+            let statement = try db.cachedStatement(sql: "UPDATE lists SET owner = ? WHERE id = ?")
+            for row in rows {
+                try statement.execute(arguments: ["user-2", row.id])
+            }
+        case .delete:
+            let statement = try db.cachedStatement(sql: "DELETE FROM lists WHERE id = ?")
+            for row in rows {
+                try statement.execute(arguments: [row.id])
+            }
+        }
+    }
+}
