@@ -41,6 +41,17 @@ import Testing
         #expect(operations == [.put, .patch, .patch, .delete])
     }
 
+    @Test func recordsAreSavedAndNotUpserted() async throws {
+        try await harness.database.waitForReady()
+        try await harness.pool.write { db in
+            try List(id: "1", name: "Groceries").save(db)
+            try List(id: "1", name: "Food").save(db)
+            #expect(try List.fetchAll(db) == [List(id: "1", name: "Food")])
+            let error = #expect(throws: DatabaseError.self) { try List(id: "1", name: "Drinks").upsert(db) }
+            #expect(error?.message?.contains("UPSERT") == true)
+        }
+    }
+
     @Test("P-62") func associationsJoinViews() async throws {
         try await harness.database.waitForReady()
         try await harness.pool.write { db in

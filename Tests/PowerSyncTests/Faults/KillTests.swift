@@ -14,11 +14,28 @@ import Testing
     /// The files that an opening may find.
     enum Start: CaseIterable {
         case nothing
+        /// A file that an older implementation has taken back to its internal schema version.
+        case version12
+        case version4
 
         func prepare(_ path: String) async throws {
             switch self {
             case .nothing: break
+            case .version12: try await goBack(path, to: 12)
+            case .version4: try await goBack(path, to: 4)
             }
+        }
+
+        private func goBack(_ path: String, to version: Int) async throws {
+            let database = PowerSyncDatabase(
+                schema: WorkerSchema.first,
+                dbFilename: path,
+                logger: DefaultLogger(writers: [])
+            )
+            try await database.writeTransaction { transaction in
+                _ = try transaction.get(sql: "SELECT powersync_test_migration(?)", parameters: [version]) { _ in }
+            }
+            try await database.close()
         }
     }
 

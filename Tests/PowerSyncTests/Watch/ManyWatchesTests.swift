@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("T-18: two watches of one query get all changes, of the SDK and of GRDB")
+    @Test("T-18: two watches of one query get all changes")
     func twoWatchesGetAllChanges() async throws {
         try await withFileDatabase { database in
             var counts = try (0..<2).map { _ in
@@ -55,6 +55,25 @@ import Testing
                     while let count = try await counts[index].next(), count != [expected] {}
                 }
             }
+        }
+    }
+
+    @Test("Named tables replace those of the query")
+    func triggerOnTables() async throws {
+        try await withFileDatabase { database in
+            let fetches = Counter()
+            var options = WatchOptions(sql: "SELECT count(*) FROM users") { cursor in
+                fetches.increment()
+                return try cursor.getInt(index: 0)
+            }
+            options.triggerOnTables = ["tasks"]
+            var counts = try database.watch(options: options).makeAsyncIterator()
+            #expect(try await counts.next() == [0])
+            try await database.insertUser("Ada")
+            // Not told by the write to the table of the query, but by that to the named one.
+            try await database.execute("INSERT INTO tasks (id, title) VALUES ('1', 'a')")
+            #expect(try await counts.next() == [1])
+            await fetches.wait(for: 2)
         }
     }
 }
