@@ -8,7 +8,7 @@ CHECKS = -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check 
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test demo-smoke serve bench lint format packages clean
+.PHONY: demo test demo-smoke soak serve bench lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
@@ -25,6 +25,14 @@ test: packages
 demo-smoke:
 	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain
 	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain --format ndjson
+
+# How many processes each of the tests that kill them kills.
+KILLS ?= 300
+
+## soak: the tests that kill processes, for longer
+soak: packages
+	$(DEBUG)
+	POWERSYNC_KILLS=$(KILLS) $(SWIFT) test $(CHECKS) --skip-build --no-parallel --filter KillTests
 
 ## serve: start a service for development and print what to connect with
 serve: packages

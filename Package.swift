@@ -169,7 +169,8 @@ let package = Package(
         .testTarget(
             name: "PowerSyncTests",
             dependencies: [
-                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport",
+                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting",
+                "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),

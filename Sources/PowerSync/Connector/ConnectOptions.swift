@@ -42,6 +42,8 @@ public struct ConnectOptions: Sendable {
     public var clientConfiguration: SyncClientConfiguration?
     /// Whether streams with `auto_subscribe: true` are synced without a subscription.
     public var includeDefaultStreams: Bool
+    /// How the client learns that the service has seen uploaded writes.
+    public var checkpointMode: CheckpointMode
 
     /// Creates options.
     ///
@@ -52,13 +54,15 @@ public struct ConnectOptions: Sendable {
     ///   - clientConfiguration: Settings of the network client.
     ///   - appMetadata: Key-value pairs for the log of the service.
     ///   - includeDefaultStreams: Whether streams with `auto_subscribe: true` are synced without a subscription.
+    ///   - checkpointMode: How the client learns that the service has seen uploaded writes.
     public init(
         crudThrottle: TimeInterval = 1,
         retryDelay: TimeInterval = 5,
         params: JsonParam = [:],
         clientConfiguration: SyncClientConfiguration? = nil,
         appMetadata: [String: String] = [:],
-        includeDefaultStreams: Bool = true
+        includeDefaultStreams: Bool = true,
+        checkpointMode: CheckpointMode = .legacy
     ) {
         self.crudThrottle = crudThrottle
         self.retryDelay = retryDelay
@@ -66,6 +70,7 @@ public struct ConnectOptions: Sendable {
         self.clientConfiguration = clientConfiguration
         self.appMetadata = appMetadata
         self.includeDefaultStreams = includeDefaultStreams
+        self.checkpointMode = checkpointMode
     }
 
     /// Creates options; `newClientImplementation` is ignored.
@@ -78,6 +83,7 @@ public struct ConnectOptions: Sendable {
     ///   - clientConfiguration: Settings of the network client.
     ///   - appMetadata: Key-value pairs for the log of the service.
     ///   - includeDefaultStreams: Whether streams with `auto_subscribe: true` are synced without a subscription.
+    ///   - checkpointMode: How the client learns that the service has seen uploaded writes.
     @available(*, deprecated, message: "Remove newClientImplementation; there is one client implementation.")
     public init(
         crudThrottle: TimeInterval = 1,
@@ -86,7 +92,8 @@ public struct ConnectOptions: Sendable {
         newClientImplementation: Bool = true,
         clientConfiguration: SyncClientConfiguration? = nil,
         appMetadata: [String: String] = [:],
-        includeDefaultStreams: Bool = true
+        includeDefaultStreams: Bool = true,
+        checkpointMode: CheckpointMode = .legacy
     ) {
         self.init(
             crudThrottle: crudThrottle,
@@ -94,7 +101,8 @@ public struct ConnectOptions: Sendable {
             params: params,
             clientConfiguration: clientConfiguration,
             appMetadata: appMetadata,
-            includeDefaultStreams: includeDefaultStreams
+            includeDefaultStreams: includeDefaultStreams,
+            checkpointMode: checkpointMode
         )
     }
 }

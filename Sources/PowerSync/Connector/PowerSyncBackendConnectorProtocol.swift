@@ -37,3 +37,17 @@ public protocol PowerSyncBackendConnectorProtocol: Sendable {
     /// - Throws: Anything. The error is shown in the status, and the upload is tried again later.
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws
 }
+
+/// A connector that posts checkpoint requests to the app's own backend, which passes them on with the data.
+///
+/// Used with ``CheckpointMode/requests(checkpointRequestRetryDelay:)``; ignored otherwise.
+public protocol CustomCheckpointRequestConnector: PowerSyncBackendConnectorProtocol {
+    /// Posts a request.
+    ///
+    /// - Parameters:
+    ///   - checkpointRequestId: The number that a checkpoint has to repeat. Posting it again has no effect.
+    ///   - clientId: The id of the database, to which numbers belong.
+    /// - Returns: The number that the backend holds now: the greatest one of this client.
+    /// - Throws: ``CheckpointRequestError`` is passed on as it is.
+    func postCheckpointRequest(_ checkpointRequestId: Int64, clientId: String) async throws -> Int64
+}

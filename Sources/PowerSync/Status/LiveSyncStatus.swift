@@ -1,10 +1,14 @@
 package import Foundation
 import PowerSyncCore
+import PowerSyncProtocol
+import Synchronization
 
 /// The status of a database, live: every property reads the newest state.
 package final class LiveSyncStatus: SyncStatus {
     private let flow = StatusFlow()
     @MainActor private var observableStatus: ObservableSyncStatus?
+    /// The greatest write checkpoint that a complete checkpoint has repeated since the data was cleared.
+    private let applied = Mutex<WriteCheckpoint?>(nil)
 
     /// Creates the status of a database that has not been opened.
     init() {}
@@ -23,6 +27,16 @@ package final class LiveSyncStatus: SyncStatus {
         let status = ObservableSyncStatus(following: flow.subscribe(), from: snapshot)
         observableStatus = status
         return status
+    }
+
+    /// Begins a subscription whose first element is the present status.
+    func subscribe() -> StatusSubscription {
+        flow.subscribe()
+    }
+
+    /// Whether a complete checkpoint that repeats this write checkpoint, or a greater one, was applied.
+    func hasApplied(_ checkpoint: WriteCheckpoint) -> Bool {
+        applied.withLock { $0.map { $0 >= checkpoint } == true }
     }
 
     /// Waits for a status.
@@ -51,6 +65,9 @@ extension LiveSyncStatus {
     ///   - download: The new download part.
     ///   - clearsError: Whether a complete checkpoint was applied, which clears the download error in the same element.
     func downloadChanged(to download: DownloadStatus, clearsError: Bool = false) {
+        if let checkpoint = download.lastApplied {
+            applied.withLock { $0 = max($0 ?? checkpoint, checkpoint) }
+        }
         flow.update { status in
             let hasNews = status.download != download || (clearsError && status.lastDownloadError != nil)
             status.download = download
@@ -135,6 +152,7 @@ extension LiveSyncStatus {
     ///
     /// Before the database is opened the status says nothing, and that stays so.
     func syncStateWasReset(to download: DownloadStatus) {
+        applied.withLock { $0 = nil }
         flow.update { status in
             guard status.download.hasSynced != nil else { return false }
             defer { status.download = download }

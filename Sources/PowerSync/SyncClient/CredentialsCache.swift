@@ -73,6 +73,21 @@ final class CredentialsCache: Sendable {
         return credentials
     }
 
+    /// Runs a request with credentials, and drops them when the service refuses them.
+    ///
+    /// - Throws: As ``credentials()``, and what the request throws.
+    func withCredentials<Result: Sendable>(
+        _ request: @Sendable (ServiceCredentials) async throws -> Result
+    ) async throws -> Result {
+        let credentials = try await credentials()
+        do {
+            return try await request(credentials)
+        } catch let error as SyncTransportError where error.isUnauthorized {
+            invalidate(credentials)
+            throw error
+        }
+    }
+
     /// Replaces the cached credentials in the background; they stay in use until the new ones are there.
     ///
     /// - Parameter expiring: The credentials that expire; others that are there already are new enough.

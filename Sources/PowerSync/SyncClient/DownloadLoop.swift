@@ -62,7 +62,11 @@ final class DownloadLoop: Sendable {
         let iteration = SyncIteration(context: context, uploadTrigger: uploadTrigger)
         // Registered before the live streams are read: a subscription in between is sent as an event.
         self.iteration.withLock { $0 = iteration }
-        defer { self.iteration.withLock { $0 = nil } }
+        context.checkpointRequests?.iterationBegan()
+        defer {
+            context.checkpointRequests?.iterationEnded()
+            self.iteration.withLock { $0 = nil }
+        }
         return try await iteration.run(
             SyncStart(
                 parameters: JSONObject(context.options.params),
@@ -108,6 +112,16 @@ final class DownloadLoop: Sendable {
         guard !Task.isCancelled else { return }
         let delay = context.retryDelay.next()
         context.log(.info, "Connecting again in \(delay).")
-        try? await context.clock.sleep(for: delay)
+        guard let requests = context.checkpointRequests else {
+            try? await context.clock.sleep(for: delay)
+            return
+        }
+        // Whoever asks for a checkpoint does not want to wait for the delay.
+        await withTaskGroup { tasks in
+            tasks.addTask { [context] in try? await context.clock.sleep(for: delay) }
+            tasks.addTask { await requests.waitForDemand() }
+            await tasks.next()
+            tasks.cancelAll()
+        }
     }
 }

@@ -79,6 +79,12 @@ final class SyncClient: Sendable {
                 environment: environment,
                 logger: logger
             )
+            if context.checkpointRequests == nil, connector is any CustomCheckpointRequestConnector {
+                logger.warning(
+                    "The connector posts checkpoint requests, but ConnectOptions.checkpointMode is .legacy: it is not asked to.",
+                    tag: LogTag.database
+                )
+            }
             let session = SyncSession(context: context) { [group] in group.liveStreams.keys }
             group.start(session, of: self)
         }
@@ -148,6 +154,14 @@ final class SyncClient: Sendable {
                 status.hasSynced == true
             }
         }
+    }
+
+    /// Asks for a checkpoint that covers everything the backend has committed.
+    ///
+    /// - Throws: ``CheckpointRequestError``, `CancellationError`.
+    func requestCheckpoint() async throws -> any CheckpointRequest {
+        guard let session = group.session(of: self) else { throw CheckpointRequestError.notConnecting }
+        return try await session.requestCheckpoint()
     }
 
     private func checkIsOpen() throws {

@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// What one connection consists of, shared by its loops.
 struct SyncContext: Sendable {
     /// The database on disk.
@@ -10,6 +12,8 @@ struct SyncContext: Sendable {
     let options: ConnectOptions
     /// Where what happens is shown.
     let status: LiveSyncStatus
+    /// The checkpoint requests of this connection; `nil` in the legacy mode.
+    let checkpointRequests: CheckpointRequests?
     /// The tokens of this connection.
     let credentials: CredentialsCache
     /// The outside world.
@@ -41,15 +45,33 @@ struct SyncContext: Sendable {
         self.status = status
         self.environment = environment
         self.logger = logger
-        credentials = CredentialsCache {
+        let credentials = CredentialsCache {
             try await connector.fetchCredentials()
         } endpointChanged: { endpoint in
             if endpoint.isPlaintext {
                 logger.warning("Tokens and data are sent to \(endpoint) unencrypted.", tag: SyncContext.logTag)
             }
         }
-        clock = ElapsedClock(environment.clock)
-        requestLog = SyncRequestLog(options.clientConfiguration?.requestLogger)
+        self.credentials = credentials
+        let clock = ElapsedClock(environment.clock)
+        self.clock = clock
+        let requestLog = SyncRequestLog(options.clientConfiguration?.requestLogger)
+        self.requestLog = requestLog
+        checkpointRequests = options.checkpointMode.retryInterval.map { interval in
+            CheckpointRequests(retryInterval: interval, database: database, clock: clock) { id, clientID in
+                if let connector = connector as? any CustomCheckpointRequestConnector {
+                    return WriteCheckpoint(try await connector.postCheckpointRequest(id.rawValue, clientId: clientID))
+                }
+                return try await credentials.withCredentials { credentials in
+                    try await environment.transport.requestCheckpoint(
+                        id,
+                        clientID: clientID,
+                        credentials: credentials,
+                        log: requestLog
+                    )
+                }
+            }
+        }
         retryDelay = RetryDelay(base: options.retryInterval, random: environment.random)
     }
 

@@ -85,6 +85,13 @@ final class SyncGroup: Sendable {
         active.withLock { $0 = nil }
     }
 
+    /// The session of a member, if it is the one that syncs.
+    func session(of client: SyncClient) -> SyncSession? {
+        active.withLock { active in
+            active?.owner == ObjectIdentifier(client) ? active?.session : nil
+        }
+    }
+
     /// Tells the session that handles or subscriptions changed.
     ///
     /// - Returns: Whether this member has an iteration that deals with it and will publish the result.

@@ -120,6 +120,9 @@ final class SyncIteration: Sendable {
             case .establishStream(let request):
                 tasks.addTask { await self.readStream(request) }
                 tasks.addTask { await self.watchForSilence() }
+                if let requests = context.checkpointRequests {
+                    tasks.addTask { await self.seed(requests) }
+                }
             case .fetchCredentials(didExpire: true):
                 usedCredentials.withLock { $0 }.map(context.credentials.invalidate)
             case .fetchCredentials(didExpire: false):
@@ -175,6 +178,16 @@ extension SyncIteration {
             if let error = error as? SyncTransportError, error.isUnauthorized {
                 usedCredentials.withLock { $0 }.map(context.credentials.invalidate)
             }
+            events.streamFailed(error)
+        }
+    }
+
+    /// Agrees with the service on the numbers of checkpoint requests; without that the iteration fails.
+    private func seed(_ requests: CheckpointRequests) async {
+        do {
+            try await requests.seed()
+        } catch {
+            guard !Task.isCancelled else { return }
             events.streamFailed(error)
         }
     }

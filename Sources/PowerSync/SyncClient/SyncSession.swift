@@ -54,6 +54,31 @@ final class SyncSession: Sendable {
         await task?.value
     }
 
+    /// Asks for a checkpoint that covers everything the backend has committed.
+    ///
+    /// - Returns: The request, when the service has accepted it.
+    /// - Throws: ``CheckpointRequestError``, `CancellationError`.
+    func requestCheckpoint() async throws -> any CheckpointRequest {
+        guard let requests = context.checkpointRequests else {
+            throw CheckpointRequestError.checkpointRequestsNotEnabled
+        }
+        do {
+            let id = try await requests.request()
+            return AcceptedCheckpointRequest(id: id, status: context.status, clock: context.clock)
+        } catch let error as CheckpointRequestError {
+            throw error
+        } catch let error as CancellationError {
+            throw error
+        } catch let error as SyncTransportError where error.httpStatus == 404 {
+            throw CheckpointRequestError.instanceNotSupported
+        } catch {
+            throw CheckpointRequestError.operationFailed(
+                message: "The checkpoint could not be requested",
+                underlyingError: error
+            )
+        }
+    }
+
     /// The app's stream handles or the subscription table changed.
     ///
     /// - Returns: Whether an iteration runs that deals with it.
@@ -64,7 +89,16 @@ final class SyncSession: Sendable {
     private func run() async {
         // Followed from here on, so that no write after the connection is missed.
         let queueChanges = context.database.uploadQueueChanges()
+        let requests = context.checkpointRequests
+        defer { requests?.end() }
         await withTaskGroup { tasks in
+            if let requests {
+                tasks.addTask { [context] in
+                    await requests.repost(unless: context.status.hasApplied) { error in
+                        context.log(.warning, "A checkpoint request could not be repeated: \(error)")
+                    }
+                }
+            }
             tasks.addTask { await self.context.credentials.run() }
             tasks.addTask { await self.upload.run() }
             tasks.addTask { await self.download.run() }

@@ -115,7 +115,12 @@ final class UploadLoop: Sendable {
             return (sequence, try KeyValueStore.clientID(db))
         }
         guard let request else { return }
-        let checkpoint = try await requestWriteCheckpoint(clientID: request.clientID)
+        let checkpoint =
+            if let requests = context.checkpointRequests {
+                try await requests.request()
+            } else {
+                try await requestWriteCheckpoint(clientID: request.clientID)
+            }
         let isStored = try await context.database.write { db in
             try LocalWriteGate.acknowledge(checkpoint, ifSequenceIs: request.sequence, db)
         }
@@ -128,25 +133,21 @@ final class UploadLoop: Sendable {
     }
 
     private func requestWriteCheckpoint(clientID: String) async throws -> WriteCheckpoint {
-        let credentials = try await context.credentials.credentials()
-        let limit = UploadLoop.writeCheckpointLimit
-        do {
+        try await context.credentials.withCredentials { [context] credentials in
+            let limit = UploadLoop.writeCheckpointLimit
             return try await context.clock.withLimit(
                 limit,
                 otherwise: SyncTransportError(
                     .idle,
                     message: "\(credentials.endpoint) did not answer the request for a write checkpoint in \(limit)."
                 )
-            ) { [context] in
+            ) {
                 try await context.environment.transport.writeCheckpoint(
                     clientID: clientID,
                     credentials: credentials,
                     log: context.requestLog
                 )
             }
-        } catch let error as SyncTransportError where error.isUnauthorized {
-            context.credentials.invalidate(credentials)
-            throw error
         }
     }
 }

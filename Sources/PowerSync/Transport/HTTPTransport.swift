@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOHTTPCompression
 package import PowerSyncProtocol
 
-/// Reaches a sync service over HTTP (`sync-client.md` 3, `wire-protocol.md` 4 and 12.1).
+/// Reaches a sync service over HTTP (`sync-client.md` 3, `wire-protocol.md` 4 and 12).
 ///
 /// Asks for BSON and accepts JSON lines, each compressed with gzip or not. Redirects are not followed: the token is
 /// for the configured endpoint only. Timeouts are the caller's: a service may need long for its first line.
@@ -78,7 +78,39 @@ package struct HTTPTransport: SyncTransport {
         log: SyncRequestLog
     ) async throws -> WriteCheckpoint {
         let url = credentials.endpoint.url(path: "/write-checkpoint2.json", query: ["client_id": clientID])
-        let response = try await execute(makeRequest(.GET, url: url, credentials: credentials), log: log, body: nil)
+        // {"data":{"write_checkpoint":"7"}}
+        return try await checkpoint(
+            named: "write_checkpoint",
+            of: makeRequest(.GET, url: url, credentials: credentials),
+            body: nil,
+            log: log
+        )
+    }
+
+    package func requestCheckpoint(
+        _ id: WriteCheckpoint,
+        clientID: String,
+        credentials: ServiceCredentials,
+        log: SyncRequestLog
+    ) async throws -> WriteCheckpoint {
+        let url = credentials.endpoint.url(path: "/sync/checkpoint-request")
+        let body: JSONValue = ["client_id": .string(clientID), "checkpoint_request_id": .string("\(id.rawValue)")]
+        var request = makeRequest(.POST, url: url, credentials: credentials)
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.body = .bytes(ByteBuffer(string: body.text))
+        // {"data":{"checkpoint_request_id":"7"}}
+        return try await checkpoint(named: "checkpoint_request_id", of: request, body: body.text, log: log)
+    }
+
+    /// Sends a request that is answered with a number.
+    private func checkpoint(
+        named name: String,
+        of request: HTTPClientRequest,
+        body requestBody: String?,
+        log: SyncRequestLog
+    ) async throws -> WriteCheckpoint {
+        let response = try await execute(request, log: log, body: requestBody)
+        let target = "\(request.method) \(request.url)"
         let body: ByteBuffer
         do {
             body = try await response.body.collect(upTo: HTTPTransport.responseLimit)
@@ -87,21 +119,20 @@ package struct HTTPTransport: SyncTransport {
             log.failed(error)
             throw SyncTransportError(
                 .connection,
-                message: "The response to GET \(url) could not be read",
+                message: "The response to \(target) could not be read",
                 underlyingError: error
             )
         }
         log.responseBody(String(buffer: body))
-        // {"data":{"write_checkpoint":"7"}}
         guard
             case .object(let envelope) = try? JSONValue(parsing: body),
             case .object(let data)? = envelope["data"],
-            case .string(let text)? = data["write_checkpoint"],
+            case .string(let text)? = data[name],
             let checkpoint = WriteCheckpoint(decimal: text)
         else {
             throw SyncTransportError(
                 .unexpectedResponse,
-                message: "GET \(url) did not answer with a write checkpoint: \(HTTPTransport.shortened(body))",
+                message: "\(target) did not answer with a write checkpoint: \(HTTPTransport.shortened(body))",
                 httpStatus: Int(response.status.code)
             )
         }

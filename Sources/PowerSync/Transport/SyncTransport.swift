@@ -2,7 +2,8 @@ package import PowerSyncProtocol
 
 /// How the sync client reaches a sync service: over HTTP, or from a script in tests.
 ///
-/// Two operations: opening the stream of sync lines, and asking for a write checkpoint. Neither retries.
+/// Three operations: opening the stream of sync lines, and asking for a checkpoint that covers what was uploaded, with a
+/// number of the service or of the client. None retries.
 package protocol SyncTransport: Sendable {
     /// Opens a sync stream.
     ///
@@ -28,6 +29,22 @@ package protocol SyncTransport: Sendable {
     /// - Returns: The number.
     /// - Throws: ``SyncTransportError``, or `CancellationError`.
     func writeCheckpoint(
+        clientID: String,
+        credentials: ServiceCredentials,
+        log: SyncRequestLog
+    ) async throws -> WriteCheckpoint
+
+    /// Asks for a checkpoint that repeats a number of the client, or a greater one (`wire-protocol.md` 12.2).
+    ///
+    /// - Parameters:
+    ///   - id: The number. Posting it again has no effect.
+    ///   - clientID: The stable id of the database.
+    ///   - credentials: Where to connect, and the token.
+    ///   - log: Where the exchange is logged.
+    /// - Returns: The number that the service holds now: the greatest one of this client.
+    /// - Throws: ``SyncTransportError``, or `CancellationError`.
+    func requestCheckpoint(
+        _ id: WriteCheckpoint,
         clientID: String,
         credentials: ServiceCredentials,
         log: SyncRequestLog

@@ -17,6 +17,7 @@ public final class ScriptedTransport: Sendable {
     private struct State {
         var streams: [ScriptedStream] = []
         var writeCheckpoints: [ScriptedWriteCheckpoint] = []
+        var checkpointRequests: [ScriptedWriteCheckpoint] = []
         var requests = 0
         var open = 0
         var mostOpen = 0
@@ -43,6 +44,15 @@ public final class ScriptedTransport: Sendable {
     public func nextWriteCheckpoint() async throws -> ScriptedWriteCheckpoint {
         try await changes.wait {
             state.withLock { $0.writeCheckpoints.isEmpty ? nil : $0.writeCheckpoints.removeFirst() }
+        }
+    }
+
+    /// Waits for the next checkpoint request: a request with a number of the client.
+    ///
+    /// - Throws: `CancellationError`
+    public func nextCheckpointRequest() async throws -> ScriptedWriteCheckpoint {
+        try await changes.wait {
+            state.withLock { $0.checkpointRequests.isEmpty ? nil : $0.checkpointRequests.removeFirst() }
         }
     }
 
@@ -97,6 +107,20 @@ extension ScriptedTransport: SyncTransport {
     ) async throws -> WriteCheckpoint {
         let request = ScriptedWriteCheckpoint(clientID: clientID, credentials: credentials)
         state.withLock { $0.writeCheckpoints.append(request) }
+        changes.fire()
+        return try await request.answer()
+    }
+}
+
+extension ScriptedTransport {
+    package func requestCheckpoint(
+        _ id: WriteCheckpoint,
+        clientID: String,
+        credentials: ServiceCredentials,
+        log: SyncRequestLog
+    ) async throws -> WriteCheckpoint {
+        let request = ScriptedWriteCheckpoint(clientID: clientID, requestID: id.rawValue, credentials: credentials)
+        state.withLock { $0.checkpointRequests.append(request) }
         changes.fire()
         return try await request.answer()
     }

@@ -2,16 +2,19 @@ import PowerSync
 import PowerSyncProtocol
 import Synchronization
 
-/// One request for a write checkpoint to a ``ScriptedTransport``, in the hands of the test.
+/// One request for a write checkpoint to a ``ScriptedTransport``, or a checkpoint request, in the hands of the test.
 public final class ScriptedWriteCheckpoint: Sendable {
     /// The client that asks.
     public let clientID: String
     /// The token that the client sent.
     public let token: String
+    /// The number that the client gave to a checkpoint request; `nil` when the service is to give one.
+    public let requestID: Int64?
     private let result = Mutex<Result<WriteCheckpoint, any Error>?>(nil)
     private let changes = Signal()
 
-    init(clientID: String, credentials: ServiceCredentials) {
+    init(clientID: String, requestID: Int64? = nil, credentials: ServiceCredentials) {
+        self.requestID = requestID
         self.clientID = clientID
         token = credentials.token
     }
@@ -31,11 +34,15 @@ public final class ScriptedWriteCheckpoint: Sendable {
             .failure(
                 SyncTransportError(
                     .status,
-                    message: "GET /write-checkpoint2.json failed with status \(status): \(body)",
+                    message: "\(target) failed with status \(status): \(body)",
                     httpStatus: status
                 )
             )
         )
+    }
+
+    private var target: String {
+        requestID == nil ? "GET /write-checkpoint2.json" : "POST /sync/checkpoint-request"
     }
 
     func answer() async throws -> WriteCheckpoint {

@@ -285,6 +285,28 @@ import Testing
         }
     }
 
+    @Test func checkpointIsRequested() async throws {
+        try await LoopbackServer.run { _ in
+            .init(
+                headers: ["Content-Type": "application/json"],
+                chunks: [ByteBuffer(string: #"{"data":{"checkpoint_request_id":"43"}}"#)]
+            )
+        } _: { server in
+            let checkpoint = try await HTTPTransport.shared.requestCheckpoint(
+                WriteCheckpoint(42),
+                clientID: "c1",
+                credentials: try credentials(server, path: "/p/"),
+                log: .disabled
+            )
+            #expect(checkpoint == WriteCheckpoint(43))
+            let request = try #require(server.received.first)
+            #expect(request.head.method == .POST)
+            #expect(request.head.uri == "/p/sync/checkpoint-request")
+            #expect(request.header("Authorization") == "Token secret")
+            #expect(String(buffer: request.body) == #"{"client_id":"c1","checkpoint_request_id":"42"}"#)
+        }
+    }
+
     @Test("P-50, T-30") func requestLogHasEachLineVerbatimAndNoToken() async throws {
         let lines = [#"{"token_expires_in":  7}"#, #"{"checkpoint_complete":{"last_op_id":"1"}}"#]
         let log = LineCollector()

@@ -1,0 +1,47 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// `sync-client.md` 10.5, tests G26 and G27.
+struct CheckpointCounterTests {
+    @Test(
+        "G27",
+        arguments: [
+            (counter: nil, target: nil, expected: 1),
+            (counter: nil, target: 4, expected: 4),
+            (counter: 7, target: 4, expected: 7),
+            (counter: 7, target: Int64.max, expected: 7),
+            (counter: nil, target: Int64.max, expected: 1),
+        ] as [(counter: Int64?, target: Int64?, expected: Int64)]
+    )
+    func initialNumber(counter: Int64?, target: Int64?, expected: Int64) throws {
+        let database = try LocalTestDatabase()
+        try database.queue.write { db in
+            if let counter { try CheckpointCounter.seed(WriteCheckpoint(counter), db) }
+            if let target { try LocalWriteGate.setTarget(WriteCheckpoint(target), db) }
+            #expect(try CheckpointCounter.initial(db) == WriteCheckpoint(expected))
+        }
+    }
+
+    @Test("G26") func numbersCount() throws {
+        let database = try LocalTestDatabase()
+        try database.queue.write { db in
+            #expect(try CheckpointCounter.current(db) == nil)
+            #expect(try CheckpointCounter.next(db) == WriteCheckpoint(1))
+            try CheckpointCounter.seed(WriteCheckpoint(41), db)
+            #expect(try CheckpointCounter.next(db) == WriteCheckpoint(42))
+            try CheckpointCounter.seed(WriteCheckpoint(5), db)
+            #expect(try CheckpointCounter.next(db) == WriteCheckpoint(6))
+        }
+    }
+
+    @Test(arguments: [Int64.max, Int64.max - 1]) func numbersEnd(last: Int64) throws {
+        let database = try LocalTestDatabase()
+        try database.queue.write { db in
+            try CheckpointCounter.seed(WriteCheckpoint(last), db)
+            #expect(throws: LocalDatabaseError.self) { try CheckpointCounter.next(db) }
+        }
+    }
+}
