@@ -1,7 +1,8 @@
 import GRDB
 import GRDBSQLite
+import PowerSyncCore
 
-/// A connection without GRDB and without our functions: what a C program would open.
+/// A connection without GRDB, and at first without our functions: what a C program would open.
 ///
 /// It has the pragmas of our writer. Floors that write run on one of these, beside an idle pool.
 final class PlainDatabase {
@@ -24,6 +25,11 @@ final class PlainDatabase {
     deinit {
         // Waits for the statements that are still there.
         sqlite3_close_v2(handle)
+    }
+
+    /// Adds our SQL functions, so that views can be written to.
+    func installFunctions() throws {
+        try SQLFunctions.install(on: handle)
     }
 
     /// Prepares a statement.

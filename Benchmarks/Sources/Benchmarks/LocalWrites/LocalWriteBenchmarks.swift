@@ -4,7 +4,8 @@ import PowerSyncCore
 /// Inserts, updates of one column and deletes through a view: the row, its entry in the upload queue, the mark for the
 /// next publication, the transaction's number and the local write gate.
 ///
-/// The floor does the same durable work with prepared statements on a plain connection; see ``LocalWriteFloor``.
+/// `…_alone` is the engine without GRDB: prepared statements through the C API write to the same views, as in the numbers
+/// of other implementations in design.md 6. The floor does the same durable work with prepared statements on a plain connection; see ``LocalWriteFloor``.
 enum LocalWriteBenchmarks {
     /// What is done to each row.
     enum Operation: String, CaseIterable {
@@ -48,11 +49,22 @@ enum LocalWriteBenchmarks {
                 }
             }
         )
-        Report.line(
-            "local_writes.\(count / 1_000)k_\(operation)s.\(name)",
-            ours: ours.rate(of: count),
-            floors: [("plain statements", floor.rate(of: count))]
+        let alone = try Measurement.best(
+            of: 3,
+            prepare: {
+                let database = try database()
+                return (database, try ViewWriter(database.plain()))
+            },
+            { _, writer in
+                for rows in transactions {
+                    try writer.write(operation, rows)
+                }
+            }
         )
+        let floors = [("plain statements", floor.rate(of: count))]
+        let title = "local_writes.\(count / 1_000)k_\(operation)s.\(name)"
+        Report.line(title, ours: ours.rate(of: count), floors: floors)
+        Report.line(title + "_alone", ours: alone.rate(of: count), floors: floors)
     }
 
     /// Writes through the view `lists`.
