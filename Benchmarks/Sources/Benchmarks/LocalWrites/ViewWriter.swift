@@ -2,6 +2,8 @@ import GRDB
 
 /// Writes through a view with prepared statements on a connection without GRDB.
 final class ViewWriter {
+    /// Kept open: the functions prepare statements of their own.
+    private let database: PlainDatabase
     private let begin: PlainStatement
     private let commit: PlainStatement
     private let insert: PlainStatement
@@ -10,6 +12,7 @@ final class ViewWriter {
 
     /// Prepares the statements.
     init(_ db: PlainDatabase) throws {
+        database = db
         try db.installFunctions()
         begin = try db.prepare("BEGIN IMMEDIATE")
         commit = try db.prepare("COMMIT")
