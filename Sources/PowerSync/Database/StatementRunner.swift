@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import PowerSyncCore
 
 /// Runs the app's statements on one GRDB connection.
 ///
@@ -77,9 +78,8 @@ struct StatementRunner {
     private func prepare(_ sql: String, _ parameters: [(any Sendable)?]?) throws -> Statement {
         guard !StatementRunner.mayHoldSeveralStatements(sql) else { return try prepareUncached(sql, parameters) }
         let cached = try reportingErrors(of: sql) { try db.cachedStatement(sql: sql) }
-        // A mapper may run the very statement whose rows it maps. And GRDB's cache takes texts for equal that only
-        // differ in composed and decomposed letters.
-        let isUsable = sqlite3_stmt_busy(cached.sqliteStatement) == 0 && cached.sql.utf8.elementsEqual(sql.utf8)
+        // A mapper may run the very statement whose rows it maps.
+        let isUsable = sqlite3_stmt_busy(cached.sqliteStatement) == 0 && cached.isPrepared(from: sql)
         return try bind(parameters, to: isUsable ? cached : firstStatement(of: sql), sql: sql)
     }
 

@@ -18,8 +18,7 @@ struct RawStatement {
     /// Two values with the same SQL share the statement, so they must not be stepped at the same time.
     init(_ db: Database, sql: String) throws {
         let cached = try db.cachedStatement(sql: sql)
-        // GRDB's cache takes texts for equal that only differ in composed and decomposed letters.
-        statement = cached.sql.utf8.elementsEqual(sql.utf8) ? cached : try db.makeStatement(sql: sql)
+        statement = cached.isPrepared(from: sql) ? cached : try db.makeStatement(sql: sql)
         handle = statement.sqliteStatement
         reset()
     }
