@@ -37,6 +37,27 @@ package final class LiveSyncStatus: SyncStatus {
         throw PowerSyncError.operationFailed(message: "The database was closed while waiting for a sync status.")
     }
 
+    /// Tells that the activity may have changed.
+    func activityChanges() -> AsyncStream<Void> {
+        flow.activityChanges()
+    }
+
+    /// Changes what is being waited for.
+    ///
+    /// Publishes nothing: the next element has it.
+    ///
+    /// - Returns: What `change` returns; `nil` when the database is closed.
+    func activityChanged(
+        _ change: (inout ConnectionActivity.StateMachine) -> SyncWait?
+    ) -> SyncWait? {
+        var announcement: SyncWait?
+        flow.update { status in
+            announcement = change(&status.activityState)
+            return false
+        }
+        return announcement
+    }
+
     /// Ends all flows and waits: the database is closed.
     func finish() {
         flow.finish()
@@ -54,7 +75,11 @@ extension LiveSyncStatus {
         flow.update { status in
             let hasNews = status.download != download || (clearsError && status.lastDownloadError != nil)
             status.download = download
-            if clearsError { status.lastDownloadError = nil }
+            if download.isConnected { status.activityState.streamOpened() }
+            if clearsError {
+                status.lastDownloadError = nil
+                status.activityState.syncCompleted()
+            }
             return hasNews
         }
     }
@@ -63,6 +88,7 @@ extension LiveSyncStatus {
     func downloadSucceeded() {
         flow.update { status in
             defer { status.lastDownloadError = nil }
+            status.activityState.syncCompleted()
             return status.lastDownloadError != nil
         }
     }
@@ -159,6 +185,10 @@ extension LiveSyncStatus {
             return status.download != download
         }
     }
+}
+
+extension LiveSyncStatus: ActivityReporting {
+    var connectionActivity: ConnectionActivity { snapshot.connectionActivity }
 }
 
 // The newest state, property by property.

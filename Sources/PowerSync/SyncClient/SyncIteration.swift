@@ -65,6 +65,8 @@ final class SyncIteration: Sendable {
                 let step = try await submit(pending, to: &engine)
                 let handled = pending.prefix(step.handledEvents)
                 events.handled(bytes: handled.byteCount)
+                let heldBack = engine.heldBackCheckpoint?.rawValue
+                context.report { $0.checkpointHeldBack(heldBack, now: $1) }
                 if let outcome = perform(step.actions, in: &tasks) { return outcome }
                 reportLines(in: handled, hasReceivedLine: &hasReceivedLine)
                 pending = pending.dropFirst(step.handledEvents)
@@ -156,7 +158,9 @@ extension SyncIteration {
     /// Opens the stream and reads it to its end.
     private func readStream(_ request: StreamingSyncRequest) async {
         do {
+            context.report { $0.connecting(.credentials, now: $1) }
             let credentials = try await context.credentials.credentials()
+            context.report { $0.connecting(.service, now: $1) }
             usedCredentials.withLock { $0 = credentials }
             let stream = try await watchdog.watch {
                 try await context.environment.transport.openStream(

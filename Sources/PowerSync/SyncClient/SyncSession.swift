@@ -64,6 +64,10 @@ final class SyncSession: Sendable {
     private func run() async {
         // Followed from here on, so that no write after the connection is missed.
         let queueChanges = context.database.uploadQueueChanges()
+        context.report { activity, _ in
+            activity.started()
+            return nil
+        }
         await withTaskGroup { tasks in
             tasks.addTask { await self.context.credentials.run() }
             tasks.addTask { await self.upload.run() }

@@ -44,6 +44,18 @@ package enum UploadQueue {
         try Int.fetchOne(db.cachedStatement(sql: countSQL)) ?? 0
     }
 
+    /// The span of the ids in the queue: the number of entries, unless some were taken out of the middle.
+    ///
+    /// - Complexity: O(1), unlike ``count(_:)``.
+    package static func span(_ db: Database) throws -> Int {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT (SELECT id FROM ps_crud ORDER BY id DESC LIMIT 1) - (SELECT id FROM ps_crud ORDER BY id LIMIT 1) + 1
+                """
+        )
+        return try Int.fetchOne(statement) ?? 0
+    }
+
     /// The approximate size of the queue in bytes: the texts, and 20 bytes for each entry.
     package static func size(_ db: Database) throws -> Int64 {
         let statement = try db.cachedStatement(

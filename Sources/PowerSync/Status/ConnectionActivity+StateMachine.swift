@@ -1,0 +1,191 @@
+import Foundation
+
+extension ConnectionActivity {
+    /// What the download and the upload of one connection wait for.
+    ///
+    /// ```
+    ///  download   nothing ──▶ connecting ──▶ nothing ──▶ held back ──▶ nothing
+    ///  upload     nothing ──▶ uploading ──▶ requesting ──▶ awaiting ──▶ nothing
+    /// ```
+    ///
+    /// Within a phase the reason may change and the time of its beginning stays: a connection that is tried again and
+    /// again makes no progress. What is reported while no connection runs is ignored.
+    struct StateMachine: Sendable {
+        private enum Phase {
+            /// Download: the stream is not open.
+            case connecting
+            /// Download: a checkpoint is there, and must not be shown.
+            case heldBack
+            /// Upload: the queue is not empty, or was not looked at.
+            case uploading
+            /// Upload: a write checkpoint is to be obtained.
+            case requesting
+            /// Upload: the write checkpoint has not been seen in a checkpoint.
+            case awaiting
+        }
+
+        private struct Lane {
+            var phase: Phase
+            var wait: SyncWait
+            /// What was announced since the phase began.
+            var announced: Set<SyncWait.Reason.Kind>
+        }
+
+        private enum State {
+            /// There is no connection.
+            case stopped
+            /// A connection runs.
+            case running(download: Lane?, upload: Lane?)
+        }
+
+        private var state = State.stopped
+        /// Counts complete checkpoints that were applied.
+        private(set) var completedSyncs: UInt64 = 0
+        /// Grows with every change.
+        private(set) var version: UInt64 = 0
+
+        /// What is being waited for.
+        var activity: ConnectionActivity {
+            switch state {
+            case .stopped: ConnectionActivity()
+            case .running(let download, let upload):
+                ConnectionActivity(download: download?.wait, upload: upload?.wait)
+            }
+        }
+    }
+}
+
+// MARK: - The connection
+
+extension ConnectionActivity.StateMachine {
+    /// A connection begins.
+    mutating func started() {
+        change(to: .running(download: nil, upload: nil))
+    }
+
+    /// The connection is over.
+    mutating func stopped() {
+        change(to: .stopped)
+    }
+
+    /// A complete checkpoint was applied, so there are no local writes that it does not contain.
+    mutating func syncCompleted() {
+        completedSyncs += 1
+        version += 1
+        guard case .running(let download, let upload) = state else { return }
+        state = .running(
+            download: download?.phase == .heldBack ? nil : download,
+            upload: upload?.phase == .awaiting ? nil : upload
+        )
+    }
+}
+
+// MARK: - The download. Functions return a wait to announce: once in each phase, and not those that follow an error.
+
+extension ConnectionActivity.StateMachine {
+    /// The stream is not open, for this reason.
+    mutating func connecting(_ reason: SyncWait.Reason, now: Date) -> SyncWait? {
+        guard case .running(let download, let upload) = state else { return nil }
+        let (next, announcement) = Self.lane(download, .connecting, reason, now)
+        change(to: .running(download: next, upload: upload))
+        return announcement
+    }
+
+    /// The stream is open.
+    mutating func streamOpened() {
+        guard case .running(let download?, let upload) = state, download.phase == .connecting else { return }
+        change(to: .running(download: nil, upload: upload))
+    }
+
+    /// A checkpoint must not be shown because of local writes, or none of that kind is left.
+    mutating func checkpointHeldBack(_ checkpoint: Int64?, now: Date) -> SyncWait? {
+        guard case .running(let download, let upload) = state else { return nil }
+        guard let checkpoint else {
+            if download?.phase == .heldBack { change(to: .running(download: nil, upload: upload)) }
+            return nil
+        }
+        if case .localWrites(checkpoint)? = download?.wait.reason { return nil }
+        let (next, announcement) = Self.lane(download, .heldBack, .localWrites(checkpoint: checkpoint), now)
+        change(to: .running(download: next, upload: upload))
+        return announcement
+    }
+}
+
+// MARK: - The upload
+
+extension ConnectionActivity.StateMachine {
+    /// The upload queue is not empty, or is to be looked at; it waits for this reason.
+    mutating func uploading(_ reason: SyncWait.Reason, now: Date) -> SyncWait? {
+        upload(.uploading, reason, now)
+    }
+
+    /// The service is asked for a write checkpoint.
+    mutating func requestingWriteCheckpoint(now: Date) -> SyncWait? {
+        upload(.requesting, .writeCheckpointRequest, now)
+    }
+
+    /// The last step failed and is tried again.
+    mutating func uploadFailed(retryAt date: Date, _ error: (any Error)?, now: Date) -> SyncWait? {
+        guard case .running(_, let lane) = state else { return nil }
+        return upload(lane?.phase ?? .uploading, .retry(at: date, error: error), now)
+    }
+
+    /// Everything is uploaded, and a checkpoint has to contain it.
+    ///
+    /// - Parameters:
+    ///   - checkpoint: What the checkpoint has to contain.
+    ///   - completedSyncs: The number of complete checkpoints before it was looked whether one is to be awaited. If there
+    ///     was another one since, nothing is.
+    ///   - now: The date.
+    /// - Returns: A wait to announce.
+    mutating func awaiting(_ checkpoint: Int64, since completedSyncs: UInt64, now: Date) -> SyncWait? {
+        guard completedSyncs == self.completedSyncs else {
+            uploadFinished()
+            return nil
+        }
+        if case .running(_, let upload) = state, case .writeCheckpoint(checkpoint)? = upload?.wait.reason { return nil }
+        return upload(.awaiting, .writeCheckpoint(checkpoint), now)
+    }
+
+    /// A call of `uploadData` succeeded; the next one, if any, begins now.
+    mutating func uploadProgressed(now: Date) {
+        guard case .running(let download, var upload?) = state else { return }
+        upload.wait = SyncWait(reason: upload.wait.reason, since: now)
+        change(to: .running(download: download, upload: upload))
+    }
+
+    /// There is nothing to wait for.
+    mutating func uploadFinished() {
+        guard case .running(let download, .some) = state else { return }
+        change(to: .running(download: download, upload: nil))
+    }
+
+    private mutating func upload(_ phase: Phase, _ reason: SyncWait.Reason, _ now: Date) -> SyncWait? {
+        guard case .running(let download, let upload) = state else { return nil }
+        let (next, announcement) = Self.lane(upload, phase, reason, now)
+        change(to: .running(download: download, upload: next))
+        return announcement
+    }
+}
+
+extension ConnectionActivity.StateMachine {
+    private mutating func change(to next: State) {
+        state = next
+        version += 1
+    }
+
+    /// The lane after a wait for `reason` has begun, and the wait if it is to be announced.
+    private static func lane(
+        _ lane: Lane?,
+        _ phase: Phase,
+        _ reason: SyncWait.Reason,
+        _ now: Date
+    ) -> (Lane, SyncWait?) {
+        let earlier = lane?.phase == phase ? lane : nil
+        let wait = SyncWait(reason: reason, since: earlier?.wait.since ?? now)
+        var announced = earlier?.announced ?? []
+        // Loops log failures themselves, with their errors.
+        let isNews = announced.insert(reason.kind).inserted && reason.kind != .retry
+        return (Lane(phase: phase, wait: wait, announced: announced), isNews ? wait : nil)
+    }
+}
