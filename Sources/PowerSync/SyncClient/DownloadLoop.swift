@@ -37,6 +37,13 @@ final class DownloadLoop: Sendable {
         return true
     }
 
+    /// Reopens a stream that was opened with other credentials; the next iteration uses the new ones anyway.
+    ///
+    /// - Parameter credentials: The new ones; `nil` when none can be got, which the next iteration reports.
+    func restart(unlessUsing credentials: ServiceCredentials?) {
+        iteration.withLock { $0 }?.restart(unlessUsing: credentials)
+    }
+
     /// Syncs until the task is cancelled.
     func run() async {
         var engine = SyncEngine()

@@ -93,6 +93,11 @@ final class SyncClient: Sendable {
         }
     }
 
+    /// Drops the credentials of the running session.
+    func invalidateCredentials() {
+        group.invalidateCredentials()
+    }
+
     /// Runs `body` while nobody syncs the file, and nobody can start to.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when somebody does; what `body` throws.

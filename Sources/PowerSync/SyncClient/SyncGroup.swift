@@ -1,5 +1,4 @@
 import PowerSyncCore
-import PowerSyncCore
 import Synchronization
 
 /// What the databases of one file share: at most one of them syncs, and stream handles of all of them count
@@ -83,6 +82,11 @@ final class SyncGroup: Sendable {
         await session.stop()
         previous.withLock { $0 = session }
         active.withLock { $0 = nil }
+    }
+
+    /// Drops the credentials of the session, whoever owns it.
+    func invalidateCredentials() {
+        active.withLock { $0?.session }?.invalidateCredentials()
     }
 
     /// Tells the session that handles or subscriptions changed.

@@ -153,15 +153,25 @@ final class SyncIteration: Sendable {
     }
 }
 
+extension SyncIteration {
+    /// All credentials were invalidated: reopens a stream that was opened with others.
+    ///
+    /// - Parameter credentials: The new ones; `nil` when none can be got.
+    func restart(unlessUsing credentials: ServiceCredentials?) {
+        guard let used = usedCredentials.withLock({ $0 }), used != credentials else { return }
+        context.log(.debug, "The credentials were invalidated; connecting again.")
+        events.send(.tokenRefreshed)
+    }
+}
+
 // The tasks of an iteration beside the one that handles events. They report through the queue.
 extension SyncIteration {
     /// Opens the stream and reads it to its end.
     private func readStream(_ request: StreamingSyncRequest) async {
         do {
             context.report { $0.connecting(.credentials, now: $1) }
-            let credentials = try await context.credentials.credentials()
+            let credentials = try await takeCredentials()
             context.report { $0.connecting(.service, now: $1) }
-            usedCredentials.withLock { $0 = credentials }
             let stream = try await watchdog.watch {
                 try await context.environment.transport.openStream(
                     request,
@@ -180,6 +190,16 @@ extension SyncIteration {
                 usedCredentials.withLock { $0 }.map(context.credentials.invalidate)
             }
             events.streamFailed(error)
+        }
+    }
+
+    /// Notes which credentials the stream is opened with.
+    private func takeCredentials() async throws -> ServiceCredentials {
+        while true {
+            let credentials = try await context.credentials.credentials()
+            usedCredentials.withLock { $0 = credentials }
+            // Invalidated meanwhile? From here on ``restart(unlessUsing:)`` sees which ones are in use.
+            if context.credentials.isCurrent(credentials) { return credentials }
         }
     }
 
