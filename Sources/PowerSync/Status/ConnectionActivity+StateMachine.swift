@@ -41,6 +41,10 @@ extension ConnectionActivity {
         private var state = State.stopped
         /// Counts complete checkpoints that were applied.
         private(set) var completedSyncs: UInt64 = 0
+        /// Counts connections that began.
+        private(set) var connections: UInt64 = 0
+        /// ``completedSyncs`` when the connection began.
+        private var earlierSyncs: UInt64 = 0
         /// Grows with every change.
         private(set) var version: UInt64 = 0
 
@@ -58,8 +62,26 @@ extension ConnectionActivity {
 // MARK: - The connection
 
 extension ConnectionActivity.StateMachine {
+    /// Whether a connection runs.
+    var isRunning: Bool { if case .running = state { true } else { false } }
+
+    /// The number of the connection that runs, else of the one that begins next.
+    var nextConnection: UInt64 { isRunning ? connections : connections + 1 }
+
+    /// Whether a connection began and has ended.
+    func isOver(_ connection: UInt64) -> Bool {
+        connections > connection || connections == connection && !isRunning
+    }
+
+    /// Whether the connection that runs has applied a complete checkpoint.
+    var hasCompletedSync: Bool { isRunning && completedSyncs > earlierSyncs }
+}
+
+extension ConnectionActivity.StateMachine {
     /// A connection begins.
     mutating func started() {
+        connections += 1
+        earlierSyncs = completedSyncs
         change(to: .running(download: nil, upload: nil))
     }
 

@@ -63,6 +63,11 @@ final class SyncGroup: Sendable {
         active.withLock { $0?.owner == ObjectIdentifier(client) }
     }
 
+    /// Whether this session is the one that syncs.
+    func isActive(_ session: SyncSession) -> Bool {
+        active.withLock { $0?.session === session }
+    }
+
     /// Starts a member's session.
     ///
     /// Call it with the lock, after ``stop()``.

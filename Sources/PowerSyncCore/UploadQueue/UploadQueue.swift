@@ -36,6 +36,14 @@ package enum UploadQueue {
         )
     }
 
+    /// The id of the next entry to upload, even if it is still to be written.
+    ///
+    /// Grows by the number of entries that leave the queue.
+    package static func position(_ db: Database) throws -> Int64 {
+        if let id = try firstID(db) { return id }
+        return (try sequence(db) ?? 0) + 1
+    }
+
     /// The query of ``count(_:)``, for those who watch it.
     package static let countSQL = "SELECT count(*) FROM ps_crud"
 
