@@ -34,6 +34,12 @@ protocol ActivityReporting {
     var connectionActivity: ConnectionActivity { get }
 }
 
+/// A status whose activity can be followed.
+protocol ActivityFollowing {
+    /// The activities from now on, the newest only.
+    func followActivities() -> AsyncStream<ConnectionActivity>
+}
+
 extension SyncStatusData {
     /// What the connection waits for.
     ///
@@ -52,16 +58,12 @@ extension SyncStatus {
     ///
     /// - Returns: The activities, for one consumer.
     public func activities() -> AsyncStream<ConnectionActivity> {
-        guard let status = self as? LiveSyncStatus else {
+        guard let status = self as? any ActivityFollowing else {
             return AsyncStream { continuation in
                 continuation.yield(activity)
                 continuation.finish()
             }
         }
-        let changes = status.activityChanges()
-        return AsyncStream {
-            for await _ in changes { return status.activity }
-            return nil
-        }
+        return status.followActivities()
     }
 }

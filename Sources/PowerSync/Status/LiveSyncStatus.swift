@@ -20,7 +20,11 @@ package final class LiveSyncStatus: SyncStatus {
     @available(macOS 14.0, iOS 17.0, watchOS 10.0, tvOS 17.0, *)
     @MainActor package var observable: ObservableSyncStatus {
         if let observableStatus { return observableStatus }
-        let status = ObservableSyncStatus(following: flow.subscribe(), from: snapshot)
+        let status = ObservableSyncStatus(
+            following: flow.subscribe(),
+            activities: activities(),
+            from: snapshot
+        )
         observableStatus = status
         return status
     }
@@ -187,8 +191,17 @@ extension LiveSyncStatus {
     }
 }
 
-extension LiveSyncStatus: ActivityReporting {
+extension LiveSyncStatus: ActivityReporting, ActivityFollowing {
     var connectionActivity: ConnectionActivity { snapshot.connectionActivity }
+
+    func followActivities() -> AsyncStream<ConnectionActivity> {
+        // The flow and not the status, which ends when its database goes away.
+        let (flow, changes) = (flow, flow.activityChanges())
+        return AsyncStream {
+            for await _ in changes { return flow.current.connectionActivity }
+            return nil
+        }
+    }
 }
 
 // The newest state, property by property.

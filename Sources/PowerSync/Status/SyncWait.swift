@@ -44,8 +44,8 @@ extension SyncWait.Reason: CustomStringConvertible {
         switch self {
         case .credentials: "the app's credentials"
         case .service: "the sync service to open the sync stream"
-        case .stream(let entries): "the sync stream, to upload \(entries) local writes"
-        case .upload(let entries): "the app to upload \(entries) local writes"
+        case .stream(let entries): "the sync stream, to upload \(SyncWait.Reason.writes(entries))"
+        case .upload(let entries): "the app to upload \(SyncWait.Reason.writes(entries))"
         case .writeCheckpointRequest: "the sync service to make a write checkpoint"
         case .writeCheckpoint(let id): "a checkpoint that contains write checkpoint \(id)"
         case .localWrites(let checkpoint): "local writes to be acknowledged, to show checkpoint \(checkpoint)"
@@ -57,6 +57,10 @@ extension SyncWait.Reason: CustomStringConvertible {
 }
 
 extension SyncWait.Reason {
+    private static func writes(_ count: Int) -> String {
+        count == 1 ? "1 local write" : "\(count) local writes"
+    }
+
     /// What the reasons of different cases differ in, for messages that are told once.
     enum Kind: Hashable, Sendable {
         case credentials, service, stream, upload, writeCheckpointRequest, writeCheckpoint, localWrites, retry

@@ -24,12 +24,13 @@ extension SyncClient {
         deadline: Duration,
         database app: any PowerSyncDatabaseProtocol
     ) async throws -> SyncOnceResult {
+        let clock = ElapsedClock(environment.clock)
         let start = try await database.read { try UploadQueue.position($0) }
         let connection = try await group.connectionLock.withLock {
             try await openConnection(connector: connector, options: options, database: app)
         }
         do {
-            let isComplete = try await waitUntilSynced(connection.number, deadline: deadline)
+            let isComplete = try await waitUntilSynced(connection.number, until: deadline, clock)
             // Before disconnecting, which ends all waits.
             let snapshot = status.snapshot
             let end = try await database.read { try UploadQueue.position($0) }
@@ -73,10 +74,14 @@ extension SyncClient {
     /// Waits until a connection has uploaded and downloaded everything.
     ///
     /// - Returns: Whether that was before the deadline.
-    private func waitUntilSynced(_ connection: UInt64, deadline: Duration) async throws -> Bool {
+    private func waitUntilSynced(
+        _ connection: UInt64,
+        until deadline: Duration,
+        _ clock: ElapsedClock
+    ) async throws -> Bool {
         struct DeadlineReached: Error {}
         do {
-            try await ElapsedClock(environment.clock).withLimit(deadline, otherwise: DeadlineReached()) {
+            try await clock.withLimit(deadline - clock.now, otherwise: DeadlineReached()) {
                 try await self.waitUntilSynced(connection)
             }
             return true

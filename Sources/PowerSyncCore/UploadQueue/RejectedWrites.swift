@@ -60,7 +60,7 @@ package enum RejectedWrites {
 
     /// The writes that were rejected, in the order in which they were made.
     package static func all(_ db: Database) throws -> [Entry] {
-        guard try db.tableExists(table) else { return [] }
+        guard try tableExists(db) else { return [] }
         let rows = try Row.fetchCursor(db, sql: "SELECT id, tx_id, data, reason, rejected_at FROM \(table) ORDER BY id")
         var entries: [Entry] = []
         while let row = try rows.next() {
@@ -88,7 +88,7 @@ package enum RejectedWrites {
     ///   - db: The writer, inside a transaction.
     /// - Throws: `DatabaseError` of SQLite.
     package static func restore(_ ids: [Int64], _ db: Database) throws {
-        guard try db.tableExists(table) else { return }
+        guard try tableExists(db) else { return }
         let list = jsonArray(ids)
         try db.execute(
             sql: """
@@ -109,7 +109,7 @@ package enum RejectedWrites {
     /// - Throws: `DatabaseError` of SQLite.
     @discardableResult
     package static func remove(_ ids: [Int64], _ db: Database) throws -> Int {
-        guard try db.tableExists(table) else { return 0 }
+        guard try tableExists(db) else { return 0 }
         try db.execute(
             sql: "DELETE FROM \(table) WHERE id IN (SELECT value FROM json_each(?))",
             arguments: [jsonArray(ids)]
@@ -119,8 +119,16 @@ package enum RejectedWrites {
 
     /// Forgets all writes: they belong to the user who signs out.
     static func clear(_ db: Database) throws {
-        guard try db.tableExists(table) else { return }
+        guard try tableExists(db) else { return }
         try db.execute(sql: "DELETE FROM \(table)")
+    }
+
+    /// Asks SQLite: what GRDB remembers of the schema may be older than the first rejection on another connection.
+    private static func tableExists(_ db: Database) throws -> Bool {
+        let statement = try db.cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?)"
+        )
+        return try Bool.fetchOne(statement, arguments: [table]) ?? false
     }
 
     private static func jsonArray(_ ids: [Int64]) -> String {

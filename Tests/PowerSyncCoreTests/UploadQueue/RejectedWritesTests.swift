@@ -101,6 +101,10 @@ import Testing
         try reject(2)
         try database.queue.write { try LocalData.clear($0, []) }
         #expect(try rejected().isEmpty)
+        try addTransaction()
+        try reject(4)
+        try database.write("SELECT powersync_clear(0)")
+        #expect(try rejected().isEmpty)
     }
 
     @Test func schemaChangesLeaveThemAlone() throws {

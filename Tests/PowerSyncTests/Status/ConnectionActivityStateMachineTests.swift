@@ -87,7 +87,7 @@ import Testing
         Case(
             testDescription: "a complete checkpoint does not upload what was written since",
             events: [.started, .uploading(.upload(entries: 1)), .syncCompleted],
-            upload: "the app to upload 1 local writes since 1"
+            upload: "the app to upload 1 local write since 1"
         ),
         Case(testDescription: "nothing is left to upload", events: [.started, .requesting, .finished]),
         Case(

@@ -148,6 +148,15 @@ import Testing
         }
     }
 
+    @Test func statusOfAnAppWaitsForNothing() async {
+        let status = MockStatus(data: MockStatusData(connected: true))
+        #expect(status.activity.download == nil)
+        #expect(MockStatusData(connected: true).activity.upload == nil)
+        var count = 0
+        for await activity in status.activities() where activity.download == nil { count += 1 }
+        #expect(count == 1)
+    }
+
     @Test func activitiesEndWithTheDatabase() async throws {
         let activities = harness.database.currentStatus.activities()
         try await harness.database.close()

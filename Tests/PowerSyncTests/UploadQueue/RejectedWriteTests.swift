@@ -62,6 +62,18 @@ import Testing
         #expect(try await harness.database.getUploadQueueStats().count == 0)
     }
 
+    @Test func readersSeeTheFirstRejection() async throws {
+        try await withFileDatabase { database in
+            #expect(try await database.rejectedWrites().isEmpty)
+            try await database.execute("INSERT INTO users (id, name) VALUES ('1', 'Ada')")
+            let batch = try #require(try await database.getCrudBatch())
+            try await batch.complete(rejecting: [UploadRejection(batch.crud[0], reason: "no")])
+            #expect(try await database.rejectedWrites().map(\.id) == [batch.crud[0].clientId])
+            try await database.disconnectAndClear()
+            #expect(try await database.rejectedWrites().isEmpty)
+        }
+    }
+
     @Test func writeOfAnotherTransactionCannotBeRejected() async throws {
         try await harness.insert("x")
         try await harness.insert("y")
