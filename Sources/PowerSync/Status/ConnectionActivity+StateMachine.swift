@@ -29,6 +29,8 @@ extension ConnectionActivity {
             var wait: SyncWait
             /// What was announced since the phase began.
             var announced: Set<SyncWait.Reason.Kind>
+            /// The entry at the head of the upload queue, once it was looked at.
+            var head: Int64?
         }
 
         private enum State {
@@ -136,9 +138,26 @@ extension ConnectionActivity.StateMachine {
 // MARK: - The upload
 
 extension ConnectionActivity.StateMachine {
-    /// The upload queue is not empty, or is to be looked at; it waits for this reason.
-    mutating func uploading(_ reason: SyncWait.Reason, now: Date) -> SyncWait? {
-        upload(.uploading, reason, now)
+    /// There may be something to upload when the stream is open.
+    mutating func waitingForStream(entries: Int, now: Date) -> SyncWait? {
+        upload(.uploading, .stream(entries: entries), now)
+    }
+
+    /// The app uploads.
+    ///
+    /// - Parameters:
+    ///   - entries: The number of writes in the queue.
+    ///   - head: The id of the first one. Another one than before is progress.
+    ///   - now: The date.
+    /// - Returns: A wait to announce.
+    mutating func uploading(entries: Int, head: Int64, now: Date) -> SyncWait? {
+        let reason = SyncWait.Reason.upload(entries: entries)
+        let announcement = upload(.uploading, reason, now)
+        guard case .running(let download, var lane?) = state else { return nil }
+        if let earlier = lane.head, earlier != head { lane.wait = SyncWait(reason: reason, since: now) }
+        lane.head = head
+        change(to: .running(download: download, upload: lane))
+        return announcement
     }
 
     /// The service is asked for a write checkpoint.
@@ -149,7 +168,7 @@ extension ConnectionActivity.StateMachine {
     /// The last step failed and is tried again.
     mutating func uploadFailed(retryAt date: Date, _ error: (any Error)?, now: Date) -> SyncWait? {
         guard case .running(_, let lane) = state else { return nil }
-        return upload(lane?.phase ?? .uploading, .retry(at: date, error: error), now)
+        return upload(lane?.phase ?? .uploading, .retry(at: date, after: error), now)
     }
 
     /// Everything is uploaded, and a checkpoint has to contain it.
@@ -167,13 +186,6 @@ extension ConnectionActivity.StateMachine {
         }
         if case .running(_, let upload) = state, case .writeCheckpoint(checkpoint)? = upload?.wait.reason { return nil }
         return upload(.awaiting, .writeCheckpoint(checkpoint), now)
-    }
-
-    /// A call of `uploadData` succeeded; the next one, if any, begins now.
-    mutating func uploadProgressed(now: Date) {
-        guard case .running(let download, var upload?) = state else { return }
-        upload.wait = SyncWait(reason: upload.wait.reason, since: now)
-        change(to: .running(download: download, upload: upload))
     }
 
     /// There is nothing to wait for.
@@ -208,6 +220,6 @@ extension ConnectionActivity.StateMachine {
         var announced = earlier?.announced ?? []
         // Loops log failures themselves, with their errors.
         let isNews = announced.insert(reason.kind).inserted && reason.kind != .retry
-        return (Lane(phase: phase, wait: wait, announced: announced), isNews ? wait : nil)
+        return (Lane(phase: phase, wait: wait, announced: announced, head: earlier?.head), isNews ? wait : nil)
     }
 }

@@ -80,13 +80,13 @@ extension SyncWait.Reason {
         }
     }
 
-    /// The wait after a failure of the connection.
+    /// The wait after a failure.
     ///
     /// - Parameters:
     ///   - date: When the next attempt begins.
     ///   - error: Why the last one ended, if not normally.
     /// - Returns: Says whether the service could not be reached.
-    static func retry(ofConnectionAt date: Date, after error: (any Error)?) -> SyncWait.Reason {
+    static func retry(at date: Date, after error: (any Error)?) -> SyncWait.Reason {
         if let error = error as? SyncTransportError, error.code == .connection || error.code == .idle {
             return .serviceUnreachable(retryAt: date, error: error)
         }

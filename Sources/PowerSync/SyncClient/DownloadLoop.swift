@@ -128,7 +128,7 @@ final class DownloadLoop: Sendable {
     private func nextDelay(after error: (any Error)?) -> Duration {
         let delay = context.retryDelay.next()
         let date = context.date(after: delay)
-        let reason = SyncWait.Reason.retry(ofConnectionAt: date, after: error.map(PowerSyncError.describing))
+        let reason = SyncWait.Reason.retry(at: date, after: error.map(PowerSyncError.describing))
         context.report { $0.connecting(reason, now: $1) }
         return delay
     }

@@ -64,7 +64,7 @@ final class UploadLoop: Sendable {
                 return try LocalWriteGate.sequenceAwaitingCheckpoint(db) == nil ? nil : 0
             }
             guard let entries else { return }
-            context.report { $0.uploading(.stream(entries: entries), now: $1) }
+            context.report { $0.waitingForStream(entries: entries, now: $1) }
         } catch {
             try Task.checkCancellation()
         }
@@ -97,14 +97,10 @@ final class UploadLoop: Sendable {
                     (try UploadQueue.firstID(db), try UploadQueue.span(db))
                 }
                 switch pass.headRead(head) {
-                case .upload:
-                    context.report { $0.uploading(.upload(entries: entries), now: $1) }
+                case .upload(let head):
+                    context.report { $0.uploading(entries: entries, head: head, now: $1) }
                     context.status.uploadStarted()
                     try await context.connector.uploadData(database: context.app)
-                    context.report { activity, now in
-                        activity.uploadProgressed(now: now)
-                        return nil
-                    }
                     context.status.uploadSucceeded(isUploading: true)
                 case .finish:
                     try await obtainWriteCheckpoint()

@@ -11,11 +11,13 @@ import Testing
         case started, stopped, streamOpened, syncCompleted
         case connecting(SyncWait.Reason)
         case heldBack(Int64?)
-        case uploading(SyncWait.Reason)
+        case waitingForStream(Int)
+        /// With the id of the head.
+        case uploading(Int, head: Int64)
         case requesting
         case awaiting(Int64)
         case uploadFailed
-        case progressed, finished
+        case finished
     }
 
     /// Events, one second apart, and what is being waited for after them.
@@ -61,17 +63,17 @@ import Testing
         ),
         Case(
             testDescription: "an upload that fails is no progress",
-            events: [.started, .uploading(.upload(entries: 3)), .uploadFailed, .uploading(.upload(entries: 3))],
-            upload: "the app to upload 3 local writes since 1"
+            events: [.started, .waitingForStream(3), .uploading(3, head: 1), .uploadFailed, .uploading(4, head: 1)],
+            upload: "the app to upload 4 local writes since 1"
         ),
         Case(
             testDescription: "an upload that succeeds is progress",
-            events: [.started, .uploading(.upload(entries: 3)), .progressed, .uploading(.upload(entries: 2))],
-            upload: "the app to upload 2 local writes since 2"
+            events: [.started, .uploading(3, head: 1), .uploadFailed, .uploading(2, head: 2)],
+            upload: "the app to upload 2 local writes since 3"
         ),
         Case(
             testDescription: "a request that fails is no progress",
-            events: [.started, .uploading(.upload(entries: 1)), .requesting, .uploadFailed, .requesting],
+            events: [.started, .uploading(1, head: 3), .requesting, .uploadFailed, .requesting],
             upload: "the sync service to make a write checkpoint since 2"
         ),
         Case(
@@ -86,7 +88,7 @@ import Testing
         ),
         Case(
             testDescription: "a complete checkpoint does not upload what was written since",
-            events: [.started, .uploading(.upload(entries: 1)), .syncCompleted],
+            events: [.started, .uploading(1, head: 3), .syncCompleted],
             upload: "the app to upload 1 local write since 1"
         ),
         Case(testDescription: "nothing is left to upload", events: [.started, .requesting, .finished]),
@@ -110,16 +112,14 @@ import Testing
         var machine = Machine()
         let events: [Event] = [
             .started, .connecting(.credentials), .connecting(.service), .connecting(Self.retry),
-            .connecting(.credentials),
-            .connecting(.service), .streamOpened, .connecting(.credentials), .uploading(.upload(entries: 2)),
-            .progressed,
-            .uploading(.upload(entries: 1)), .requesting, .awaiting(7), .awaiting(7),
+            .connecting(.credentials), .connecting(.service), .streamOpened, .connecting(.credentials),
+            .uploading(2, head: 1), .uploading(1, head: 2), .requesting, .awaiting(7), .awaiting(7),
         ]
         let announced = events.map { Self.perform($0, 0, &machine)?.reason.kind }
         let expected: [SyncWait.Reason.Kind?] = [
-            nil, .credentials, .service, nil, nil,
-            nil, nil, .credentials, .upload, nil,
-            nil, .writeCheckpointRequest, .writeCheckpoint, nil,
+            nil, .credentials, .service, nil,
+            nil, nil, nil, .credentials,
+            .upload, nil, .writeCheckpointRequest, .writeCheckpoint, nil,
         ]
         #expect(announced == expected)
     }
@@ -142,7 +142,7 @@ import Testing
     )
     func onlyWhatDidNotAnswerIsUnreachable(_ code: SyncTransportError.Code, _ isUnreachable: Bool) {
         let reason = SyncWait.Reason.retry(
-            ofConnectionAt: Self.date,
+            at: Self.date,
             after: SyncTransportError(code, message: "failed")
         )
         if case .serviceUnreachable = reason { #expect(isUnreachable) } else { #expect(!isUnreachable) }
@@ -157,11 +157,11 @@ import Testing
         case .syncCompleted: machine.syncCompleted()
         case .connecting(let reason): return machine.connecting(reason, now: now)
         case .heldBack(let checkpoint): return machine.checkpointHeldBack(checkpoint, now: now)
-        case .uploading(let reason): return machine.uploading(reason, now: now)
+        case .waitingForStream(let entries): return machine.waitingForStream(entries: entries, now: now)
+        case .uploading(let entries, let head): return machine.uploading(entries: entries, head: head, now: now)
         case .requesting: return machine.requestingWriteCheckpoint(now: now)
         case .awaiting(let id): return machine.awaiting(id, since: machine.completedSyncs, now: now)
         case .uploadFailed: return machine.uploadFailed(retryAt: date, nil, now: now)
-        case .progressed: machine.uploadProgressed(now: now)
         case .finished: machine.uploadFinished()
         }
         return nil

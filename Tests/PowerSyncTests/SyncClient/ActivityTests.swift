@@ -101,6 +101,12 @@ import Testing
         }
         #expect(retry == date(5))
         #expect("\(error)".contains("Delaying due to previously encountered CRUD item."))
+        harness.date.advance(by: 5)
+        harness.clock.advance(by: .seconds(5))
+        try await harness.connector.waitForUploads(2)
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        // Calls that complete nothing are no progress.
+        #expect(harness.activity.upload?.since == date(0))
     }
 
     @Test func uploadsAndWriteCheckpointsAreAwaited() async throws {
