@@ -24,7 +24,11 @@ package final class LiveSyncStatus: SyncStatus {
     @available(macOS 14.0, iOS 17.0, watchOS 10.0, tvOS 17.0, *)
     @MainActor package var observable: ObservableSyncStatus {
         if let observableStatus { return observableStatus }
-        let status = ObservableSyncStatus(following: flow.subscribe(), from: snapshot)
+        let status = ObservableSyncStatus(
+            following: flow.subscribe(),
+            activities: activities(),
+            from: snapshot
+        )
         observableStatus = status
         return status
     }
@@ -51,6 +55,27 @@ package final class LiveSyncStatus: SyncStatus {
         throw PowerSyncError.operationFailed(message: "The database was closed while waiting for a sync status.")
     }
 
+    /// Tells that the activity may have changed.
+    func activityChanges() -> AsyncStream<Void> {
+        flow.activityChanges()
+    }
+
+    /// Changes what is being waited for.
+    ///
+    /// Publishes nothing: the next element has it.
+    ///
+    /// - Returns: What `change` returns; `nil` when the database is closed.
+    func activityChanged(
+        _ change: (inout ConnectionActivity.StateMachine) -> SyncWait?
+    ) -> SyncWait? {
+        var announcement: SyncWait?
+        flow.update { status in
+            announcement = change(&status.activityState)
+            return false
+        }
+        return announcement
+    }
+
     /// Ends all flows and waits: the database is closed.
     func finish() {
         flow.finish()
@@ -71,7 +96,11 @@ extension LiveSyncStatus {
         flow.update { status in
             let hasNews = status.download != download || (clearsError && status.lastDownloadError != nil)
             status.download = download
-            if clearsError { status.lastDownloadError = nil }
+            if download.isConnected { status.activityState.streamOpened() }
+            if clearsError {
+                status.lastDownloadError = nil
+                status.activityState.syncCompleted()
+            }
             return hasNews
         }
     }
@@ -80,6 +109,7 @@ extension LiveSyncStatus {
     func downloadSucceeded() {
         flow.update { status in
             defer { status.lastDownloadError = nil }
+            status.activityState.syncCompleted()
             return status.lastDownloadError != nil
         }
     }
@@ -175,6 +205,19 @@ extension LiveSyncStatus {
         flow.update(ifDownloadVersionIs: version) { status in
             defer { status.download = download }
             return status.download != download
+        }
+    }
+}
+
+extension LiveSyncStatus: ActivityReporting, ActivityFollowing {
+    var connectionActivity: ConnectionActivity { snapshot.connectionActivity }
+
+    func followActivities() -> AsyncStream<ConnectionActivity> {
+        // The flow and not the status, which ends when its database goes away.
+        let (flow, changes) = (flow, flow.activityChanges())
+        return AsyncStream {
+            for await _ in changes { return flow.current.connectionActivity }
+            return nil
         }
     }
 }

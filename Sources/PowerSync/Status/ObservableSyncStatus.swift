@@ -11,11 +11,20 @@ public import Observation
 @Observable
 public final class ObservableSyncStatus {
     private var snapshot: SyncStatusSnapshot
+    /// What the connection waits for.
+    public private(set) var activity: ConnectionActivity
     /// Copies changes until the status ends or this object goes away.
     @ObservationIgnored private var following: Task<Void, Never>?
+    /// Copies changes of the activity, which are not elements of the status, as long.
+    @ObservationIgnored private var followingActivity: Task<Void, Never>?
 
-    init(following subscription: StatusSubscription, from snapshot: SyncStatusSnapshot) {
+    init(
+        following subscription: StatusSubscription,
+        activities: AsyncStream<ConnectionActivity>,
+        from snapshot: SyncStatusSnapshot
+    ) {
         self.snapshot = snapshot
+        activity = snapshot.activity
         // A property that returns at once has to leave somebody behind; `deinit` cancels the task.
         following = Task { [weak self] in
             while let snapshot = await subscription.next() {
@@ -23,10 +32,17 @@ public final class ObservableSyncStatus {
                 self.snapshot = snapshot
             }
         }
+        followingActivity = Task { [weak self] in
+            for await activity in activities {
+                guard let self else { return }
+                self.activity = activity
+            }
+        }
     }
 
     deinit {
         following?.cancel()
+        followingActivity?.cancel()
     }
 
     /// Whether the sync stream is open.

@@ -24,6 +24,8 @@ final class StatusFlow: Sendable {
         var isFinished = false
         var lastID: UInt64 = 0
         var subscribers: [UInt64: Subscriber] = [:]
+        /// Those who look at the activity when it has changed.
+        var activityFollowers: [UInt64: AsyncStream<Void>.Continuation] = [:]
 
         mutating func makeID() -> UInt64 {
             lastID += 1
@@ -54,12 +56,16 @@ final class StatusFlow: Sendable {
         ifDownloadVersionIs version: UInt64? = nil,
         _ change: (inout SyncStatusSnapshot) -> Bool
     ) -> Bool {
-        let (waiters, snapshot) = state.withLock { state -> ([Waiter], SyncStatusSnapshot?) in
+        let (waiters, snapshot, followers) = state.withLock { state -> Notifications in
             guard !state.isFinished, version == nil || version == state.downloadVersion else {
-                return ([], nil)
+                return ([], nil, [])
             }
             let previous = state.current.download
-            guard change(&state.current) else { return ([], state.current) }
+            let activity = state.current.activityState.version
+            let hasNews = change(&state.current)
+            let followers =
+                state.current.activityState.version == activity ? [] : Array(state.activityFollowers.values)
+            guard hasNews else { return ([], state.current, followers) }
             if state.current.download != previous {
                 state.downloadVersion += 1
             }
@@ -72,29 +78,63 @@ final class StatusFlow: Sendable {
                     state.subscribers[id]?.queue.append(state.current)
                 }
             }
-            return (waiters, state.current)
+            return (waiters, state.current, followers)
         }
         for waiter in waiters {
             waiter.resume(returning: snapshot)
         }
+        for follower in followers {
+            follower.yield()
+        }
         return snapshot != nil
+    }
+
+    /// What is to be resumed after a change.
+    private typealias Notifications = ([Waiter], SyncStatusSnapshot?, [AsyncStream<Void>.Continuation])
+
+    /// Tells that the activity may have changed: at once, and after every change, coalescing.
+    ///
+    /// The order in which followers are told does not matter: they look at ``current``.
+    func activityChanges() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        continuation.yield()
+        let id = state.withLock { state -> UInt64? in
+            guard !state.isFinished else { return nil }
+            let id = state.makeID()
+            state.activityFollowers[id] = continuation
+            return id
+        }
+        guard let id else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in
+            // The continuation must not go away under the lock.
+            _ = self?.state.withLock { $0.activityFollowers.removeValue(forKey: id) }
+        }
+        return stream
     }
 
     /// Ends all subscriptions, each after the elements it has not read yet.
     ///
     /// Later changes are not recorded.
     func finish() {
-        let waiters = state.withLock { state -> [Waiter] in
+        let (waiters, followers) = state.withLock { state -> ([Waiter], [AsyncStream<Void>.Continuation]) in
             state.isFinished = true
+            let followers = Array(state.activityFollowers.values)
+            state.activityFollowers.removeAll()
             var waiters: [Waiter] = []
             for id in state.subscribers.keys {
                 waiters += state.subscribers[id]?.waiters.map(\.waiter) ?? []
                 state.subscribers[id]?.waiters.removeAll()
             }
-            return waiters
+            return (waiters, followers)
         }
         for waiter in waiters {
             waiter.resume(returning: nil)
+        }
+        for follower in followers {
+            follower.finish()
         }
     }
 

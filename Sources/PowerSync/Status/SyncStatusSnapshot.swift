@@ -12,6 +12,10 @@ package struct SyncStatusSnapshot: Sendable {
     package var lastDownloadError: (any Error)?
     /// The error of the last upload attempt.
     package var lastUploadError: (any Error)?
+    /// What the two loops wait for.
+    ///
+    /// A change of it alone is not an element of the status.
+    var activityState = ConnectionActivity.StateMachine()
 
     /// Creates the status of a database that has not been opened.
     package init() {}
@@ -55,6 +59,10 @@ extension SyncStatusSnapshot: SyncStatusData {
     func status(of key: StreamKey) -> StreamStatus? {
         download.streams?.first { $0.key == key }
     }
+}
+
+extension SyncStatusSnapshot: ActivityReporting {
+    var connectionActivity: ConnectionActivity { activityState.activity }
 }
 
 extension Date {

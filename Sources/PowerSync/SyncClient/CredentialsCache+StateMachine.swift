@@ -11,7 +11,8 @@ extension CredentialsCache {
     ///    └──────────────────── rejected ─────────────────┘
     /// ```
     ///
-    /// At most one fetch is in flight. Nothing but `stopped` leaves `stopped`.
+    /// At most one fetch is in flight. When the app invalidates credentials during a fetch, its result does not count, and
+    /// another fetch follows (`refetching`). Nothing leaves `stopped`.
     struct StateMachine<Waiter: Sendable>: Sendable {
         /// Somebody who waits for a fetch.
         struct Entry: Sendable {
@@ -28,6 +29,8 @@ extension CredentialsCache {
             case cached(ServiceCredentials)
             /// Credentials to use while newer ones are being fetched.
             case refreshing(ServiceCredentials, [Entry])
+            /// A fetch is in flight that began before the app invalidated all credentials.
+            case refetching([Entry])
             /// The connection is over.
             case stopped
         }
@@ -54,6 +57,9 @@ extension CredentialsCache {
                 return .fetch
             case .fetching(let entries):
                 state = .fetching(entries + [entry])
+                return .wait
+            case .refetching(let entries):
+                state = .refetching(entries + [entry])
                 return .wait
             case .cached(let credentials), .refreshing(let credentials, _):
                 return .use(credentials)
@@ -86,7 +92,7 @@ extension CredentialsCache {
             case .cached(let credentials):
                 state = .refreshing(credentials, [entry])
                 return .fetch
-            case .fetching, .refreshing, .stopped:
+            case .fetching, .refreshing, .refetching, .stopped:
                 return .none
             }
         }
@@ -100,21 +106,52 @@ extension CredentialsCache {
                 state = .empty
             case .refreshing(let credentials, let entries) where credentials == rejected:
                 state = .fetching(entries)
-            case .empty, .fetching, .cached, .refreshing, .stopped:
+            case .empty, .fetching, .cached, .refreshing, .refetching, .stopped:
                 break
             }
+        }
+
+        /// The app says that no credentials from before this moment are to be used.
+        mutating func invalidated() {
+            switch state {
+            case .cached:
+                state = .empty
+            case .fetching(let entries), .refreshing(_, let entries):
+                state = .refetching(entries)
+            case .empty, .refetching, .stopped:
+                break
+            }
+        }
+
+        /// Whether credentials are the ones to use.
+        func isCurrent(_ credentials: ServiceCredentials) -> Bool {
+            switch state {
+            case .cached(let current), .refreshing(let current, _): current == credentials
+            case .empty, .fetching, .refetching, .stopped: false
+            }
+        }
+
+        /// What to do after a fetch.
+        enum FetchAction: Sendable {
+            /// These get its result.
+            case resume([Entry])
+            /// The result does not count; fetch once more.
+            case fetch
         }
 
         /// The fetch in flight succeeded.
         ///
         /// - Returns: Who gets the credentials.
-        mutating func fetched(_ credentials: ServiceCredentials) -> [Entry] {
+        mutating func fetched(_ credentials: ServiceCredentials) -> FetchAction {
             switch state {
             case .fetching(let entries), .refreshing(_, let entries):
                 state = .cached(credentials)
-                return entries
+                return .resume(entries)
+            case .refetching(let entries):
+                state = .fetching(entries)
+                return .fetch
             case .stopped:
-                return []
+                return .resume([])
             case .empty, .cached:
                 preconditionFailure("Credentials arrived that nobody fetched")
             }
@@ -123,16 +160,19 @@ extension CredentialsCache {
         /// The fetch in flight failed.
         ///
         /// - Returns: Who gets the error.
-        mutating func fetchFailed() -> [Entry] {
+        mutating func fetchFailed() -> FetchAction {
             switch state {
             case .fetching(let entries):
                 state = .empty
-                return entries
+                return .resume(entries)
             case .refreshing(let credentials, let entries):
                 state = .cached(credentials)
-                return entries
+                return .resume(entries)
+            case .refetching(let entries):
+                state = .fetching(entries)
+                return .fetch
             case .stopped:
-                return []
+                return .resume([])
             case .empty, .cached:
                 preconditionFailure("A fetch of credentials failed that nobody started")
             }
@@ -155,6 +195,11 @@ extension CredentialsCache {
                 let entry = entries.remove(at: index)
                 state = .refreshing(credentials, entries)
                 return entry
+            case .refetching(var entries):
+                guard let index = entries.firstIndex(where: { $0.id == id }) else { return nil }
+                let entry = entries.remove(at: index)
+                state = .refetching(entries)
+                return entry
             case .empty, .cached, .stopped:
                 return nil
             }
@@ -166,7 +211,7 @@ extension CredentialsCache {
         mutating func stopped() -> [Entry] {
             defer { state = .stopped }
             switch state {
-            case .fetching(let entries), .refreshing(_, let entries): return entries
+            case .fetching(let entries), .refreshing(_, let entries), .refetching(let entries): return entries
             case .empty, .cached, .stopped: return []
             }
         }

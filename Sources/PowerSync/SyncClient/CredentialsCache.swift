@@ -42,17 +42,25 @@ final class CredentialsCache: Sendable {
                     endpoint = credentials.endpoint
                     endpointChanged(credentials.endpoint)
                 }
-                for entry in state.withLock({ $0.fetched(credentials) }) {
-                    entry.waiter.resume(returning: credentials)
-                }
+                perform(state.withLock { $0.fetched(credentials) }, with: .success(credentials))
             } catch {
-                for entry in state.withLock({ $0.fetchFailed() }) {
-                    entry.waiter.resume(throwing: error)
-                }
+                perform(state.withLock { $0.fetchFailed() }, with: .failure(error))
             }
         }
         for entry in state.withLock({ $0.stopped() }) {
             entry.waiter.resume(throwing: CancellationError())
+        }
+    }
+
+    private func perform(
+        _ action: StateMachine<Waiter>.FetchAction,
+        with result: Result<ServiceCredentials?, any Error>
+    ) {
+        switch action {
+        case .resume(let entries):
+            for entry in entries { entry.waiter.resume(with: result) }
+        case .fetch:
+            fetchRequests.continuation.yield()
         }
     }
 
@@ -129,6 +137,18 @@ final class CredentialsCache: Sendable {
         } onCancel: {
             state.withLock { $0.cancelled(id: id) }?.waiter.resume(throwing: CancellationError())
         }
+    }
+
+    /// Drops all credentials; those of a fetch in flight will not be used either.
+    func invalidate() {
+        state.withLock { $0.invalidated() }
+    }
+
+    /// Whether credentials are the ones to use.
+    ///
+    /// If not, they have been dropped or replaced.
+    func isCurrent(_ credentials: ServiceCredentials) -> Bool {
+        state.withLock { $0.isCurrent(credentials) }
     }
 
     /// Drops credentials that the service refused or that expired, unless they have been replaced already.

@@ -37,6 +37,13 @@ final class DownloadLoop: Sendable {
         return true
     }
 
+    /// Reopens a stream that was opened with other credentials; the next iteration uses the new ones anyway.
+    ///
+    /// - Parameter credentials: The new ones; `nil` when none can be got, which the next iteration reports.
+    func restart(unlessUsing credentials: ServiceCredentials?) {
+        iteration.withLock { $0 }?.restart(unlessUsing: credentials)
+    }
+
     /// Syncs until the task is cancelled.
     func run() async {
         var engine = SyncEngine()
@@ -46,14 +53,20 @@ final class DownloadLoop: Sendable {
                 case .restart:
                     continue
                 case .ended:
+                    let delay = nextDelay(after: nil)
                     context.status.disconnected()
                     context.log(.info, "The sync stream ended.")
+                    await waitForNextAttempt(delay)
                 }
             } catch {
-                report(error)
+                let delay = report(error)
                 await stop(&engine)
+                await waitForNextAttempt(delay)
             }
-            await waitForNextAttempt()
+        }
+        context.report { activity, _ in
+            activity.stopped()
+            return nil
         }
         context.status.disconnected()
     }
@@ -99,18 +112,34 @@ final class DownloadLoop: Sendable {
     }
 
     /// Shows why an iteration failed, unless it was cancelled.
-    private func report(_ error: any Error) {
-        guard !Task.isCancelled else { return }
+    ///
+    /// - Returns: The time before the next attempt.
+    private func report(_ error: any Error) -> Duration {
+        guard !Task.isCancelled else { return .zero }
         // A cancellation that is not ours happened inside the app's connector, and is not an error to report.
-        guard !(error is CancellationError) else { return context.status.disconnected() }
+        guard !(error is CancellationError) else {
+            let delay = nextDelay(after: nil)
+            context.status.disconnected()
+            return delay
+        }
+        let delay = nextDelay(after: error)
         context.log(.error, "Syncing failed: \(error)")
         context.status.disconnected(error: PowerSyncError.describing(error))
+        return delay
+    }
+
+    /// The time before the next attempt, which the status shows.
+    private func nextDelay(after error: (any Error)?) -> Duration {
+        let delay = context.retryDelay.next()
+        let date = context.date(after: delay)
+        let reason = SyncWait.Reason.retry(at: date, after: error.map(PowerSyncError.describing))
+        context.report { $0.connecting(reason, now: $1) }
+        return delay
     }
 
     /// Returns early when the task is cancelled.
-    private func waitForNextAttempt() async {
+    private func waitForNextAttempt(_ delay: Duration) async {
         guard !Task.isCancelled else { return }
-        let delay = context.retryDelay.next()
         context.log(.info, "Connecting again in \(delay).")
         guard let requests = context.checkpointRequests else {
             try? await context.clock.sleep(for: delay)

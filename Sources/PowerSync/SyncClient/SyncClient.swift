@@ -11,10 +11,10 @@ final class SyncClient: Sendable {
     /// The status of the database, live.
     let status = LiveSyncStatus()
 
-    private let database: LocalDatabase
-    private let group: SyncGroup
-    private let logger: any LoggerProtocol
-    private let environment: SyncEnvironment
+    let database: LocalDatabase
+    let group: SyncGroup
+    let logger: any LoggerProtocol
+    let environment: SyncEnvironment
     private let isClosed = Mutex(false)
 
     /// Creates a client that is not connected.
@@ -66,28 +66,40 @@ final class SyncClient: Sendable {
         database app: any PowerSyncDatabaseProtocol
     ) async throws {
         try await group.connectionLock.withLock {
-            try await openDatabase()
-            await group.stop()
-            try checkIsOpen()
-            status.errorsCleared()
-            let context = SyncContext(
-                database: database,
-                app: app,
-                connector: connector,
-                options: options,
-                status: status,
-                environment: environment,
-                logger: logger
-            )
-            if context.checkpointRequests == nil, connector is any CustomCheckpointRequestConnector {
-                logger.warning(
-                    "The connector posts checkpoint requests, but ConnectOptions.checkpointMode is .legacy: it is not asked to.",
-                    tag: LogTag.database
-                )
-            }
-            let session = SyncSession(context: context) { [group] in group.liveStreams.keys }
-            group.start(session, of: self)
+            _ = try await startSession(connector: connector, options: options, database: app)
         }
+    }
+
+    /// Starts a session, after ending the one of the group.
+    ///
+    /// Call it with the lock; otherwise as ``connect(connector:options:database:)``.
+    func startSession(
+        connector: any PowerSyncBackendConnectorProtocol,
+        options: ConnectOptions,
+        database app: any PowerSyncDatabaseProtocol
+    ) async throws -> SyncSession {
+        try await openDatabase()
+        await group.stop()
+        try checkIsOpen()
+        status.errorsCleared()
+        let context = SyncContext(
+            database: database,
+            app: app,
+            connector: connector,
+            options: options,
+            status: status,
+            environment: environment,
+            logger: logger
+        )
+        if context.checkpointRequests == nil, connector is any CustomCheckpointRequestConnector {
+            logger.warning(
+                "The connector posts checkpoint requests, but is not asked to: ConnectOptions.checkpointMode is .legacy",
+                tag: LogTag.database
+            )
+        }
+        let session = SyncSession(context: context) { [group] in group.liveStreams.keys }
+        group.start(session, of: self)
+        return session
     }
 
     /// Ends this database's session and waits for its end.
@@ -97,6 +109,11 @@ final class SyncClient: Sendable {
         await group.connectionLock.withLockIgnoringCancellation {
             if group.isActive(self) { await group.stop() }
         }
+    }
+
+    /// Drops the credentials of the running session.
+    func invalidateCredentials() {
+        group.invalidateCredentials()
     }
 
     /// Runs `body` while nobody syncs the file, and nobody can start to.

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncProtocol
 
 /// What one connection consists of, shared by its loops.
@@ -73,6 +74,21 @@ struct SyncContext: Sendable {
             }
         }
         retryDelay = RetryDelay(base: options.retryInterval, random: environment.random)
+    }
+
+    /// Shows what is being waited for, and logs it once.
+    ///
+    /// - Parameter change: Gets the activity and the date.
+    func report(_ change: (inout ConnectionActivity.StateMachine, Date) -> SyncWait?) {
+        let now = environment.now()
+        if let wait = status.activityChanged({ change(&$0, now) }) {
+            log(.info, "Waiting for \(wait.reason).")
+        }
+    }
+
+    /// The date after a delay.
+    func date(after delay: Duration) -> Date {
+        environment.now().addingTimeInterval(delay / .seconds(1))
     }
 
     /// Logs a message of the sync client.

@@ -1,5 +1,4 @@
 import PowerSyncCore
-import PowerSyncCore
 import Synchronization
 
 /// What the databases of one file share: at most one of them syncs, and stream handles of all of them count
@@ -64,6 +63,11 @@ final class SyncGroup: Sendable {
         active.withLock { $0?.owner == ObjectIdentifier(client) }
     }
 
+    /// Whether this session is the one that syncs.
+    func isActive(_ session: SyncSession) -> Bool {
+        active.withLock { $0?.session === session }
+    }
+
     /// Starts a member's session.
     ///
     /// Call it with the lock, after ``stop()``.
@@ -90,6 +94,11 @@ final class SyncGroup: Sendable {
         active.withLock { active in
             active?.owner == ObjectIdentifier(client) ? active?.session : nil
         }
+    }
+
+    /// Drops the credentials of the session, whoever owns it.
+    func invalidateCredentials() {
+        active.withLock { $0?.session }?.invalidateCredentials()
     }
 
     /// Tells the session that handles or subscriptions changed.

@@ -65,6 +65,8 @@ final class SyncIteration: Sendable {
                 let step = try await submit(pending, to: &engine)
                 let handled = pending.prefix(step.handledEvents)
                 events.handled(bytes: handled.byteCount)
+                let heldBack = engine.heldBackCheckpoint?.rawValue
+                context.report { $0.checkpointHeldBack(heldBack, now: $1) }
                 if let outcome = perform(step.actions, in: &tasks) { return outcome }
                 reportLines(in: handled, hasReceivedLine: &hasReceivedLine)
                 pending = pending.dropFirst(step.handledEvents)
@@ -154,13 +156,25 @@ final class SyncIteration: Sendable {
     }
 }
 
+extension SyncIteration {
+    /// All credentials were invalidated: reopens a stream that was opened with others.
+    ///
+    /// - Parameter credentials: The new ones; `nil` when none can be got.
+    func restart(unlessUsing credentials: ServiceCredentials?) {
+        guard let used = usedCredentials.withLock({ $0 }), used != credentials else { return }
+        context.log(.debug, "The credentials were invalidated; connecting again.")
+        events.send(.tokenRefreshed)
+    }
+}
+
 // The tasks of an iteration beside the one that handles events. They report through the queue.
 extension SyncIteration {
     /// Opens the stream and reads it to its end.
     private func readStream(_ request: StreamingSyncRequest) async {
         do {
-            let credentials = try await context.credentials.credentials()
-            usedCredentials.withLock { $0 = credentials }
+            context.report { $0.connecting(.credentials, now: $1) }
+            let credentials = try await takeCredentials()
+            context.report { $0.connecting(.service, now: $1) }
             let stream = try await watchdog.watch {
                 try await context.environment.transport.openStream(
                     request,
@@ -189,6 +203,16 @@ extension SyncIteration {
         } catch {
             guard !Task.isCancelled else { return }
             events.streamFailed(error)
+        }
+    }
+
+    /// Notes which credentials the stream is opened with.
+    private func takeCredentials() async throws -> ServiceCredentials {
+        while true {
+            let credentials = try await context.credentials.credentials()
+            usedCredentials.withLock { $0 = credentials }
+            // Invalidated meanwhile? From here on ``restart(unlessUsing:)`` sees which ones are in use.
+            if context.credentials.isCurrent(credentials) { return credentials }
         }
     }
 

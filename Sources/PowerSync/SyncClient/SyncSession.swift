@@ -7,6 +7,10 @@ final class SyncSession: Sendable {
     private let download: DownloadLoop
     private let upload: UploadLoop
     private let uploadTrigger: UploadTrigger
+    /// Asks for new credentials.
+    ///
+    /// Coalescing: one look at the cache serves all requests before it.
+    private let invalidations = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     /// Runs the loops; set by ``start(after:)``.
     private let task = Mutex<Task<Void, Never>?>(nil)
 
@@ -86,11 +90,29 @@ final class SyncSession: Sendable {
         download.send(.subscriptionsChanged(live: live))
     }
 
+    /// Drops the credentials; the stream stays open until there are new ones, or none can be got.
+    func invalidateCredentials() {
+        context.credentials.invalidate()
+        invalidations.continuation.yield()
+    }
+
+    private func replaceInvalidatedCredentials() async {
+        for await _ in invalidations.stream {
+            let credentials = try? await context.credentials.credentials()
+            if Task.isCancelled { return }
+            download.restart(unlessUsing: credentials)
+        }
+    }
+
     private func run() async {
         // Followed from here on, so that no write after the connection is missed.
         let queueChanges = context.database.uploadQueueChanges()
         let requests = context.checkpointRequests
         defer { requests?.end() }
+        context.report { activity, _ in
+            activity.started()
+            return nil
+        }
         await withTaskGroup { tasks in
             if let requests {
                 tasks.addTask { [context] in
@@ -100,6 +122,7 @@ final class SyncSession: Sendable {
                 }
             }
             tasks.addTask { await self.context.credentials.run() }
+            tasks.addTask { await self.replaceInvalidatedCredentials() }
             tasks.addTask { await self.upload.run() }
             tasks.addTask { await self.download.run() }
             tasks.addTask {

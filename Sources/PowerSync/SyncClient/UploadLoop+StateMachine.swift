@@ -12,8 +12,8 @@ extension UploadLoop {
 
         /// What to do next.
         enum Action: Equatable {
-            /// Call the app's `uploadData`.
-            case upload
+            /// Call the app's `uploadData`, with this entry at the head.
+            case upload(head: Int64)
             /// The queue is empty: obtain a write checkpoint, and be done.
             case finish
             /// The last call succeeded without removing the head of the queue: warn, and fail.
@@ -32,7 +32,7 @@ extension UploadLoop {
                 return .stall
             case (.fresh, let head?), (.uploaded, let head?):
                 state = .uploaded(head: head)
-                return .upload
+                return .upload(head: head)
             }
         }
 

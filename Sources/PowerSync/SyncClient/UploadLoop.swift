@@ -28,10 +28,14 @@ final class UploadLoop: Sendable {
     /// Uploads until the task is cancelled.
     func run() async {
         do {
+            try await reportWaitForStream()
             while true {
                 let reason = try await trigger.wait()
                 // What comes while disconnected is not lost: the first line of the next stream begins a pass.
-                guard isConnected else { continue }
+                guard isConnected else {
+                    try await reportWaitForStream()
+                    continue
+                }
                 if reason == .keepalive, try await isDrained() { continue }
                 let started = context.clock.now
                 if try await drain() {
@@ -48,6 +52,23 @@ final class UploadLoop: Sendable {
 
     /// The one condition for uploads: somebody listens to what comes back.
     private var isConnected: Bool { context.status.snapshot.connected }
+
+    /// Shows what is left to do when the stream is open.
+    ///
+    /// Problems are for the next pass to report.
+    private func reportWaitForStream() async throws {
+        do {
+            let entries = try await context.database.read { db -> Int? in
+                let entries = try UploadQueue.span(db)
+                if entries > 0 { return entries }
+                return try LocalWriteGate.sequenceAwaitingCheckpoint(db) == nil ? nil : 0
+            }
+            guard let entries else { return }
+            context.report { $0.waitingForStream(entries: entries, now: $1) }
+        } catch {
+            try Task.checkCancellation()
+        }
+    }
 
     /// Whether a keepalive finds nothing to do.
     ///
@@ -72,8 +93,12 @@ final class UploadLoop: Sendable {
         var pass = Pass()
         while isConnected {
             do {
-                switch pass.headRead(try await context.database.read { try UploadQueue.firstID($0) }) {
-                case .upload:
+                let (head, entries) = try await context.database.read { db in
+                    (try UploadQueue.firstID(db), try UploadQueue.span(db))
+                }
+                switch pass.headRead(head) {
+                case .upload(let head):
+                    context.report { $0.uploading(entries: entries, head: head, now: $1) }
                     context.status.uploadStarted()
                     try await context.connector.uploadData(database: context.app)
                     context.status.uploadSucceeded(isUploading: true)
@@ -91,6 +116,7 @@ final class UploadLoop: Sendable {
                 try await waitAfter(error)
             }
         }
+        try await reportWaitForStream()
         context.log(.debug, "Uploading pauses until the sync stream is connected again.")
         context.status.uploadEnded(error: nil)
         return false
@@ -98,8 +124,11 @@ final class UploadLoop: Sendable {
 
     private func waitAfter(_ error: any Error) async throws {
         let delay = context.retryDelay.next()
-        if error is CancellationError {
-            // The app cancelled something of its own; that is not an error to report.
+        let date = context.date(after: delay)
+        // The app cancelled something of its own; that is not an error to report.
+        let isCancellation = error is CancellationError
+        context.report { $0.uploadFailed(retryAt: date, isCancellation ? nil : error, now: $1) }
+        if isCancellation {
             context.status.uploadEnded(error: nil)
         } else {
             context.log(.error, "Uploading local writes failed; trying again in \(delay): \(error)")
@@ -110,26 +139,49 @@ final class UploadLoop: Sendable {
 
     /// Makes the service's next write checkpoint the target of the local write gate (`sync-client.md` 10.4).
     private func obtainWriteCheckpoint() async throws {
-        let request = try await context.database.read { db -> (sequence: Int64, clientID: String)? in
-            guard let sequence = try LocalWriteGate.sequenceAwaitingCheckpoint(db) else { return nil }
-            return (sequence, try KeyValueStore.clientID(db))
-        }
-        guard let request else { return }
-        let checkpoint =
-            if let requests = context.checkpointRequests {
-                try await requests.request()
-            } else {
-                try await requestWriteCheckpoint(clientID: request.clientID)
+        let completedSyncs = context.status.snapshot.activityState.completedSyncs
+        let demand = try await context.database.read { db -> WriteCheckpointDemand in
+            if let sequence = try LocalWriteGate.sequenceAwaitingCheckpoint(db) {
+                return .request(sequence: sequence, clientID: try KeyValueStore.clientID(db))
             }
-        let isStored = try await context.database.write { db in
-            try LocalWriteGate.acknowledge(checkpoint, ifSequenceIs: request.sequence, db)
+            return .await(try LocalWriteGate.awaited(db))
         }
-        context.log(
-            .debug,
-            isStored
-                ? "Waiting for write checkpoint \(checkpoint)."
-                : "Write checkpoint \(checkpoint) is superseded by newer local writes."
-        )
+        switch demand {
+        case .await(let checkpoint):
+            reportAwaited(checkpoint, since: completedSyncs)
+        case .request(let sequence, let clientID):
+            context.report { $0.requestingWriteCheckpoint(now: $1) }
+            let checkpoint =
+                if let requests = context.checkpointRequests {
+                    try await requests.request()
+                } else {
+                    try await requestWriteCheckpoint(clientID: clientID)
+                }
+            let isStored = try await context.database.write { db in
+                try LocalWriteGate.acknowledge(checkpoint, ifSequenceIs: sequence, db)
+            }
+            if !isStored {
+                context.log(.debug, "Write checkpoint \(checkpoint) is superseded by newer local writes.")
+            }
+            reportAwaited(isStored ? checkpoint : nil, since: completedSyncs)
+        }
+    }
+
+    /// What is known about the write checkpoint of an empty queue.
+    private enum WriteCheckpointDemand {
+        /// There is none yet.
+        case request(sequence: Int64, clientID: String)
+        /// A checkpoint has to contain this one, or nothing is needed.
+        case await(WriteCheckpoint?)
+    }
+
+    /// Shows that everything is uploaded.
+    private func reportAwaited(_ checkpoint: WriteCheckpoint?, since completedSyncs: UInt64) {
+        context.report { activity, now in
+            if let checkpoint { return activity.awaiting(checkpoint.rawValue, since: completedSyncs, now: now) }
+            activity.uploadFinished()
+            return nil
+        }
     }
 
     private func requestWriteCheckpoint(clientID: String) async throws -> WriteCheckpoint {

@@ -14,4 +14,18 @@ public struct CrudBatch: Sendable {
     public func complete(writeCheckpoint: String? = nil) async throws {
         try await completion.complete(writeCheckpoint: writeCheckpoint)
     }
+
+    /// Removes the writes of the batch, and all before them, from the upload queue; those that the backend will never
+    /// accept are kept aside.
+    ///
+    /// An entry that is always refused would block everything behind it. ``PowerSyncDatabaseProtocol/rejectedWrites()`` has
+    /// the rejected ones; all others count as uploaded. All of it is one transaction.
+    ///
+    /// - Parameters:
+    ///   - rejections: Writes of this batch, each with a reason.
+    ///   - writeCheckpoint: As for completing without rejections.
+    /// - Throws: ``PowerSyncError``, also when a rejected write is not of this batch; the queue is unchanged then.
+    public func complete(rejecting rejections: [UploadRejection], writeCheckpoint: String? = nil) async throws {
+        try await completion.complete(writeCheckpoint: writeCheckpoint, rejecting: rejections, of: crud)
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncCore
 import PowerSyncProtocol
 
@@ -8,8 +9,24 @@ struct UploadCompletion: Sendable {
     /// The position of the last write that was uploaded.
     let lastID: Int64
 
-    /// Removes the writes and moves the write gate, in one transaction.
-    func complete(writeCheckpoint text: String?) async throws {
+    /// Removes the writes, keeps those that were rejected aside, and moves the write gate, in one transaction.
+    ///
+    /// - Parameters:
+    ///   - text: A write checkpoint of the app's own backend.
+    ///   - rejections: Writes that are kept aside.
+    ///   - entries: The writes that are being completed.
+    /// - Throws: ``PowerSyncError``.
+    func complete(
+        writeCheckpoint text: String?,
+        rejecting rejections: [UploadRejection] = [],
+        of entries: [CrudEntry] = []
+    ) async throws {
+        let ids = Set(entries.map(\.clientId))
+        guard rejections.allSatisfy({ ids.contains($0.entry.clientId) }) else {
+            throw PowerSyncError.operationFailed(
+                message: "Only writes that are being completed can be rejected: another batch or transaction has them."
+            )
+        }
         let writeCheckpoint = try text.map { text in
             guard let checkpoint = WriteCheckpoint(decimal: text) else {
                 throw PowerSyncError.operationFailed(message: "The write checkpoint '\(text)' is not a number")
@@ -18,8 +35,12 @@ struct UploadCompletion: Sendable {
         }
         // The writes have been uploaded, so this happens even if the session is being stopped: a task of its own does not
         // inherit the cancellation, which would have them uploaded again.
+        let now = SyncInstant((database as? SyncedDatabase)?.sync.environment.now() ?? Date())
         try await Task { [database, lastID] in
             try await database.writeToEngine { db in
+                for rejection in rejections {
+                    try RejectedWrites.record(rejection.entry.clientId, reason: rejection.reason, at: now, db)
+                }
                 try UploadQueue.complete(through: lastID, writeCheckpoint: writeCheckpoint, db)
             }
         }.value

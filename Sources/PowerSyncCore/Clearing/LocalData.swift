@@ -47,6 +47,7 @@ package enum LocalData {
                 DELETE FROM ps_stream_subscriptions;
                 """
         )
+        try RejectedWrites.clear(db)
         for table in try DataTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
             let name = SQLText.identifier(table.internalName)
             // Deleting one row makes SQLite's update hook report the table. The rest is then truncated, if nobody

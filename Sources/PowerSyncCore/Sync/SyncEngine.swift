@@ -1,5 +1,5 @@
 package import GRDB
-import PowerSyncProtocol
+package import PowerSyncProtocol
 
 /// The client's side of the sync protocol: turns the lines of a service into rows (`sync-client.md` 15).
 ///
@@ -51,6 +51,9 @@ package struct SyncEngine: Sendable {
     /// Whether a validated checkpoint waits for ``SyncEvent/uploadCompleted``; otherwise that event does nothing, and a
     /// driver can save the transaction.
     package var hasPendingCheckpoint: Bool { machine.heldBackCheckpoint != nil }
+
+    /// The number of the validated checkpoint that local writes keep from being published.
+    package var heldBackCheckpoint: OpID? { machine.heldBackCheckpoint?.lastOpID }
 
     /// Handles events in one transaction.
     ///

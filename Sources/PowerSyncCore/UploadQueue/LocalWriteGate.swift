@@ -55,6 +55,14 @@ package enum LocalWriteGate {
         try KeyValueStore.set(.lastAppliedWriteCheckpoint, to: checkpoint.rawValue, db)
     }
 
+    /// The write checkpoint that a checkpoint has to report before it is published.
+    ///
+    /// - Returns: `nil` when the gate waits for nothing, or when the target is not known yet.
+    package static func awaited(_ db: Database) throws -> WriteCheckpoint? {
+        guard let target = try target(db), target != pendingTarget else { return nil }
+        return target > (try lastSeen(db) ?? WriteCheckpoint(0)) ? target : nil
+    }
+
     /// Whether checkpoints other than those of priority 0 may be published.
     ///
     /// The target must have been seen, and the upload queue must be empty (insert-only writes set no target).

@@ -36,12 +36,32 @@ package enum UploadQueue {
         )
     }
 
+    /// The id of the next entry to upload, even if it is still to be written.
+    ///
+    /// Grows by the number of entries that leave the queue.
+    package static func position(_ db: Database) throws -> Int64 {
+        if let id = try firstID(db) { return id }
+        return (try sequence(db) ?? 0) + 1
+    }
+
     /// The query of ``count(_:)``, for those who watch it.
     package static let countSQL = "SELECT count(*) FROM ps_crud"
 
     /// The number of entries.
     package static func count(_ db: Database) throws -> Int {
         try Int.fetchOne(db.cachedStatement(sql: countSQL)) ?? 0
+    }
+
+    /// The span of the ids in the queue: the number of entries, unless some were taken out of the middle.
+    ///
+    /// - Complexity: O(1), unlike ``count(_:)``.
+    package static func span(_ db: Database) throws -> Int {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT (SELECT id FROM ps_crud ORDER BY id DESC LIMIT 1) - (SELECT id FROM ps_crud ORDER BY id LIMIT 1) + 1
+                """
+        )
+        return try Int.fetchOne(statement) ?? 0
     }
 
     /// The approximate size of the queue in bytes: the texts, and 20 bytes for each entry.

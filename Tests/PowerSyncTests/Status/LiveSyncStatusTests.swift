@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncCore
 import PowerSyncProtocol
 import Observation
@@ -112,5 +113,24 @@ import Testing
             }
         }
         #expect(observable.connected)
+    }
+
+    @Test @MainActor func observableFollowsTheActivity() async {
+        let observable = status.observable
+        #expect(observable.activity.upload == nil)
+        _ = status.activityChanged { activity in
+            activity.started()
+            return activity.requestingWriteCheckpoint(now: .now)
+        }
+        while observable.activity.upload == nil {
+            await withCheckedContinuation { changed in
+                withObservationTracking {
+                    _ = observable.activity
+                } onChange: {
+                    changed.resume()
+                }
+            }
+        }
+        #expect(observable.activity.upload?.reason.kind == .writeCheckpointRequest)
     }
 }

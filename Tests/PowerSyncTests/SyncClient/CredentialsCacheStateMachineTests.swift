@@ -22,13 +22,13 @@ import Testing
     @Test mutating func concurrentDemandsShareOneFetch() {
         #expect(machine.credentialsWanted(by: entry(1)).isFetch)
         #expect(machine.credentialsWanted(by: entry(2)).isWait)
-        #expect(machine.fetched(old).map(\.id) == [1, 2])
+        #expect(machine.fetched(old).resumed.map(\.id) == [1, 2])
         #expect(machine.credentialsWanted(by: entry(3)).credentials == old)
     }
 
     @Test mutating func failedFetchIsRepeatedByTheNextDemand() {
         #expect(machine.credentialsWanted(by: entry(1)).isFetch)
-        #expect(machine.fetchFailed().map(\.id) == [1])
+        #expect(machine.fetchFailed().resumed.map(\.id) == [1])
         #expect(machine.credentialsWanted(by: entry(2)).isFetch)
     }
 
@@ -37,7 +37,7 @@ import Testing
         #expect(machine.refreshWanted(by: entry(2)) == .fetch)
         #expect(machine.credentialsWanted(by: entry(3)).credentials == old)
         #expect(machine.refreshWanted(by: entry(4)) == .none)
-        #expect(machine.fetched(new).map(\.id) == [2])
+        #expect(machine.fetched(new).resumed.map(\.id) == [2])
         #expect(machine.credentialsWanted(by: entry(5)).credentials == new)
     }
 
@@ -45,7 +45,7 @@ import Testing
     @Test mutating func lateRefreshOfReplacedCredentialsFetchesNothing() {
         cacheOld()
         #expect(machine.refreshWanted(by: entry(2), replacing: old) == .fetch)
-        #expect(machine.fetched(new).map(\.id) == [2])
+        #expect(machine.fetched(new).resumed.map(\.id) == [2])
         #expect(machine.refreshWanted(by: entry(3), replacing: old) == .none)
         #expect(machine.refreshWanted(by: entry(4), replacing: new) == .fetch)
     }
@@ -53,7 +53,7 @@ import Testing
     @Test mutating func failedRefreshKeepsTheOldCredentials() {
         cacheOld()
         #expect(machine.refreshWanted(by: entry(2)) == .fetch)
-        #expect(machine.fetchFailed().map(\.id) == [2])
+        #expect(machine.fetchFailed().resumed.map(\.id) == [2])
         #expect(machine.credentialsWanted(by: entry(3)).credentials == old)
         #expect(machine.refreshWanted(by: entry(4)) == .fetch)
     }
@@ -77,23 +77,55 @@ import Testing
         #expect(machine.refreshWanted(by: entry(2)) == .fetch)
         machine.rejected(old)
         #expect(machine.credentialsWanted(by: entry(3)).isWait)
-        #expect(machine.fetched(new).map(\.id) == [2, 3])
+        #expect(machine.fetched(new).resumed.map(\.id) == [2, 3])
     }
 
     @Test mutating func cancelledWaiterIsReturnedOnceAndTheFetchGoesOn() {
         #expect(machine.credentialsWanted(by: entry(1)).isFetch)
         #expect(machine.cancelled(id: 1)?.waiter == "waiter 1")
         #expect(machine.cancelled(id: 1) == nil)
-        #expect(machine.fetched(old).isEmpty)
+        #expect(machine.fetched(old).resumed.isEmpty)
         #expect(machine.credentialsWanted(by: entry(2)).credentials == old)
     }
 
     @Test mutating func nothingIsFetchedAfterTheEnd() {
         #expect(machine.credentialsWanted(by: entry(1)).isFetch)
         #expect(machine.stopped().map(\.id) == [1])
-        #expect(machine.fetched(old).isEmpty)
+        #expect(machine.fetched(old).resumed.isEmpty)
         #expect(machine.credentialsWanted(by: entry(2)).isFail)
         #expect(machine.refreshWanted(by: entry(3)) == .none)
+    }
+
+    @Test mutating func invalidatedCredentialsAreDropped() {
+        cacheOld()
+        #expect(machine.isCurrent(old))
+        machine.invalidated()
+        #expect(!machine.isCurrent(old))
+        #expect(machine.credentialsWanted(by: entry(2)).isFetch)
+    }
+
+    @Test("A fetch from before the invalidation does not count, however it ends", arguments: [true, false])
+    mutating func fetchFromBeforeTheInvalidationDoesNotCount(_ succeeds: Bool) {
+        #expect(machine.credentialsWanted(by: entry(1)).isFetch)
+        machine.invalidated()
+        #expect(machine.credentialsWanted(by: entry(2)).isWait)
+        #expect(machine.credentialsWanted(by: entry(3)).isWait)
+        #expect(machine.cancelled(id: 3)?.id == 3)
+        #expect(machine.refreshWanted(by: entry(4)) == .none)
+        #expect(succeeds ? machine.fetched(old).isFetch : machine.fetchFailed().isFetch)
+        #expect(!machine.isCurrent(old))
+        #expect(machine.fetched(new).resumed.map(\.id) == [1, 2])
+        #expect(machine.isCurrent(new))
+    }
+
+    @Test mutating func invalidationDuringARefreshMakesDemandsWait() {
+        cacheOld()
+        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
+        machine.invalidated()
+        machine.invalidated()
+        #expect(machine.credentialsWanted(by: entry(3)).isWait)
+        #expect(machine.fetched(old).isFetch)
+        #expect(machine.stopped().map(\.id) == [2, 3])
     }
 
     private mutating func cacheOld() {
@@ -108,5 +140,12 @@ extension CredentialsCache.StateMachine.WantAction {
     fileprivate var isFail: Bool { if case .fail = self { true } else { false } }
     fileprivate var credentials: ServiceCredentials? {
         if case .use(let credentials) = self { credentials } else { nil }
+    }
+}
+
+extension CredentialsCache.StateMachine.FetchAction {
+    fileprivate var isFetch: Bool { if case .fetch = self { true } else { false } }
+    fileprivate var resumed: [CredentialsCache.StateMachine<Waiter>.Entry] {
+        if case .resume(let entries) = self { entries } else { [] }
     }
 }

@@ -123,6 +123,56 @@ import Testing
         #expect(!harness.database.currentStatus.connecting)
     }
 
+    @Test func invalidatedCredentialsAreReplacedWithoutADelay() async throws {
+        let gate = TaskGate()
+        harness.connector.onFetch { call in
+            if call == 2 { try await gate.pass() }
+            return PowerSyncCredentials(endpoint: "https://sync.test", token: "token \(call)")
+        }
+        let stream = try await harness.connectAndAccept()
+        await harness.database.invalidateCredentials()
+        try await harness.connector.waitForFetches(2)
+        #expect(harness.database.currentStatus.connected)
+        #expect(!stream.isClosed)
+        gate.open()
+        // Without a delay: the clock stands still.
+        let next = try await harness.acceptNext()
+        #expect(next.token == "token 2")
+        #expect(stream.isClosed)
+        #expect(harness.service.mostOpenStreams == 1)
+    }
+
+    @Test func fetchUnderWayDoesNotCountAfterAnInvalidation() async throws {
+        let gate = TaskGate()
+        harness.connector.onFetch { call in
+            if call == 1 { try await gate.pass() }
+            return PowerSyncCredentials(endpoint: "https://sync.test", token: "token \(call)")
+        }
+        try await harness.connect()
+        try await harness.connector.waitForFetches(1)
+        await harness.database.invalidateCredentials()
+        gate.open()
+        #expect(try await harness.acceptNext().token == "token 2")
+        #expect(harness.connector.fetches == 2)
+    }
+
+    @Test func invalidationWithoutNewCredentialsEndsTheStream() async throws {
+        harness.connector.onFetch { call in
+            if call > 1 { throw ScriptedError() }
+            return PowerSyncCredentials(endpoint: "https://sync.test", token: "token \(call)")
+        }
+        let stream = try await harness.connectAndAccept()
+        await harness.database.invalidateCredentials()
+        try await harness.wait { $0.lastDownloadError as? ScriptedError == ScriptedError() && !$0.connected }
+        #expect(stream.isClosed)
+    }
+
+    @Test func invalidationWithoutAConnectionDoesNothing() async throws {
+        await harness.database.invalidateCredentials()
+        #expect(harness.connector.fetches == 0)
+        #expect(try await harness.connectAndAccept().token == "token 1")
+    }
+
     @Test func newConnectionFetchesNewCredentials() async throws {
         #expect(try await harness.connectAndAccept().token == "token 1")
         #expect(try await harness.connectAndAccept().token == "token 2")

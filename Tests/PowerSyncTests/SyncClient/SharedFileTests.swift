@@ -31,6 +31,19 @@ import Testing
         try await second.database.close()
     }
 
+    @Test func connectionOfAnotherInstanceIsNotTakenOverToSyncOnce() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let first = SyncHarness(path: path)
+        let second = SyncHarness(path: path, service: first.service, clock: first.clock)
+        _ = try await first.connectAndAccept()
+        await #expect(throws: PowerSyncError.self) {
+            try await second.database.syncOnce(connector: second.connector, deadline: .seconds(25))
+        }
+        #expect(first.database.currentStatus.connected)
+        try await first.database.close()
+        try await second.database.close()
+    }
+
     @Test func writesOfAnotherInstanceAreUploaded() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let first = SyncHarness(path: path)

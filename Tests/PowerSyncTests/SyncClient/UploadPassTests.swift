@@ -10,22 +10,22 @@ import Testing
     }
 
     @Test("G19: callback completes one transaction per call") mutating func movingHeadIsUploadedUntilEmpty() {
-        #expect(pass.headRead(1) == .upload)
-        #expect(pass.headRead(4) == .upload)
+        #expect(pass.headRead(1) == .upload(head: 1))
+        #expect(pass.headRead(4) == .upload(head: 4))
         #expect(pass.headRead(nil) == .finish)
     }
 
     @Test("G20: callback does nothing") mutating func sameHeadAfterASuccessfulCallStalls() {
-        #expect(pass.headRead(1) == .upload)
+        #expect(pass.headRead(1) == .upload(head: 1))
         #expect(pass.headRead(1) == .stall)
     }
 
     @Test mutating func sameHeadAfterAnErrorIsARetry() {
-        #expect(pass.headRead(1) == .upload)
+        #expect(pass.headRead(1) == .upload(head: 1))
         pass.failed()
-        #expect(pass.headRead(1) == .upload)
+        #expect(pass.headRead(1) == .upload(head: 1))
         #expect(pass.headRead(1) == .stall)
         pass.failed()
-        #expect(pass.headRead(1) == .upload)
+        #expect(pass.headRead(1) == .upload(head: 1))
     }
 }

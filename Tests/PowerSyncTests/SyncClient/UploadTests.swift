@@ -24,7 +24,7 @@ import Testing
         #expect(request.clientID == stream.request.clientID)
         #expect(request.token == "token 1")
         request.respond(7)
-        try await harness.log.wait(for: .debug, containing: "Waiting for write checkpoint 7")
+        try await harness.log.wait(for: .info, containing: "contains write checkpoint 7")
         // The server rejected the write: its state replaces the local one when the gate opens.
         stream.send(.put("a", 1...1), .done)
         try await harness.log.wait(for: .info, containing: "Could not apply checkpoint due to local data")
@@ -173,7 +173,7 @@ import Testing
         try await harness.clock.waitForTimer(of: .seconds(1))
         harness.clock.advance(by: .seconds(1))
         try await harness.service.nextWriteCheckpoint().respond(2)
-        try await harness.log.wait(for: .debug, containing: "Waiting for write checkpoint 2")
+        try await harness.log.wait(for: .info, containing: "contains write checkpoint 2")
     }
 
     @Test("G14") func customWriteCheckpointNeedsNoRequest() async throws {

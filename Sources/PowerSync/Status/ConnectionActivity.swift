@@ -1,0 +1,69 @@
+/// What the connection of a database waits for, at one moment.
+///
+/// ```swift
+/// switch database.currentStatus.activity.upload?.reason {
+/// case .upload(let entries): show("\(entries) changes to upload")
+/// case .retry(let date, _): show("Upload failed; next attempt at \(date)")
+/// default: break
+/// }
+/// ```
+///
+/// Both parts are `nil` while the database is disconnected.
+public struct ConnectionActivity: Sendable {
+    /// What keeps the sync stream from being open, or the newest checkpoint from being shown.
+    ///
+    /// `nil` while the stream is open and everything that was downloaded completely is shown.
+    public let download: SyncWait?
+    /// What keeps local writes from being acknowledged.
+    ///
+    /// `nil` when there are none, and for at most ``ConnectOptions/crudThrottle`` after a new one.
+    public let upload: SyncWait?
+
+    /// Creates an activity; by default one that waits for nothing.
+    init(download: SyncWait? = nil, upload: SyncWait? = nil) {
+        self.download = download
+        self.upload = upload
+    }
+}
+
+/// A status that knows what its connection waits for.
+///
+/// A protocol of its own, because apps conform types of theirs to ``SyncStatusData``.
+protocol ActivityReporting {
+    /// What the connection waits for.
+    var connectionActivity: ConnectionActivity { get }
+}
+
+/// A status whose activity can be followed.
+protocol ActivityFollowing {
+    /// The activities from now on, the newest only.
+    func followActivities() -> AsyncStream<ConnectionActivity>
+}
+
+extension SyncStatusData {
+    /// What the connection waits for.
+    ///
+    /// Changes of the activity alone make no element of ``SyncStatus/asFlow()``; an element has the activity of the moment
+    /// when it was made. Use ``SyncStatus/activities()`` to follow it. A status that is not of this SDK waits for nothing.
+    public var activity: ConnectionActivity {
+        (self as? any ActivityReporting)?.connectionActivity ?? ConnectionActivity()
+    }
+}
+
+extension SyncStatus {
+    /// What the connection waits for, from now on.
+    ///
+    /// The present activity comes first. A consumer that is slow gets the newest one and not those in between. The stream
+    /// finishes when the database is closed; that of a status that is not of this SDK after its only element.
+    ///
+    /// - Returns: The activities, for one consumer.
+    public func activities() -> AsyncStream<ConnectionActivity> {
+        guard let status = self as? any ActivityFollowing else {
+            return AsyncStream { continuation in
+                continuation.yield(activity)
+                continuation.finish()
+            }
+        }
+        return status.followActivities()
+    }
+}

@@ -1,0 +1,109 @@
+import PowerSyncCore
+
+extension SyncClient {
+    /// The connection of one call.
+    private struct Connection {
+        /// To be ended after the call; `nil` for a connection of somebody else.
+        let session: SyncSession?
+        /// Its number, as ``ConnectionActivity/StateMachine`` counts.
+        let number: UInt64
+    }
+
+    /// Syncs until everything is uploaded and downloaded, or until a deadline.
+    ///
+    /// - Parameters:
+    ///   - connector: The app's backend.
+    ///   - options: How to connect.
+    ///   - deadline: The longest time to try.
+    ///   - app: The database as the app knows it.
+    /// - Returns: What was achieved.
+    /// - Throws: As ``PowerSyncDatabaseProtocol/syncOnce(connector:options:deadline:)``.
+    func syncOnce(
+        connector: any PowerSyncBackendConnectorProtocol,
+        options: ConnectOptions,
+        deadline: Duration,
+        database app: any PowerSyncDatabaseProtocol
+    ) async throws -> SyncOnceResult {
+        let clock = ElapsedClock(environment.clock)
+        let start = try await database.read { try UploadQueue.position($0) }
+        let connection = try await group.connectionLock.withLock {
+            try await openConnection(connector: connector, options: options, database: app)
+        }
+        do {
+            let isComplete = try await waitUntilSynced(connection.number, until: deadline, clock)
+            // Before disconnecting, which ends all waits.
+            let snapshot = status.snapshot
+            let end = try await database.read { try UploadQueue.position($0) }
+            await close(connection)
+            return SyncOnceResult(
+                isComplete: isComplete,
+                uploadedEntries: Int(max(0, end - start)),
+                activity: snapshot.connectionActivity,
+                uploadError: snapshot.lastUploadError,
+                downloadError: snapshot.lastDownloadError
+            )
+        } catch {
+            await close(connection)
+            throw error
+        }
+    }
+
+    /// The running connection, else a new one.
+    private func openConnection(
+        connector: any PowerSyncBackendConnectorProtocol,
+        options: ConnectOptions,
+        database app: any PowerSyncDatabaseProtocol
+    ) async throws -> Connection {
+        guard group.isActive else {
+            let session = try await startSession(connector: connector, options: options, database: app)
+            return Connection(session: session, number: status.snapshot.activityState.nextConnection)
+        }
+        guard group.isActive(self) else {
+            throw PowerSyncError.operationFailed(message: "Another database object syncs the same file.")
+        }
+        return Connection(session: nil, number: status.snapshot.activityState.nextConnection)
+    }
+
+    private func close(_ connection: Connection) async {
+        guard let session = connection.session else { return }
+        await group.connectionLock.withLockIgnoringCancellation {
+            if group.isActive(session) { await group.stop() }
+        }
+    }
+
+    /// Waits until a connection has uploaded and downloaded everything.
+    ///
+    /// - Returns: Whether that was before the deadline.
+    private func waitUntilSynced(
+        _ connection: UInt64,
+        until deadline: Duration,
+        _ clock: ElapsedClock
+    ) async throws -> Bool {
+        struct DeadlineReached: Error {}
+        do {
+            try await clock.withLimit(deadline - clock.now, otherwise: DeadlineReached()) {
+                try await self.waitUntilSynced(connection)
+            }
+            return true
+        } catch is DeadlineReached {
+            return false
+        }
+    }
+
+    private func waitUntilSynced(_ connection: UInt64) async throws {
+        for await _ in status.activityChanges() {
+            let snapshot = status.snapshot
+            guard !snapshot.activityState.isOver(connection) else {
+                throw PowerSyncError.operationFailed(message: "The connection was ended while syncing once.")
+            }
+            // While the gate is closed there are writes that no checkpoint contains.
+            if snapshot.activityState.hasCompletedSync, !snapshot.downloading,
+                try await database.read({ try LocalWriteGate.isOpen($0) })
+            {
+                return
+            }
+        }
+        try Task.checkCancellation()
+        throw PowerSyncError.operationFailed(message: "The database was closed while syncing once.")
+    }
+}

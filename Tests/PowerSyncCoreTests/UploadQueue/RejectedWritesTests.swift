@@ -1,0 +1,118 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+@Suite struct RejectedWritesTests {
+    private let database: LocalTestDatabase
+    private let now = SyncInstant(microseconds: 1_000)
+
+    init() throws {
+        database = try LocalTestDatabase(.items())
+    }
+
+    /// Adds a transaction of two writes.
+    private func addTransaction() throws {
+        try database.write("INSERT INTO items(id, col) VALUES ('a', '1'), ('b', '2')")
+    }
+
+    /// Rejects a write and completes it, and all before it.
+    private func reject(_ id: Int64) throws {
+        try database.queue.write { db in
+            try RejectedWrites.record(id, reason: "no", at: now, db)
+            try UploadQueue.complete(through: id, writeCheckpoint: nil, db)
+        }
+    }
+
+    private func rejected() throws -> [RejectedWrites.Entry] {
+        try database.queue.read { try RejectedWrites.all($0) }
+    }
+
+    @Test func databaseWithoutRejectionsHasNoTable() throws {
+        #expect(try rejected().isEmpty)
+        try database.queue.write { db in
+            try RejectedWrites.restore([1], db)
+            #expect(try RejectedWrites.remove([1], db) == 0)
+            #expect(try !db.tableExists(RejectedWrites.table))
+        }
+    }
+
+    @Test func rejectedWriteIsKeptAsItWas() throws {
+        try addTransaction()
+        let queued = try database.queue.read { try UploadQueue.nextTransaction(after: nil, $0) }
+        try reject(2)
+        #expect(try rejected() == [RejectedWrites.Entry(write: queued[1], reason: "no", rejectedAt: now)])
+        #expect(try database.queue.read { try UploadQueue.firstID($0) } == nil)
+    }
+
+    @Test func writeThatHasLeftTheQueueIsNotKept() throws {
+        try addTransaction()
+        try database.queue.write { try UploadQueue.complete(through: 2, writeCheckpoint: nil, $0) }
+        try reject(2)
+        #expect(try rejected().isEmpty)
+    }
+
+    @Test func restoredWritesAreOneTransactionAtTheEnd() throws {
+        try addTransaction()
+        try addTransaction2()
+        let texts = try database.queue.read { try String.fetchAll($0, sql: "SELECT data FROM ps_crud ORDER BY id") }
+        try reject(1)
+        try reject(3)
+        try database.queue.write { db in
+            try LocalWriteGate.setTarget(WriteCheckpoint(7), db)
+            try RejectedWrites.restore([3, 1, 99], db)
+        }
+        #expect(try rejected().isEmpty)
+        let restored = try database.queue.read { try UploadQueue.nextTransaction(after: 3, $0) }
+        #expect(restored.map(\.id) == [4, 5])
+        #expect(Set(restored.map(\.transactionID)).count == 1)
+        #expect(
+            try database.queue.read { try String.fetchAll($0, sql: "SELECT data FROM ps_crud ORDER BY id") }
+                == [texts[0], texts[2]]
+        )
+        #expect(try database.queue.read { try LocalWriteGate.target($0) } == LocalWriteGate.pendingTarget)
+    }
+
+    private func addTransaction2() throws {
+        try database.write("INSERT INTO items(id, col) VALUES ('c', '3')")
+    }
+
+    @Test func restoringNothingLeavesTheGateOpen() throws {
+        try addTransaction()
+        try reject(2)
+        try database.queue.write { db in
+            try LocalWriteGate.setTarget(WriteCheckpoint(0), db)
+            try RejectedWrites.restore([99], db)
+            #expect(try LocalWriteGate.target(db) == nil)
+        }
+        #expect(try rejected().count == 1)
+    }
+
+    @Test func removedWriteIsGone() throws {
+        try addTransaction()
+        try reject(2)
+        #expect(try database.queue.write { try RejectedWrites.remove([2, 99], $0) } == 1)
+        #expect(try rejected().isEmpty)
+    }
+
+    @Test func clearingForgetsThem() throws {
+        try addTransaction()
+        try reject(2)
+        try database.queue.write { try LocalData.clear($0, []) }
+        #expect(try rejected().isEmpty)
+        try addTransaction()
+        try reject(4)
+        try database.write("SELECT powersync_clear(0)")
+        #expect(try rejected().isEmpty)
+    }
+
+    @Test func schemaChangesLeaveThemAlone() throws {
+        try addTransaction()
+        try reject(2)
+        var other = ClientTable.items()
+        other.name = "others"
+        try database.apply(other)
+        #expect(try rejected().count == 1)
+    }
+}

@@ -1,0 +1,116 @@
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1))) struct SyncOnceTests {
+    private let harness = SyncHarness()
+
+    private func syncOnce() -> Task<SyncOnceResult, any Error> {
+        Task { [harness] in
+            try await harness.database.syncOnce(connector: harness.connector, deadline: .seconds(25))
+        }
+    }
+
+    @Test func everythingIsUploadedAndContainedInTheCheckpoint() async throws {
+        try await harness.insert("x")
+        try await harness.insert("y")
+        let task = syncOnce()
+        let stream = try await harness.acceptNext()
+        // Complete, but without the uploads.
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)]), .put("a", 1...1), .done)
+        try await harness.service.nextWriteCheckpoint().respond(7)
+        try await harness.waitForActivity { $0.upload?.reason.kind == .writeCheckpoint }
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 7), .done)
+        let result = try await task.value
+        #expect(result.isComplete)
+        #expect(result.uploadedEntries == 2)
+        #expect(result.activity.download == nil)
+        #expect(result.activity.upload == nil)
+        #expect(result.uploadError == nil && result.downloadError == nil)
+        #expect(try await harness.lists() == ["a1": "remote"])
+        #expect(stream.isClosed)
+        #expect(!harness.database.currentStatus.connected)
+        // Nothing is left behind: the schema could be changed.
+        try await harness.database.updateSchema(schema: SyncHarness.schema)
+        #expect(harness.clock.pendingTimers.isEmpty)
+    }
+
+    @Test func nothingToUploadNeedsACheckpointOnly() async throws {
+        let task = syncOnce()
+        try await harness.acceptNext().send(.checkpoint(1), .done)
+        let result = try await task.value
+        #expect(result.isComplete)
+        #expect(result.uploadedEntries == 0)
+        #expect(harness.connector.uploads == 0)
+    }
+
+    @Test func deadlineTellsWhatWasMissing() async throws {
+        harness.connector.onUpload { database, call in
+            if call == 2 { throw ScriptedError() }
+            try await database.getNextCrudTransaction()?.complete()
+        }
+        try await harness.insert("x")
+        try await harness.insert("y")
+        let task = syncOnce()
+        let stream = try await harness.acceptNext()
+        stream.send(.checkpoint(1))
+        try await stream.waitUntilRead()
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        try await harness.clock.waitForTimer(of: .seconds(25))
+        harness.connector.onUpload { _, _ in try await TaskGate().pass() }
+        harness.clock.advance(by: .seconds(25))
+        let result = try await task.value
+        #expect(!result.isComplete)
+        #expect(result.uploadedEntries == 1)
+        #expect([.retry, .upload].contains(try #require(result.activity.upload).reason.kind))
+        #expect(result.uploadError as? ScriptedError == ScriptedError())
+        #expect(!harness.database.currentStatus.connected)
+        #expect(stream.isClosed)
+    }
+
+    @Test func failuresAreRetriedBeforeTheDeadline() async throws {
+        let task = syncOnce()
+        try await harness.service.nextStream().reject(status: 503)
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(5))
+        try await harness.acceptNext().send(.checkpoint(1), .done)
+        let result = try await task.value
+        #expect(result.isComplete)
+        #expect(result.downloadError == nil)
+    }
+
+    @Test func cancellationDisconnects() async throws {
+        let task = syncOnce()
+        let stream = try await harness.acceptNext()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(stream.isClosed)
+        #expect(!harness.database.currentStatus.connected)
+    }
+
+    @Test func connectionThatIsThereIsUsedAndStays() async throws {
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1), .done)
+        try await harness.wait { $0.hasSynced == true }
+        let result = try await syncOnce().value
+        #expect(result.isComplete)
+        #expect(harness.service.streamRequests == 1)
+        #expect(harness.database.currentStatus.connected)
+    }
+
+    @Test func disconnectingEndsTheCallWithAnError() async throws {
+        let task = syncOnce()
+        _ = try await harness.acceptNext()
+        try await harness.database.disconnect()
+        await #expect(throws: PowerSyncError.self) { try await task.value }
+    }
+
+    @Test func laterConnectionIsLeftAlone() async throws {
+        let task = syncOnce()
+        _ = try await harness.acceptNext()
+        _ = try await harness.connectAndAccept()
+        await #expect(throws: PowerSyncError.self) { try await task.value }
+        #expect(harness.database.currentStatus.connected)
+    }
+}
