@@ -58,6 +58,18 @@ import Testing
         #expect(try scenario.itemIDs == ["local", "remote"])
     }
 
+    @Test("Operations below what priority 0 has published are not lost while a local write holds the rest back")
+    func operationsBelowTheAppliedOne() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        let buckets = [BucketDescription.bucket("a", priority: 0), .bucket("b")]
+        try scenario.receive(.cp(.max, buckets), row, .part(0), .done)
+        try scenario.receive(.diff(8, buckets), .ops("a", .put(7, "second")), .part(0), .done)
+        try emptyQueue(scenario, writeCheckpoint: 1)
+        try scenario.receive(.diff(9, buckets, writeCheckpoint: 1), .part(0), .done)
+        #expect(try scenario.itemIDs == ["remote", "second"])
+    }
+
     @Test("G3: other partial checkpoints wait without a word")
     func priorityOneWaits() throws {
         let scenario = try started()
