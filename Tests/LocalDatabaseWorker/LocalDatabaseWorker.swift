@@ -30,11 +30,14 @@ struct LocalDatabaseWorker {
 
     private static func work(_ task: WorkerTask, _ database: any PowerSyncDatabaseProtocol) async throws {
         guard task.kind != .open else { return }
+        if task.kind == .sync, let service = task.service {
+            return try await WorkerSync(task: task, service: service, say: say).run(database)
+        }
         var number = 0
         while number != task.count {
             number += 1
             switch task.kind {
-            case .open:
+            case .open, .sync:
                 break
             case .write:
                 let transaction = WorkerTransaction(number, worker: task.name)

@@ -10,6 +10,8 @@ package struct WorkerTask: Codable, Sendable {
         case write
         /// Applies ``WorkerSchema/second`` and ``WorkerSchema/first`` in turn, and prints a line after each.
         case changeSchema
+        /// Syncs with ``service``, commits a ``WorkerRow`` now and then, and prints the number of each.
+        case sync
     }
 
     /// What the worker says before it says numbers.
@@ -20,6 +22,8 @@ package struct WorkerTask: Codable, Sendable {
         package static let open = "open"
         /// Precedes the code of the SQLite error that ended the work.
         package static let failed = "failed "
+        /// Precedes the id of the last entry of the upload queue that is known to be completed.
+        package static let completed = "completed "
     }
 
     /// What is done.
@@ -34,6 +38,11 @@ package struct WorkerTask: Codable, Sendable {
     package var waits = false
     /// The size in bytes that no file may grow beyond, as if the disk failed there.
     package var fileSizeLimit: UInt?
+
+    /// The URL of the service to sync with, and of the backend.
+    package var service: String?
+    /// The number of the first row that is written.
+    package var firstNumber = 1
 
     /// Creates a task.
     package init(_ kind: Kind, path: String) {

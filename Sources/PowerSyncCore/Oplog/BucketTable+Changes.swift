@@ -33,6 +33,8 @@ extension BucketTable {
     /// Notes that everything of a bucket was published.
     mutating func markApplied(_ slot: Slot) {
         guard rows[slot].id != nil, rows[slot].lastAppliedOp != rows[slot].lastOp else { return }
+        // As after a CLEAR, the row on disk would hide what comes next in this transaction.
+        if rows[slot].lastOp < rows[slot].lastAppliedOp { hasUnwrittenReset = true }
         update(slot, .position) { $0.lastAppliedOp = $0.lastOp }
     }
 

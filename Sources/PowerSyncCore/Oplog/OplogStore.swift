@@ -12,6 +12,9 @@ import PowerSyncProtocol
 /// so superseding a row moves its hash from the one to the other, and their sum is the checksum of everything received
 /// up to `last_op`.
 ///
+/// Applying looks at operations beyond `last_applied_op` only. One that comes with a smaller id after all, from a service
+/// that announced too high a checkpoint, is noted in `ps_updated_rows`, so that the next complete apply finds it.
+///
 /// A value lives as long as one transaction. Its statements are prepared once, texts are bound where the line's buffer
 /// holds them, and bucket rows change in a ``BucketTable`` only.
 struct OplogStore {
@@ -52,13 +55,14 @@ struct OplogStore {
 
         var sums = Sums(add: buckets[slot].addChecksum, op: buckets[slot].opChecksum)
         var isKnownEmpty = buckets[slot].isKnownEmpty
+        var lastAppliedOp = buckets[slot].lastAppliedOp
         var wasCleared = false
         try line.text.withUnsafeReadableBytes { bytes in
             let texts = LineTexts(bytes: bytes, bucket: line.bucket)
             for operation in line.operations {
                 switch operation.kind {
                 case .put:
-                    try put(operation, texts, bucket: bucket, &sums)
+                    try put(operation, texts, bucket: bucket, lastAppliedOp: lastAppliedOp, &sums)
                     isKnownEmpty = false
                 case .remove:
                     try remove(operation, texts, bucket: bucket, isKnownEmpty: isKnownEmpty, &sums)
@@ -68,6 +72,7 @@ struct OplogStore {
                     if !isKnownEmpty { try Self.deleteAllRows(ofBucket: bucket, db) }
                     sums = Sums(add: operation.checksum, op: .zero)
                     isKnownEmpty = true
+                    lastAppliedOp = .zero
                     wasCleared = true
                 }
             }
@@ -121,6 +126,7 @@ extension OplogStore {
         _ operation: SyncOperation,
         _ texts: LineTexts,
         bucket: Int64,
+        lastAppliedOp: OpID,
         _ sums: inout Sums
     ) throws {
         let data = try texts[operation.data]
@@ -133,6 +139,7 @@ extension OplogStore {
         }
         key.set(type: type, id: id, subkey: try texts[operation.subkey])
         try rows.replace(row, identity: OplogRows.Identity(type: type, id: id), key: key) { sums.supersede($0) }
+        if operation.opID <= lastAppliedOp { try recordUpdated(type: type, id: id) }
     }
 
     private mutating func remove(
@@ -154,6 +161,11 @@ extension OplogStore {
         }
         // A key that was not there was not visible either.
         guard didSupersede else { return }
+        try recordUpdated(type: type, id: id)
+    }
+
+    /// Records a row that the next complete apply has to evaluate.
+    private func recordUpdated(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
         recordUpdatedRow.bind(type, at: 1)
         recordUpdatedRow.bind(id, at: 2)
         try recordUpdatedRow.run()

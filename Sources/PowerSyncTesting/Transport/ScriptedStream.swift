@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 package import PowerSync
 package import PowerSyncProtocol
 import Synchronization
@@ -10,11 +10,19 @@ public final class ScriptedStream: Sendable {
         case rejected(any Error)
     }
 
+    /// How the response went on after the lines before.
+    private enum End {
+        case finished
+        case failed(any Error)
+    }
+
     private struct State {
         var answer: Answer?
         var reader = SyncLineReader(format: .ndjson)
-        var isEnded = false
-        var failure: (any Error)?
+        /// Lines that the client has not taken.
+        var lines: [ReceivedLine] = []
+        /// What follows them; `nil` while more may come.
+        var end: End?
         /// Whether the client has taken everything and asked for more.
         var isAwaited = false
         var isClosedByClient = false
@@ -69,6 +77,11 @@ public final class ScriptedStream: Sendable {
 
     /// Sends lines.
     package func send(_ lines: SyncLine...) {
+        send(lines)
+    }
+
+    /// Sends lines.
+    package func send(_ lines: [SyncLine]) {
         append(
             lines.lazy.map { line in
                 var text = ByteBuffer()
@@ -78,14 +91,26 @@ public final class ScriptedStream: Sendable {
         )
     }
 
+    /// Sends bytes, which need not end where a line ends.
+    ///
+    /// After a malformed line the client gets the lines before it, then an error.
+    package func send(bytes: ByteBuffer) {
+        append(CollectionOfOne(bytes))
+    }
+
     /// Ends the response.
+    ///
+    /// What was sent after the last line feed is the last line.
     public func end() {
-        change { $0.isEnded = true }
+        change { state in
+            ScriptedStream.read(&state) { reader throws(SyncLineError) in try reader.finish() }
+            state.end = state.end ?? .finished
+        }
     }
 
     /// Breaks the connection.
     public func fail(_ error: any Error) {
-        change { $0.failure = error }
+        change { $0.end = $0.end ?? .failed(error) }
     }
 
     /// Waits until the client has taken everything that was sent, and waits for more.
@@ -125,24 +150,40 @@ public final class ScriptedStream: Sendable {
         changes.fire()
     }
 
-    /// Sends bytes.
     private func append(_ texts: some Sequence<ByteBuffer>) {
         change { state in
-            state.isAwaited = false
-            for text in texts { state.reader.append(text) }
+            for text in texts {
+                state.reader.append(text)
+                ScriptedStream.read(&state) { reader throws(SyncLineError) in try reader.next() }
+            }
+            // Half a line gives the client nothing to take.
+            if !state.lines.isEmpty || state.end != nil { state.isAwaited = false }
+        }
+    }
+
+    /// Reads lines until there is none, or a malformed one.
+    private static func read(
+        _ state: inout State,
+        _ next: (inout SyncLineReader) throws(SyncLineError) -> ReceivedLine?
+    ) {
+        guard state.end == nil else { return }
+        do {
+            while let line = try next(&state.reader) { state.lines.append(line) }
+        } catch {
+            state.end = .failed(error)
         }
     }
 
     /// The lines that wait, else the end; `nil` when there is neither.
     private static func nextResult(_ state: inout State) -> Result<[ReceivedLine]?, any Error>? {
-        do {
-            var lines: [ReceivedLine] = []
-            while let line = try state.reader.next() { lines.append(line) }
-            if !lines.isEmpty { return .success(lines) }
-            if let failure = state.failure { return .failure(failure) }
-            return state.isEnded ? .success(nil) : nil
-        } catch {
-            return .failure(error)
+        guard state.lines.isEmpty else {
+            defer { state.lines = [] }
+            return .success(state.lines)
+        }
+        switch state.end {
+        case .finished: return .success(nil)
+        case .failed(let error): return .failure(error)
+        case nil: return nil
         }
     }
 }

@@ -179,6 +179,17 @@ import Testing
         #expect(try scenario.checksums() == "0|7")
     }
 
+    @Test("Operations below what was applied are published by the next complete checkpoint")
+    func operationsBelowTheAppliedOne() throws {
+        let scenario = try started(.oneByOne)
+        // Nothing but a mistake of the service announces an op id that its operations have not reached.
+        try scenario.receive(.cp(.max, [.bucket("a")]), .ops("a", .put(5, "a")), .done)
+        try scenario.receive(.diff(8, [.bucket("a")]), .ops("a", .put(6, "a"), .put(7, "b")), .done)
+        #expect(try scenario.itemIDs == ["a", "b"])
+        try scenario.receive(.diff(9, [.bucket("a")]), .ops("a", .remove(9, "b")), .done)
+        #expect(try scenario.itemIDs == ["a"])
+    }
+
     @Test("I13: an empty line creates the bucket and nothing else")
     func emptyLine() throws {
         let scenario = try started(.oneByOne)

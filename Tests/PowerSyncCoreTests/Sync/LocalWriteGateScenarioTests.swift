@@ -58,6 +58,29 @@ import Testing
         #expect(try scenario.itemIDs == ["local", "remote"])
     }
 
+    @Test("Operations below what priority 0 has published are not lost while a local write holds the rest back")
+    func operationsBelowTheAppliedOne() throws {
+        let scenario = try SyncScenario(delivery: .batched)
+        try scenario.start()
+        try writeLocally(scenario)
+        let buckets = [BucketDescription.bucket("a", priority: 0), .bucket("b")]
+        try scenario.receive(.cp(.max, buckets), row, .part(0), .done)
+        try scenario.receive(
+            .diff(8, buckets),
+            .ops("a", .put(7, "second")),
+            .part(0),
+            .diff(12, buckets),
+            .ops("a", .put(10, "third")),
+            .part(0),
+            .done
+        )
+        // What was applied is 8 by then, so the third row needs no complete checkpoint.
+        #expect(try scenario.itemIDs == ["local", "remote", "third"])
+        try emptyQueue(scenario, writeCheckpoint: 1)
+        try scenario.receive(.diff(13, buckets, writeCheckpoint: 1), .part(0), .done)
+        #expect(try scenario.itemIDs == ["remote", "second", "third"])
+    }
+
     @Test("G3: other partial checkpoints wait without a word")
     func priorityOneWaits() throws {
         let scenario = try started()

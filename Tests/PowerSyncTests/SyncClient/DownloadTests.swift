@@ -23,6 +23,17 @@ import Testing
         #expect(harness.database.currentStatus.priorityStatusEntries.map(\.priority) == [.fullSyncPriority])
     }
 
+    @Test("P9") func lowerPriorityAnswersForHigherOnes() async throws {
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1, [.bucket("p2", 2, count: 1), .bucket("p3")]), .put("p2", 1...1), .done(2))
+        try await harness.database.waitForFirstSync(priority: 2)
+        // These return although nothing more is sent.
+        try await harness.database.waitForFirstSync(priority: 1)
+        try await harness.database.waitForFirstSync(priority: 0)
+        #expect(harness.database.currentStatus.statusForPriority(BucketPriority(1)).priority == BucketPriority(2))
+        #expect(harness.database.currentStatus.statusForPriority(BucketPriority(3)).hasSynced == false)
+    }
+
     @Test("P-49, P1") func eachStepIsOneStatus() async throws {
         var flow = harness.database.currentStatus.asFlow().makeAsyncIterator()
         let stream = try await harness.connectAndAccept()

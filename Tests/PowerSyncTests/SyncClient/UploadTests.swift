@@ -176,6 +176,23 @@ import Testing
         try await harness.log.wait(for: .info, containing: "contains write checkpoint 2")
     }
 
+    @Test("G13") func writeThatIsUploadedDuringTheRequestKeepsTheGateClosed() async throws {
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        let request = try await harness.service.nextWriteCheckpoint()
+        // The queue is empty again when the answer comes, which cannot cover what was in it.
+        try await harness.insert("y")
+        try await harness.database.getNextCrudTransaction()?.complete()
+        request.respond(1)
+        try await harness.log.wait(for: .debug, containing: "Write checkpoint 1 is superseded")
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        harness.clock.advance(by: .seconds(1))
+        try await harness.service.nextWriteCheckpoint().respond(2)
+        try await harness.log.wait(for: .debug, containing: "Waiting for write checkpoint 2")
+        #expect(harness.connector.uploads == 1)
+    }
+
     @Test("G14") func customWriteCheckpointNeedsNoRequest() async throws {
         harness.connector.onUpload { database, _ in
             try await database.getNextCrudTransaction()?.complete(writeCheckpoint: "7")

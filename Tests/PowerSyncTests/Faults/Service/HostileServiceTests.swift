@@ -1,0 +1,167 @@
+import NIOCore
+import PowerSyncProtocol
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+/// A service that does everything wrong, once, and then behaves.
+@Suite("A service that sends", .timeLimit(.minutes(2))) struct HostileServiceTests {
+    /// The rows of the view, as JSON.
+    private static let view = "SELECT id, json_object('name', name) FROM lists"
+    /// The rows behind the view, which the service may have made something else than JSON.
+    private static let table = "SELECT id, data FROM ps_data__lists"
+
+    private func shownRows(_ harness: SyncHarness, _ sql: String) async throws -> [String: String] {
+        let rows = try await harness.database.getAll(sql) { cursor in
+            (try cursor.getString(index: 0), try cursor.getString(index: 1))
+        }
+        return Dictionary(uniqueKeysWithValues: rows)
+    }
+
+    /// What a client shows after each line that it can read, the first being what it shows before.
+    private func expectedViews(_ body: ByteBuffer, localRows: [String: String]) -> [[String: String]] {
+        var expected = ExpectedView(localRows: localRows.mapValues { #"{"name":"\#($0)"}"# })
+        var views = [expected.rows]
+        var reader = SyncLineReader(format: .ndjson)
+        reader.append(body)
+        while let line = (try? reader.next()) ?? nil {
+            expected.receive(line.line)
+            views.append(expected.rows)
+        }
+        if let line = (try? reader.finish()) ?? nil {
+            expected.receive(line.line)
+            views.append(expected.rows)
+        }
+        return views
+    }
+
+    /// Sends a damaged stream to a new client, looks at what it shows, and then serves it well.
+    ///
+    /// `canConverge` says whether the damage cannot be mistaken for data; if it can, the client is cleared first.
+    private func check(_ damage: Damage, localRows: [String: String], canConverge: Bool = true) async throws {
+        let harness = SyncHarness()
+        let host = ModelHost(ModelTranscript().model, harness)
+        for (id, name) in localRows.sorted(by: { $0.key < $1.key }) { try await harness.insert(id, name: name) }
+        try await harness.clock.withoutDelays {
+            try await harness.connect()
+            let hostile = try await harness.service.nextStream()
+            hostile.accept()
+            hostile.send(bytes: damage.body)
+            hostile.end()
+            // The client asks again when it is done with the stream.
+            var next = try await harness.service.nextStream()
+            let view = try await shownRows(harness, canConverge ? HostileServiceTests.view : HostileServiceTests.table)
+            let expected = expectedViews(damage.body, localRows: localRows)
+            if damage.isTimed {
+                #expect(expected.contains(view))
+            } else {
+                #expect(view == expected.last)
+            }
+            if !canConverge {
+                try await harness.database.disconnectAndClear()
+                try await harness.connect()
+                next = try await harness.service.nextStream()
+            }
+            try await host.converge(next)
+        }
+        #expect(try await harness.integer("SELECT count(*) FROM ps_crud") == 0)
+        #expect(host.repeatedUploads.isEmpty)
+        if canConverge { #expect(Set(localRows.keys).isSubset(of: host.model.uploads.map(\.row))) }
+        #expect(harness.service.mostOpenStreams == 1)
+        try await harness.database.close()
+    }
+
+    /// Rows that the service has, and one that it does not have.
+    private static let localRows = ["s1": "local", "s2": "local", "s3": "local", "mine": "local"]
+
+    @Test("damaged lines", arguments: Damage.ofLines(ModelTranscript.lines)) func lines(_ damage: Damage) async throws {
+        try await check(damage, localRows: [:])
+    }
+
+    @Test("damaged lines to a client with local writes", arguments: Damage.ofLines(ModelTranscript.lines))
+    func linesWithLocalWrites(_ damage: Damage) async throws {
+        try await check(damage, localRows: HostileServiceTests.localRows)
+    }
+
+    @Test("half a line", arguments: Damage.insideLines(ModelTranscript.lines, seed: 1)) func halfLines(
+        _ damage: Damage
+    ) async throws {
+        try await check(damage, localRows: [:])
+    }
+
+    @Test("wrong values", arguments: Damage.ofValues(ModelTranscript.lines)) func values(_ damage: Damage) async throws
+    {
+        try await check(damage, localRows: HostileServiceTests.localRows)
+        try await check(damage, localRows: [:])
+    }
+
+    @Test("strange lines", arguments: Damage.ofStrangeLines(ModelTranscript.lines)) func strange(
+        _ damage: Damage
+    ) async throws {
+        try await check(damage, localRows: [:])
+    }
+
+    @Test("random bytes", arguments: Damage.ofBytes(ModelTranscript.lines, count: 100, seed: 2))
+    func bytes(_ damage: Damage) async throws {
+        try await check(damage, localRows: [:], canConverge: false)
+    }
+
+    @Test("nothing any more, after each line", arguments: ModelTranscript.lines.indices) func silence(
+        after index: Int
+    ) async throws {
+        let harness = SyncHarness()
+        let host = ModelHost(ModelTranscript().model, harness)
+        let hostile = try await harness.connectAndAccept()
+        let body = ByteBuffer(string: ModelTranscript.lines[...index].map { $0 + "\n" }.joined())
+        hostile.send(bytes: body)
+        hostile.send(bytes: ByteBuffer(string: #"{"checkpoint_comp"#))
+        try await hostile.waitUntilRead()
+        try await harness.clock.waitForTimer(of: .seconds(40))
+        harness.clock.advance(by: .seconds(40))
+        try await harness.wait { ($0.lastDownloadError as? SyncTransportError)?.code == .idle }
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        #expect(
+            try await shownRows(harness, HostileServiceTests.view) == expectedViews(body, localRows: [:]).last
+        )
+        try await harness.clock.withoutDelays {
+            try await host.converge(try await harness.service.nextStream())
+        }
+        try await harness.database.close()
+    }
+
+    @Test("one byte after the other") func drip() async throws {
+        let harness = SyncHarness()
+        let stream = try await harness.connectAndAccept()
+        for line in ModelTranscript.lines {
+            for byte in (line + "\n").utf8 { stream.send(bytes: ByteBuffer(integer: byte)) }
+        }
+        try await stream.waitUntilRead()
+        stream.end()
+        try await harness.wait { !$0.connected }
+        #expect(try await harness.lists() == ModelTranscript().model.rows)
+        try await harness.database.close()
+    }
+
+    @Test("errors instead", arguments: [400, 401, 403, 404, 408, 413, 429, 500, 502, 503, 504], ["", "{}", "<html>"])
+    func status(_ status: Int, body: String) async throws {
+        let harness = SyncHarness()
+        let host = ModelHost(ModelTranscript().model, harness)
+        try await harness.insert("mine")
+        try await harness.clock.withoutDelays {
+            try await harness.connect()
+            for _ in 0..<3 {
+                try await harness.service.nextStream().reject(status: status, body: body)
+            }
+            let next = try await harness.service.nextStream()
+            #expect(next.token == (status == 401 ? "token 4" : "token 1"))
+            #expect((harness.database.currentStatus.downloadError as? SyncTransportError)?.httpStatus == status)
+            #expect(try await harness.lists() == ["mine": "local"])
+            try await host.converge(next)
+            try await harness.wait { $0.lastDownloadError == nil }
+        }
+        #expect(harness.connector.uploads == 1)
+        #expect(host.repeatedUploads.isEmpty)
+        try await harness.database.close()
+    }
+}

@@ -1,0 +1,61 @@
+import NIOCore
+import NIOHTTP1
+import PowerSyncProtocol
+import Synchronization
+import Testing
+
+@testable import PowerSync
+
+/// Responses that end after each of their bytes, over real connections.
+@Suite("A truncated response", .timeLimit(.minutes(1))) struct TruncationTests {
+    private static let lines: [SyncLine] = [
+        .checkpoint(2, [.bucket("ä", 1, count: 2)], writeCheckpoint: 1), .put("ä", 1...2), .done(1),
+        .keepalive(tokenExpiresIn: 3600), .done,
+    ]
+
+    @Test(
+        "gives the lines before its end, and an error if there is half a line",
+        arguments: [SyncLineFormat.bson, .ndjson]
+    )
+    func everyByte(_ format: SyncLineFormat) async throws {
+        var body = ByteBuffer()
+        // Where a response may end without loss, and how many lines there are up to there.
+        var ends = [0: 0]
+        for (index, line) in TruncationTests.lines.enumerated() {
+            line.encode(as: format, into: &body)
+            ends[body.readableBytes] = index + 1
+            // The last line feed may be missing.
+            if format == .ndjson { ends[body.readableBytes - 1] = index + 1 }
+        }
+        let length = Mutex(0)
+        try await LoopbackServer.run { [body] _ in
+            let length = length.withLock(\.self)
+            return LoopbackServer.Response(
+                headers: ["Content-Type": format.mediaType],
+                chunks: [body.getSlice(at: 0, length: length) ?? ByteBuffer()],
+                end: length % 2 == 0 ? .normal : .abrupt
+            )
+        } _: { server in
+            let credentials = ServiceCredentials(endpoint: try ServiceEndpoint(server.url), token: "t")
+            for end in 0...body.readableBytes {
+                length.withLock { $0 = end }
+                let stream = try await HTTPTransport.shared.openStream(
+                    StreamingSyncRequest(),
+                    credentials: credentials,
+                    log: .disabled
+                )
+                var lines: [SyncLine] = []
+                var failure: SyncTransportError?
+                do {
+                    while let next = try await stream.next() { lines += next.map(\.line) }
+                } catch let error as SyncTransportError {
+                    failure = error
+                }
+                let whole = ends.keys.filter { $0 <= end }.max() ?? 0
+                #expect(lines == Array(TruncationTests.lines.prefix(ends[whole] ?? 0)), "\(end) bytes")
+                let isWhole = ends[end] != nil
+                #expect((failure == nil) == isWhole, "\(end) bytes: \(String(describing: failure))")
+            }
+        }
+    }
+}
