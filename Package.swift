@@ -59,6 +59,12 @@ let package = Package(
             swiftSettings: codecSettings
         ),
 
+        .target(
+            name: "RSocket",
+            dependencies: [.product(name: "NIOCore", package: "swift-nio")],
+            swiftSettings: codecSettings
+        ),
+
         // The client.
         .target(
             name: "PowerSyncCore",
@@ -153,6 +159,14 @@ let package = Package(
             name: "PowerSyncProtocolTests",
             dependencies: [
                 "PowerSyncProtocol", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RSocketTests",
+            dependencies: [
+                "RSocket", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: settings
