@@ -19,6 +19,8 @@ struct SyncContext: Sendable {
     /// Receives messages.
     let logger: any LoggerProtocol
 
+    /// How the service is reached.
+    let transport: any SyncTransport
     /// Where requests are logged.
     let requestLog: SyncRequestLog
     /// How long to wait before something that failed is tried again.
@@ -49,6 +51,7 @@ struct SyncContext: Sendable {
             }
         }
         clock = ElapsedClock(environment.clock)
+        transport = environment.transport(for: options.clientConfiguration?.transport ?? .http)
         requestLog = SyncRequestLog(options.clientConfiguration?.requestLogger)
         retryDelay = RetryDelay(base: options.retryInterval, random: environment.random)
     }

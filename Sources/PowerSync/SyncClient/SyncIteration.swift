@@ -159,7 +159,7 @@ extension SyncIteration {
             let credentials = try await context.credentials.credentials()
             usedCredentials.withLock { $0 = credentials }
             let stream = try await watchdog.watch {
-                try await context.environment.transport.openStream(
+                try await context.transport.openStream(
                     request,
                     credentials: credentials,
                     log: context.requestLog
