@@ -159,7 +159,18 @@ let package = Package(
         ),
 
         // Tests.
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "RSocket",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            path: "Tests/TestSupport",
+            swiftSettings: settings
+        ),
         // Uses a database file in a process of its own, which tests may kill.
         .executableTarget(
             name: "LocalDatabaseWorker",
@@ -197,7 +208,8 @@ let package = Package(
         .testTarget(
             name: "PowerSyncTests",
             dependencies: [
-                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport",
+                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting", "RSocket",
+                "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -222,7 +234,7 @@ let package = Package(
         .testTarget(
             name: "PowerSyncServiceTests",
             dependencies: [
-                "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol", "TestSupport",
+                "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol", "RSocket", "TestSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -240,14 +252,11 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService", "PowerSyncTesting",
-                "RSocket", "TestSupport",
+                "TestSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings

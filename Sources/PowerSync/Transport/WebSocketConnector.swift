@@ -51,7 +51,9 @@ struct WebSocketConnector: Sendable {
                             return try Self.addUpgrade(to: channel, head, configuration, request)
                         }
                     }
-                return try await answer.get()
+                    .get()
+                if case .stream(let stream) = answer { stream.begin() }
+                return answer
             } catch {
                 attempt.cancel()
                 try Task.checkCancellation()

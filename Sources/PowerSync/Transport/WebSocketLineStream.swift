@@ -122,7 +122,10 @@ extension SyncTransportError {
                 serviceCode: ErrorCode(inErrorMessage: message)
             )
         case .connection(.peerSilent):
-            self.init(.idle, message: "Nothing was received from \(url) for too long; the connection seems to be broken")
+            self.init(
+                .idle,
+                message: "Nothing was received from \(url) for too long; the connection seems to be broken"
+            )
         case .connection(let error):
             self.init(
                 .unexpectedResponse,

@@ -2,8 +2,8 @@ package import NIOCore
 
 /// The end of a connection that asks: runs a ``RequesterConnection`` with one stream on the event loop of its channel.
 ///
-/// Sends the SETUP and the request as soon as it is in the pipeline, and keepalives until the end. Everything that
-/// arrives is read at once; the credit of the stream bounds it. When the stream ends, the channel is closed.
+/// Sends the SETUP and the request when ``RequesterStream/begin()`` is called, and keepalives until the end. Everything
+/// that arrives is read at once; the credit of the stream bounds it. When the stream ends, the channel is closed.
 package final class RequesterHandler: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
@@ -37,14 +37,6 @@ package final class RequesterHandler: ChannelInboundHandler {
 
     package func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        write(connection.setupFrame)
-        do throws(RSocketError) {
-            let frame = try connection.requestStream(request, window: window)
-            streamID = frame.streamID
-            write(.requestStream(frame))
-        } catch {
-            finish(.failure(.connection(error)))
-        }
         updateTimer()
     }
 
@@ -71,6 +63,17 @@ package final class RequesterHandler: ChannelInboundHandler {
 
 // What the consumer does, on the event loop.
 extension RequesterHandler {
+    func begin() {
+        write(connection.setupFrame)
+        do throws(RSocketError) {
+            let frame = try connection.requestStream(request, window: window)
+            streamID = frame.streamID
+            write(.requestStream(frame))
+        } catch {
+            finish(.failure(.connection(error)))
+        }
+    }
+
     func consumed(_ count: Int) {
         for _ in 0..<count {
             guard let streamID, let frame = connection.payloadConsumed(on: streamID) else { continue }

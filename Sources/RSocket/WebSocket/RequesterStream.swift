@@ -29,6 +29,13 @@ package final class RequesterStream: Sendable {
         eventLoop.execute { [handler] in handler.value.cancel() }
     }
 
+    /// Sends the SETUP and the request.
+    ///
+    /// Not before the upgrade to WebSocket is complete: until then, the upgrade drops what is sent.
+    package func begin() {
+        eventLoop.execute { [handler] in handler.value.begin() }
+    }
+
     /// Takes all payloads that have arrived, and allows the responder to send as many; waits when there are none.
     ///
     /// - Returns: The data of the payloads, in order; empty when another sign of life has arrived, such as the answer to

@@ -66,6 +66,7 @@ package final class ResponderHandler: ChannelDuplexHandler {
         }
         for streamID in streams.sorted() { _ = complete(streamID) }
         context.fireChannelRead(wrapInboundOut(.shutdown))
+        context.fireChannelReadComplete()
         context.close(promise: nil)
     }
 
@@ -79,6 +80,8 @@ package final class ResponderHandler: ChannelDuplexHandler {
 extension ResponderHandler {
     func acceptSetup() {
         for request in connection.acceptSetup() { start(request) }
+        // Outside of a read, events are held back until somebody says that they are complete.
+        context?.fireChannelReadComplete()
         updateTimer()
     }
 

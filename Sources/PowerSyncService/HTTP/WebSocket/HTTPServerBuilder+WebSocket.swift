@@ -13,7 +13,10 @@ extension HTTPServerBuilder {
         HTTPServerBuilder { responder in
             var configuration = ResponderConnection.Configuration()
             configuration.errorPrefix = "[PSYNC_S2001] "
-            return UpgradableHTTPChannel(responder: responder, configuration: configuration) { channel, handle, logger in
+            return UpgradableHTTPChannel(responder: responder, configuration: configuration) {
+                channel,
+                handle,
+                logger in
                 var logger = logger
                 logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
                 let session = WebSocketSession(
