@@ -73,6 +73,8 @@ package struct RSocketPeer: ~Copyable {
     /// - Parameters:
     ///   - script: Answers a connection, which is closed afterwards.
     ///   - body: Called with the port.
+    /// - Returns: The result of `body`.
+    /// - Throws: What `script` or `body` throws.
     package static func serve<Result>(
         _ script: @escaping @Sendable (inout RSocketPeer) async throws -> Void,
         _ body: (Int) async throws -> Result

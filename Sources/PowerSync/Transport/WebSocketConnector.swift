@@ -31,6 +31,7 @@ struct WebSocketConnector: Sendable {
     ///   - headers: Headers of the request for an upgrade.
     ///   - configuration: With the SETUP.
     ///   - request: What is asked for.
+    /// - Returns: The stream, on which the SETUP and the request are on their way, or the status of a refusal.
     /// - Throws: Errors of the channel, or `CancellationError`.
     func open(
         _ address: WebSocketAddress,

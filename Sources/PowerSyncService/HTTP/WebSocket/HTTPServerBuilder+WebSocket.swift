@@ -9,6 +9,7 @@ extension HTTPServerBuilder {
     /// - Parameters:
     ///   - routes: Has what streams need.
     ///   - webSockets: Slots of WebSocket connections; more are rejected.
+    /// - Returns: What makes the server.
     static func http1(upgradingTo routes: ServiceRoutes, webSockets: ConcurrencyQueue) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
             var configuration = ResponderConnection.Configuration()
