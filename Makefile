@@ -15,7 +15,7 @@ demo: packages
 	$(SWIFT) build -c release --product powersync
 	$$($(SWIFT) build -c release --show-bin-path)/powersync demo $(DEMO_ARGUMENTS)
 
-## test: install what is missing, build with warnings as errors, run all tests and a short demo over both formats
+## test: install what is missing, build with warnings as errors, run all tests and a short demo over all formats and transports
 test: packages
 	$(DEBUG)
 	$(SWIFT) test $(CHECKS) --skip-build --no-parallel
@@ -25,6 +25,7 @@ test: packages
 demo-smoke:
 	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain
 	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain --format ndjson
+	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain --transport websocket
 
 # How many processes each of the tests that kill them kills.
 KILLS ?= 300

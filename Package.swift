@@ -40,6 +40,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.34.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -59,6 +60,15 @@ let package = Package(
             swiftSettings: codecSettings
         ),
 
+        .target(
+            name: "RSocket",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            swiftSettings: codecSettings
+        ),
+
         // The client.
         .target(
             name: "PowerSyncCore",
@@ -73,13 +83,16 @@ let package = Package(
         .target(
             name: "PowerSync",
             dependencies: [
-                "PowerSyncCore", "PowerSyncProtocol",
+                "PowerSyncCore", "PowerSyncProtocol", "RSocket",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             swiftSettings: sdkSettings
         ),
@@ -109,16 +122,21 @@ let package = Package(
         .target(
             name: "PowerSyncService",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "Yams",
+                "PowerSyncProtocol", "PowerSyncRules", "RSocket", "Yams",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "JWTKit", package: "jwt-kit"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings
@@ -141,7 +159,18 @@ let package = Package(
         ),
 
         // Tests.
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "RSocket",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            path: "Tests/TestSupport",
+            swiftSettings: settings
+        ),
         // Uses a database file in a process of its own, which tests may kill.
         .executableTarget(
             name: "LocalDatabaseWorker",
@@ -158,6 +187,16 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "RSocketTests",
+            dependencies: [
+                "RSocket", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "PowerSyncCoreTests",
             dependencies: [
                 "PowerSyncCore", "PowerSyncProtocol", "TestSupport",
@@ -169,7 +208,7 @@ let package = Package(
         .testTarget(
             name: "PowerSyncTests",
             dependencies: [
-                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting",
+                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting", "RSocket",
                 "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
@@ -195,7 +234,7 @@ let package = Package(
         .testTarget(
             name: "PowerSyncServiceTests",
             dependencies: [
-                "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol", "TestSupport",
+                "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol", "RSocket", "TestSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),

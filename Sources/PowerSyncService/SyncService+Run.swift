@@ -81,8 +81,10 @@ extension SyncService {
             formats: configuration.formats,
             streamQueue: ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0)
         )
+        let webSockets = ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0)
         return Application(
             router: routes.makeRouter(),
+            server: .http1(upgradingTo: routes, webSockets: webSockets),
             configuration: ApplicationConfiguration(
                 address: .hostname(configuration.host, port: configuration.port)
             ),

@@ -3,7 +3,7 @@ import PowerSync
 import PowerSyncService
 import Testing
 
-/// SDK and service in one process, over HTTP on a loopback port.
+/// SDK and service in one process, over HTTP and WebSocket on a loopback port.
 @Suite(.timeLimit(.minutes(2)))
 struct EndToEndTests {
     private let service: TodoService
@@ -12,10 +12,26 @@ struct EndToEndTests {
         service = try TodoService()
     }
 
-    private static let formats: [ServiceConfiguration.ResponseFormats] = [.all, .ndjsonOnly]
+    private static let transports: [SyncTransportMethod] = [.http, .webSocket]
 
-    @Test(arguments: formats)
-    func offlineWritesReachTheSourceAndOtherClients(formats: ServiceConfiguration.ResponseFormats) async throws {
+    /// Ways in which lines travel: BSON and NDJSON over HTTP, BSON over WebSocket.
+    private static let ways: [(ServiceConfiguration.ResponseFormats, SyncTransportMethod)] = [
+        (.all, .http), (.ndjsonOnly, .http), (.all, .webSocket),
+    ]
+
+    private static func options(_ transport: SyncTransportMethod) -> ConnectOptions {
+        var options = ConnectOptions()
+        options.retryDelay = 0.2
+        options.clientConfiguration = SyncClientConfiguration(transport: transport)
+        return options
+    }
+
+    @Test(arguments: ways)
+    func offlineWritesReachTheSourceAndOtherClients(
+        formats: ServiceConfiguration.ResponseFormats,
+        transport: SyncTransportMethod
+    ) async throws {
+        let options = Self.options(transport)
         let (first, second, stranger) = (service.client("first"), service.client("second"), service.client("stranger"))
         try await first.writeTransaction { transaction in
             try transaction.execute(
@@ -30,9 +46,9 @@ struct EndToEndTests {
         var configuration = service.configuration
         configuration.formats = formats
         try await service.run(configuration) { address in
-            try await first.connect(connector: service.connector("anna", address.url), options: nil)
-            try await second.connect(connector: service.connector("anna", address.url), options: nil)
-            try await stranger.connect(connector: service.connector("bert", address.url), options: nil)
+            try await first.connect(connector: service.connector("anna", address.url), options: options)
+            try await second.connect(connector: service.connector("anna", address.url), options: options)
+            try await stranger.connect(connector: service.connector("bert", address.url), options: options)
             try await first.waitForFirstSync()
             try await second.waitForRows(of: "todos", toEqual: [["t1", "l1", "Milk 🥛", "0"]])
             try await second.waitForRows(of: "lists", toEqual: [["l1", "anna", "Groceries"]])
@@ -54,10 +70,10 @@ struct EndToEndTests {
         #expect(try await service.sourceRows("todos") == [["t1", "l1", "Milk 🥛", "1"]])
     }
 
-    @Test func aRestartedServiceContinuesWhereItWas() async throws {
+    @Test(arguments: transports)
+    func aRestartedServiceContinuesWhereItWas(transport: SyncTransportMethod) async throws {
         let (first, second) = (service.client("first"), service.client("second"))
-        var options = ConnectOptions()
-        options.retryDelay = 0.2
+        let options = Self.options(transport)
         var configuration = service.configuration
         configuration.port = try await service.run { address in
             try await first.connect(connector: service.connector("anna", address.url), options: options)
@@ -84,25 +100,49 @@ struct EndToEndTests {
         }
     }
 
-    @Test func aTokenOfAnotherKeyIsRefusedAndTheStatusSaysSo() async throws {
+    @Test(arguments: zip(transports, ["401", "PSYNC_S2101"]))
+    func aTokenOfAnotherKeyIsRefusedAndTheStatusSaysSo(transport: SyncTransportMethod, text: String) async throws {
         var foreign = service.configuration
         foreign.authentication.keys = [.hs256(secret: Array("another-key-0123456789abcdefghijkl".utf8), id: "test")]
         let token = try foreign.makeDevelopmentToken(userID: "anna")
         let client = service.client("refused")
         try await service.run { address in
             let status = client.currentStatus.asFlow()
-            try await client.connect(connector: TestConnector(url: address.url, token: token), options: nil)
+            try await client.connect(
+                connector: TestConnector(url: address.url, token: token),
+                options: Self.options(transport)
+            )
             for await snapshot in status {
                 guard let error = snapshot.downloadError else { continue }
                 #expect(!snapshot.connected)
-                #expect("\(error)".contains("401"), "\(error)")
+                #expect("\(error)".contains(text), "\(error)")
                 break
             }
             try await client.close()
         }
     }
 
-    @Test func aRowThatIsTooLargeIsLeftOutAndTheRestIsSynced() async throws {
+    @Test(arguments: transports)
+    func aRefusedTokenIsReplacedByTheNextOne(transport: SyncTransportMethod) async throws {
+        var foreign = service.configuration
+        foreign.authentication.keys = [.hs256(secret: Array("another-key-0123456789abcdefghijkl".utf8), id: "test")]
+        let tokens = [
+            try foreign.makeDevelopmentToken(userID: "anna"),
+            try service.configuration.makeDevelopmentToken(userID: "anna"),
+        ]
+        let client = service.client("second token")
+        try await service.run { address in
+            try await client.connect(
+                connector: TestConnector(url: address.url, tokens: tokens),
+                options: Self.options(transport)
+            )
+            try await client.waitForFirstSync()
+            try await client.close()
+        }
+    }
+
+    @Test(arguments: transports)
+    func aRowThatIsTooLargeIsLeftOutAndTheRestIsSynced(transport: SyncTransportMethod) async throws {
         let client = service.client("large")
         try await service.run { address in
             try await service.writeToSource { db in
@@ -112,7 +152,10 @@ struct EndToEndTests {
                 )
                 try db.execute(sql: "INSERT INTO lists(id, owner_id, name) VALUES ('l3', 'anna', 'Also small')")
             }
-            try await client.connect(connector: service.connector("anna", address.url), options: nil)
+            try await client.connect(
+                connector: service.connector("anna", address.url),
+                options: Self.options(transport)
+            )
             try await client.waitForRows(
                 of: "lists",
                 toEqual: [["l1", "anna", "Small"], ["l3", "anna", "Also small"]]

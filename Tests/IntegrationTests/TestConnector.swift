@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSync
+import Synchronization
 
 /// A connector that uploads to the development endpoint of the service.
 final class TestConnector: PowerSyncBackendConnectorProtocol {
@@ -17,15 +18,24 @@ final class TestConnector: PowerSyncBackendConnectorProtocol {
     }
 
     private let url: String
+    /// The token for uploads.
     private let token: String
+    /// The tokens that are handed out, one after the other; the last one again and again.
+    private let tokens: Mutex<[String]>
 
-    init(url: String, token: String) {
+    init(url: String, tokens: [String]) {
         self.url = url
-        self.token = token
+        token = tokens.last ?? ""
+        self.tokens = Mutex(tokens)
+    }
+
+    convenience init(url: String, token: String) {
+        self.init(url: url, tokens: [token])
     }
 
     func fetchCredentials() async throws -> PowerSyncCredentials? {
-        PowerSyncCredentials(endpoint: url, token: token)
+        let token = tokens.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+        return PowerSyncCredentials(endpoint: url, token: token)
     }
 
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {

@@ -4,12 +4,17 @@ public import Foundation
 public struct SyncClientConfiguration: Sendable {
     /// How requests to the sync service are logged; `nil` means not at all.
     public let requestLogger: SyncRequestLoggerConfiguration?
+    /// How sync lines travel from the service to the database.
+    public let transport: SyncTransportMethod
 
     /// Creates a configuration.
     ///
-    /// - Parameter requestLogger: How requests to the sync service are logged; `nil` means not at all.
-    public init(requestLogger: SyncRequestLoggerConfiguration? = nil) {
+    /// - Parameters:
+    ///   - requestLogger: How requests to the sync service are logged; `nil` means not at all.
+    ///   - transport: How sync lines travel from the service to the database.
+    public init(requestLogger: SyncRequestLoggerConfiguration? = nil, transport: SyncTransportMethod = .http) {
         self.requestLogger = requestLogger
+        self.transport = transport
     }
 }
 

@@ -24,6 +24,8 @@ struct SyncContext: Sendable {
     /// Receives messages.
     let logger: any LoggerProtocol
 
+    /// How the service is reached.
+    let transport: any SyncTransport
     /// Where requests are logged.
     let requestLog: SyncRequestLog
     /// How long to wait before something that failed is tried again.
@@ -58,13 +60,15 @@ struct SyncContext: Sendable {
         self.clock = clock
         let requestLog = SyncRequestLog(options.clientConfiguration?.requestLogger)
         self.requestLog = requestLog
+        let transport = environment.transport(for: options.clientConfiguration?.transport ?? .http)
+        self.transport = transport
         checkpointRequests = options.checkpointMode.retryInterval.map { interval in
             CheckpointRequests(retryInterval: interval, database: database, clock: clock) { id, clientID in
                 if let connector = connector as? any CustomCheckpointRequestConnector {
                     return WriteCheckpoint(try await connector.postCheckpointRequest(id.rawValue, clientId: clientID))
                 }
                 return try await credentials.withCredentials { credentials in
-                    try await environment.transport.requestCheckpoint(
+                    try await transport.requestCheckpoint(
                         id,
                         clientID: clientID,
                         credentials: credentials,

@@ -4,6 +4,8 @@ package import Foundation
 package struct SyncEnvironment: Sendable {
     /// How the service is reached.
     package var transport: any SyncTransport
+    /// How it is reached by those who ask for a WebSocket.
+    package var webSocketTransport: any SyncTransport
     /// Measures delays, throttles and timeouts.
     package var clock: any Clock<Duration>
     /// The date, for time stamps in the database.
@@ -15,21 +17,32 @@ package struct SyncEnvironment: Sendable {
     ///
     /// - Parameters:
     ///   - transport: How the service is reached.
+    ///   - webSocketTransport: How it is reached by those who ask for a WebSocket; `nil` for no difference.
     ///   - clock: Measures delays, throttles and timeouts.
     ///   - now: The date, for time stamps in the database.
     ///   - random: Random numbers, 0 ..< 1, that vary retry delays.
     package init(
         transport: any SyncTransport,
+        webSocketTransport: (any SyncTransport)? = nil,
         clock: any Clock<Duration> = ContinuousClock(),
         now: @escaping @Sendable () -> Date = { Date() },
         random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
         self.transport = transport
+        self.webSocketTransport = webSocketTransport ?? transport
         self.clock = clock
         self.now = now
         self.random = random
     }
 
-    /// The real world: HTTP, the system's clocks and random numbers.
-    package static let live = SyncEnvironment(transport: HTTPTransport.shared)
+    /// The real world: HTTP or WebSocket, the system's clocks and random numbers.
+    package static let live = SyncEnvironment(
+        transport: HTTPTransport.shared,
+        webSocketTransport: WebSocketTransport.shared
+    )
+
+    /// How the service is reached with a method.
+    package func transport(for method: SyncTransportMethod) -> any SyncTransport {
+        method == .webSocket ? webSocketTransport : transport
+    }
 }

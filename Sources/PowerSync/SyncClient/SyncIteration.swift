@@ -176,7 +176,7 @@ extension SyncIteration {
             let credentials = try await takeCredentials()
             context.report { $0.connecting(.service, now: $1) }
             let stream = try await watchdog.watch {
-                try await context.environment.transport.openStream(
+                try await context.transport.openStream(
                     request,
                     credentials: credentials,
                     log: context.requestLog

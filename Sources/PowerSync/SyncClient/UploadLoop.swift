@@ -194,7 +194,7 @@ final class UploadLoop: Sendable {
                     message: "\(credentials.endpoint) did not answer the request for a write checkpoint in \(limit)."
                 )
             ) {
-                try await context.environment.transport.writeCheckpoint(
+                try await context.transport.writeCheckpoint(
                     clientID: clientID,
                     credentials: credentials,
                     log: context.requestLog

@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// How the sync client reaches a sync service: over HTTP, or from a script in tests.
+/// How the sync client reaches a sync service: over HTTP or WebSocket, or from a script in tests.
 ///
 /// Three operations: opening the stream of sync lines, and asking for a checkpoint that covers what was uploaded, with a
 /// number of the service or of the client. None retries.
@@ -11,7 +11,7 @@ package protocol SyncTransport: Sendable {
     ///   - request: What the client has and wants.
     ///   - credentials: Where to connect, and the token.
     ///   - log: Where the exchange is logged.
-    /// - Returns: The stream, as soon as the service has accepted it: status 200 and a known media type.
+    /// - Returns: The stream, as soon as the service has accepted it: status 200 and a known media type, or the first line.
     /// - Throws: ``SyncTransportError``, or `CancellationError`.
     nonisolated(nonsending) func openStream(
         _ request: StreamingSyncRequest,

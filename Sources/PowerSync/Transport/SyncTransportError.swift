@@ -9,8 +9,10 @@ package struct SyncTransportError: Error, Sendable {
         case connection
         /// Nothing arrived for the time in which the service sends at least a keepalive.
         case idle
-        /// The service answered with another status than 200.
+        /// The service answered with an error: another status than 200, or an ERROR frame.
         case status
+        /// The service refused a WebSocket connection before it looked at the request.
+        case setupRejected
         /// The service answered with something that is not a sync stream, or not the expected JSON.
         case unexpectedResponse
     }
@@ -44,8 +46,11 @@ package struct SyncTransportError: Error, Sendable {
     }
 
     /// Whether the token was refused, so that the next attempt needs a new one.
+    ///
+    /// That is also assumed of a WebSocket connection that was refused without a code (`wire-protocol.md` 5.3).
     package var isUnauthorized: Bool {
-        httpStatus == 401 || serviceCode?.rawValue.hasPrefix("PSYNC_S21") == true
+        if httpStatus == 401 || serviceCode?.isTokenRejected == true { return true }
+        return code == .setupRejected && serviceCode == nil
     }
 }
 

@@ -14,18 +14,29 @@ struct Demo {
 
     private let folder: URL
     private let format: DemoCommand.Format
+    private let transport: DemoCommand.Transport
     private var sourcePath: String { folder.appending(path: "source.db").path }
 
     /// Creates the demo; nothing runs yet.
-    init(terminal: Terminal, folder: URL, rows: Int, format: DemoCommand.Format) {
+    init(
+        terminal: Terminal,
+        folder: URL,
+        rows: Int,
+        format: DemoCommand.Format,
+        transport: DemoCommand.Transport
+    ) {
         self.terminal = terminal
         self.folder = folder
         self.rows = rows
         self.format = format
+        self.transport = transport
         let logger = DefaultLogger(minSeverity: .fault)
-        anna = DemoClient(name: "A", user: "anna", folder: folder, logger: logger)
-        bert = DemoClient(name: "B", user: "anna", folder: folder, logger: logger)
-        stranger = DemoClient(name: "C", user: "stranger", folder: folder, logger: logger)
+        func client(_ name: String, _ user: String) -> DemoClient {
+            DemoClient(name: name, user: user, folder: folder, transport: transport, logger: logger)
+        }
+        anna = client("A", "anna")
+        bert = client("B", "anna")
+        stranger = client("C", "stranger")
     }
 
     /// Runs all steps.
@@ -34,7 +45,7 @@ struct Demo {
     func run() async throws {
         let start = ContinuousClock.now
         var configuration = configuration()
-        terminal.line("PowerSync for Swift: one service, three clients, \(format.rawValue) over HTTP")
+        terminal.line("PowerSync for Swift: one service, three clients, \(format.rawValue) over \(transport.name)")
         try await writeOffline()
         let port = try await withService(configuration) { backend, source in
             try await upload(to: backend, source: source)
@@ -82,6 +93,16 @@ struct Demo {
                 DemoBackend(url: running.address.url, port: running.address.port),
                 try DemoSource(path: sourcePath)
             )
+        }
+    }
+}
+
+extension DemoCommand.Transport {
+    /// What it is called in the output.
+    fileprivate var name: String {
+        switch self {
+        case .http: "HTTP"
+        case .websocket: "WebSocket"
         }
     }
 }

@@ -13,10 +13,19 @@ final class DemoClient: Sendable {
     /// Its database.
     let database: any PowerSyncDatabaseProtocol
 
+    private let transport: SyncTransportMethod
+
     /// Creates a client; its file is opened by the first use.
-    init(name: String, user: String, folder: URL, logger: any LoggerProtocol) {
+    init(
+        name: String,
+        user: String,
+        folder: URL,
+        transport: DemoCommand.Transport,
+        logger: any LoggerProtocol
+    ) {
         self.name = name
         self.user = user
+        self.transport = transport == .websocket ? .webSocket : .http
         database = PowerSyncDatabase(
             schema: DemoApp.schema,
             dbFilename: folder.appending(path: "client-\(name).db").path,
@@ -29,6 +38,7 @@ final class DemoClient: Sendable {
         var options = ConnectOptions()
         options.retryDelay = 0.5
         options.crudThrottle = 0.1
+        options.clientConfiguration = SyncClientConfiguration(transport: transport)
         try await database.connect(connector: DemoConnector(backend: backend, user: user), options: options)
     }
 

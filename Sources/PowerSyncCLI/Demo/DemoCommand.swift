@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PowerSyncService
 
-/// `powersync demo`: the whole loop in one process, over real HTTP.
+/// `powersync demo`: the whole loop in one process, over real connections.
 struct DemoCommand: AsyncParsableCommand {
     /// How sync lines are encoded.
     enum Format: String, ExpressibleByArgument, CaseIterable {
@@ -10,6 +10,14 @@ struct DemoCommand: AsyncParsableCommand {
         case bson
         /// The service answers NDJSON whatever the client prefers.
         case ndjson
+    }
+
+    /// How sync lines travel.
+    enum Transport: String, ExpressibleByArgument, CaseIterable {
+        /// A streamed response.
+        case http
+        /// RSocket frames; lines are always BSON.
+        case websocket
     }
 
     static let configuration = CommandConfiguration(
@@ -27,12 +35,18 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "How sync lines are encoded: \(Format.allCases.map(\.rawValue).joined(separator: " or ")).")
     var format: Format = .bson
 
+    @Option(help: "How sync lines travel: \(Transport.allCases.map(\.rawValue).joined(separator: " or ")).")
+    var transport: Transport = .http
+
     @Flag(help: "Never overwrite lines, for logs.")
     var plain = false
 
     func validate() throws {
         guard rows >= 1_000, rows <= 5_000_000 else {
             throw ValidationError("--rows must be between 1000 and 5000000, got \(rows)")
+        }
+        if transport == .websocket, format == .ndjson {
+            throw ValidationError("lines over a WebSocket are always BSON; leave out --format or --transport")
         }
     }
 
@@ -41,7 +55,7 @@ struct DemoCommand: AsyncParsableCommand {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let terminal = Terminal(plain: plain)
         do {
-            try await Demo(terminal: terminal, folder: folder, rows: rows, format: format).run()
+            try await Demo(terminal: terminal, folder: folder, rows: rows, format: format, transport: transport).run()
         } catch {
             terminal.line()
             terminal.line("The demo FAILED: \(error)")

@@ -18,6 +18,10 @@ package struct BSONError: Error, Sendable, Hashable {
         case unknownElementType(UInt8)
         /// Something follows after the document.
         case trailingBytes
+        /// A value that JSON does not have.
+        case notJSON
+        /// More documents inside each other than ``JSONScanner/maximumNesting``.
+        case nestingTooDeep
     }
 
     /// What is wrong.
@@ -43,6 +47,8 @@ extension BSONError: CustomStringConvertible {
             case .invalidUTF8: "string is not valid UTF-8"
             case .unknownElementType(let type): "unknown element type \(type)"
             case .trailingBytes: "something follows after the document"
+            case .notJSON: "a value has no form in JSON"
+            case .nestingTooDeep: "more than \(JSONScanner.maximumNesting) nested documents"
             }
         return "\(what), at byte \(offset)"
     }

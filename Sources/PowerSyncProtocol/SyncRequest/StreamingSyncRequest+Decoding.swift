@@ -14,6 +14,23 @@ extension StreamingSyncRequest {
         } catch {
             throw RequestValidationError(problems: [.init(path: "", message: "body is not valid JSON: \(error)")])
         }
+        try self.init(body)
+    }
+
+    /// Reads and validates a body that is a BSON document, as RSocket allows (`wire-protocol.md` 5.3).
+    ///
+    /// - Throws: ``RequestValidationError``, as ``init(json:)``.
+    package init(bson: ByteBuffer) throws(RequestValidationError) {
+        let body: JSONValue
+        do throws(BSONError) {
+            body = try JSONValue(bson: bson)
+        } catch {
+            throw RequestValidationError(problems: [.init(path: "", message: "body is not valid BSON: \(error)")])
+        }
+        try self.init(body)
+    }
+
+    private init(_ body: JSONValue) throws(RequestValidationError) {
         var validator = RequestValidator()
         let request = validator.request(from: body)
         guard validator.problems.isEmpty else { throw RequestValidationError(problems: validator.problems) }

@@ -1,6 +1,5 @@
 import HTTPTypes
 import Hummingbird
-import Logging
 import NIOCore
 import PowerSyncProtocol
 import ServiceLifecycle
@@ -17,51 +16,33 @@ extension ServiceRoutes {
         var request = request
         let parameters = try await RequestParameters(&request, bodyLimit: Self.largeBodyLimit)
         let syncRequest = try Self.syncRequest(parameters)
-        guard let active = try await sessions.storage.activeStream() else { throw ErrorEnvelope.noSyncConfig }
-
         let format = formats.allowsBSON ? ContentNegotiation.format(accept: request.headers[.accept]) : .ndjson
-        let logger = Self.logger(context.logger, token: token, syncRequest: syncRequest)
-        let keepalives = Keepalives(
+        let opened = try await OpenedSyncStream(
+            syncRequest,
+            token: token,
             schedule: KeepaliveSchedule(expiresAt: token.expiresAt),
             format: format,
-            timing: sessions.timing
-        )
-        let statistics = StreamStatistics()
-        logger.info(
-            "Sync stream started",
-            metadata: [
-                "user_agent": "\(request.headers[.xUserAgent] ?? request.headers[.userAgent] ?? "")",
-                "bson": "\(format == .bson)", "route": "/sync/stream",
-                "app_metadata": .dictionary(syncRequest.appMetadata.loggable),
-            ]
+            userAgent: request.headers[.xUserAgent] ?? request.headers[.userAgent] ?? "",
+            environment: sessions,
+            logger: context.logger
         )
 
         var response = Response(status: .ok, headers: [.contentType: format.mediaType, .xAccelBuffering: "no"])
         // The connection is watched for its end while the stream runs, which uses it up (see ``SyncStreamResponse``).
         response.headers[.connection] = "close"
-        if keepalives.schedule.isExpired(at: sessions.timing.seconds) {
-            response.body = ResponseBody(byteBuffer: keepalives.line)
+        guard let session = opened.session else {
+            response.body = ResponseBody(byteBuffer: opened.firstLine)
             return response
         }
-        var session = SyncSession(
-            request: syncRequest,
-            token: token,
-            stream: active,
-            environment: sessions,
-            encoding: SyncSession.Encoding(format: format, isRawData: syncRequest.rawData),
-            statistics: statistics,
-            logger: logger
-        )
-        guard let firstLine = try await session.open() else { throw ErrorEnvelope.noSyncConfig }
         let stream = SyncStreamResponse(
-            firstLine: firstLine,
+            firstLine: opened.firstLine,
             session: session,
-            keepalives: keepalives,
+            keepalives: opened.keepalives,
             requestBody: request.body,
             channel: context.channel,
-            statistics: statistics,
+            statistics: opened.statistics,
             slot: slot,
-            logger: logger
+            logger: opened.logger
         )
         response.body = ResponseBody { writer in try await stream.write(to: &writer) }
         return response
@@ -73,33 +54,6 @@ extension ServiceRoutes {
         } catch {
             throw ErrorEnvelope.validationFailed(error.messages)
         }
-    }
-
-    private static func logger(
-        _ logger: Logger,
-        token: VerifiedToken,
-        syncRequest: StreamingSyncRequest
-    ) -> Logger {
-        var logger = logger
-        logger[metadataKey: "user_id"] = "\(token.userID)"
-        if let clientID = syncRequest.clientID { logger[metadataKey: "client_id"] = "\(clientID)" }
-        return logger
-    }
-}
-
-extension [String: String] {
-    /// At most 20 entries of at most 100 characters: what a client sends must not flood the log.
-    fileprivate var loggable: Logger.Metadata {
-        var metadata: Logger.Metadata = [:]
-        for (index, entry) in sorted(by: { $0.key < $1.key }).enumerated() {
-            guard index < 20 else {
-                metadata["⚠️"] = "Additional parameters omitted"
-                break
-            }
-            let value = entry.value.count > 100 ? "\(entry.value.prefix(97))..." : entry.value
-            metadata[entry.key] = "\(value)"
-        }
-        return metadata
     }
 }
 

@@ -1,7 +1,6 @@
 import HTTPTypes
 import Hummingbird
 import Logging
-import Metrics
 import NIOCore
 import PowerSyncProtocol
 import ServiceLifecycle
@@ -28,8 +27,6 @@ struct SyncStreamResponse: Sendable {
     /// With the ids of the request.
     let logger: Logger
 
-    private static let connections = Meter(label: "powersync_concurrent_connections")
-
     /// Why a stream is broken off, without the end that an HTTP response should have.
     private struct BrokenOff: Error {}
 
@@ -40,12 +37,8 @@ struct SyncStreamResponse: Sendable {
     @concurrent
     func write(to writer: inout any ResponseBodyWriter) async throws {
         let lines = LineQueue()
-        let start = ContinuousClock.now
-        Self.connections.increment()
-        defer {
-            Self.connections.decrement()
-            logEnd(lines.end, duration: ContinuousClock.now - start)
-        }
+        let start = statistics.didStart()
+        defer { statistics.didEnd(lines.end, startedAt: start, logger: logger) }
         try await withGracefulShutdownHandler {
             try await requestBody.consumeWithInboundCloseHandler { _ in
                 do {
@@ -88,47 +81,6 @@ struct SyncStreamResponse: Sendable {
                 statistics.didWrite(byteCount: byteCount)
             }
             group.cancelAll()
-        }
-    }
-
-    private func logEnd(_ end: LineQueue.End?, duration: Duration) {
-        let reason =
-            switch end {
-            case .clientClosed: "client closing stream"
-            case .completed: "service closing stream"
-            case .failed: "stream error"
-            case .shutdown: "process shutdown"
-            case nil: "unknown"
-            }
-        let counts = statistics.operationCounts
-        var metadata: Logger.Metadata = [
-            "operations_synced": "\(statistics.operationCount)",
-            "data_synced_bytes": "\(statistics.byteCount)",
-            "operation_counts": [
-                "put": "\(counts[.put, default: 0])", "remove": "\(counts[.remove, default: 0])",
-                "move": "\(counts[.move, default: 0])", "clear": "\(counts[.clear, default: 0])",
-            ],
-            "stream_ms": "\(Int(duration / .milliseconds(1)))",
-            "close_reason": "\(reason)",
-        ]
-        if case .failed(let error) = end {
-            metadata["error"] = "\(error)"
-            logger.error("Sync stream failed", metadata: ["error": "\(error)"])
-        }
-        logger.info("Sync stream complete", metadata: metadata)
-    }
-}
-
-extension LineQueue {
-    /// Runs a task that makes lines, and ends the queue when it ends.
-    fileprivate func finish(afterRunning body: () async throws -> Void) async {
-        do {
-            try await body()
-            finish(.completed)
-        } catch is CancellationError {
-            // Whoever cancelled the task has given the reason.
-        } catch {
-            finish(.failed(error))
         }
     }
 }

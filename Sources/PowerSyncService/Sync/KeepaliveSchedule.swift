@@ -9,6 +9,8 @@ struct KeepaliveSchedule: Sendable {
 
     /// When the token expires.
     let expiresAt: Double
+    /// Whether there are keepalives in between; over WebSocket the connection has its own.
+    var isPeriodic = true
 
     /// Whether a stream that starts now ends after its first line, `{"token_expires_in":0}`.
     func isExpired(at now: Double) -> Bool {
@@ -20,7 +22,8 @@ struct KeepaliveSchedule: Sendable {
         Int32(clamping: Int64(max(0, min((expiresAt - now).rounded(.up), Double(Int32.max)))))
     }
 
-    /// How long to wait for the next keepalive: the usual interval, but not past the warning, and not past the end.
+    /// How long to wait for the next keepalive: the usual interval, if there is one, but not past the warning, and not
+    /// past the end.
     ///
     /// - Parameters:
     ///   - now: The time.
@@ -30,6 +33,6 @@ struct KeepaliveSchedule: Sendable {
         let interval = Self.interval.lowerBound + fraction * (Self.interval.upperBound - Self.interval.lowerBound)
         let warningAt = expiresAt - Self.warning
         let deadline = warningAt > now ? warningAt : expiresAt
-        return .seconds(max(0, min(interval, deadline - now)))
+        return .seconds(max(0, isPeriodic ? min(interval, deadline - now) : deadline - now))
     }
 }

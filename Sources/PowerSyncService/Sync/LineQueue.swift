@@ -99,4 +99,16 @@ final class LineQueue: Sendable {
             try await signal.wait(after: seen)
         }
     }
+
+    /// Runs a task that makes lines, and ends the queue when it ends.
+    func finish(afterRunning body: () async throws -> Void) async {
+        do {
+            try await body()
+            finish(.completed)
+        } catch is CancellationError {
+            // Whoever cancelled the task has given the reason.
+        } catch {
+            finish(.failed(error))
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import Logging
 import Metrics
 import PowerSyncProtocol
 import Synchronization
@@ -10,6 +11,7 @@ final class StreamStatistics: Sendable {
     }
 
     private static let syncedOperations = Counter(label: "powersync_operations_synced_total")
+    private static let connections = Meter(label: "powersync_concurrent_connections")
     private static let syncedBytes = Counter(label: "powersync_data_synced_bytes_total")
 
     private let counts = Mutex(Counts())
@@ -35,5 +37,47 @@ final class StreamStatistics: Sendable {
     func didWrite(byteCount: Int) {
         Self.syncedBytes.increment(by: byteCount)
         counts.withLock { $0.bytes += byteCount }
+    }
+
+    /// The stream begins.
+    ///
+    /// - Returns: The time.
+    func didStart() -> ContinuousClock.Instant {
+        Self.connections.increment()
+        return ContinuousClock.now
+    }
+
+    /// The stream has ended.
+    ///
+    /// - Parameters:
+    ///   - end: Why; `nil` when the task was cancelled.
+    ///   - start: When it began.
+    ///   - logger: With the ids of the request.
+    func didEnd(_ end: LineQueue.End?, startedAt start: ContinuousClock.Instant, logger: Logger) {
+        Self.connections.decrement()
+        let reason =
+            switch end {
+            case .clientClosed: "client closing stream"
+            case .completed: "service closing stream"
+            case .failed: "stream error"
+            case .shutdown: "process shutdown"
+            case nil: "unknown"
+            }
+        let counts = operationCounts
+        var metadata: Logger.Metadata = [
+            "operations_synced": "\(operationCount)",
+            "data_synced_bytes": "\(byteCount)",
+            "operation_counts": [
+                "put": "\(counts[.put, default: 0])", "remove": "\(counts[.remove, default: 0])",
+                "move": "\(counts[.move, default: 0])", "clear": "\(counts[.clear, default: 0])",
+            ],
+            "stream_ms": "\(Int((ContinuousClock.now - start) / .milliseconds(1)))",
+            "close_reason": "\(reason)",
+        ]
+        if case .failed(let error) = end {
+            metadata["error"] = "\(error)"
+            logger.error("Sync stream failed", metadata: ["error": "\(error)"])
+        }
+        logger.info("Sync stream complete", metadata: metadata)
     }
 }

@@ -1,0 +1,160 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import NIOWebSocket
+import RSocket
+import Synchronization
+
+/// Opens WebSocket connections and sends a request over each of them.
+struct WebSocketConnector: Sendable {
+    /// The answer to the request for an upgrade.
+    enum Answer: Sendable {
+        /// The connection speaks RSocket.
+        case stream(RequesterStream)
+        /// Another HTTP status.
+        case refused(EventLoopFuture<HTTPResponseStatus>)
+    }
+
+    /// How long opening the socket may take.
+    private static let connectTimeout = TimeAmount.seconds(30)
+    /// Made once: it reads the certificates of the system.
+    private static let tls = Result { try NIOSSLContext(configuration: .makeClientConfiguration()) }
+
+    /// Where channels run.
+    let group: any EventLoopGroup
+
+    /// Opens a connection.
+    ///
+    /// - Parameters:
+    ///   - address: Where to.
+    ///   - headers: Headers of the request for an upgrade.
+    ///   - configuration: With the SETUP.
+    ///   - request: What is asked for.
+    /// - Returns: The stream, on which the SETUP and the request are on their way, or the status of a refusal.
+    /// - Throws: Errors of the channel, or `CancellationError`.
+    func open(
+        _ address: WebSocketAddress,
+        headers: HTTPHeaders,
+        configuration: RequesterConnection.Configuration,
+        request: Payload
+    ) async throws -> Answer {
+        let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: address.path, headers: headers)
+        let attempt = ConnectionAttempt()
+        return try await withTaskCancellationHandler {
+            do {
+                let answer = try await ClientBootstrap(group: group)
+                    .connectTimeout(Self.connectTimeout)
+                    .connect(host: address.host, port: address.port) { channel in
+                        channel.eventLoop.makeCompletedFuture {
+                            try attempt.add(channel)
+                            if address.isSecure { try Self.addTLS(to: channel, host: address.host) }
+                            return try Self.addUpgrade(to: channel, head, configuration, request)
+                        }
+                    }
+                    .get()
+                if case .stream(let stream) = answer { stream.begin() }
+                return answer
+            } catch {
+                attempt.cancel()
+                try Task.checkCancellation()
+                throw error
+            }
+        } onCancel: {
+            attempt.cancel()
+        }
+    }
+
+    private static func addTLS(to channel: any Channel, host: String) throws {
+        // Certificates name hosts; SNI is not for addresses.
+        let isIPAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
+        let handler = try NIOSSLClientHandler(context: tls.get(), serverHostname: isIPAddress ? nil : host)
+        try channel.pipeline.syncOperations.addHandler(handler)
+    }
+
+    private static func addUpgrade(
+        to channel: any Channel,
+        _ head: HTTPRequestHead,
+        _ configuration: RequesterConnection.Configuration,
+        _ request: Payload
+    ) throws -> EventLoopFuture<Answer> {
+        let maximumLength = configuration.limits.maximumFrameLength
+        let upgrader = NIOTypedWebSocketClientUpgrader<Answer>(maxFrameSize: maximumLength) { channel, _ in
+            channel.eventLoop.makeCompletedFuture {
+                let messages = WebSocketMessageHandler(role: .client, maximumMessageLength: maximumLength)
+                let requester = RequesterHandler(configuration, request: request, openedAt: channel.eventLoop.now)
+                let stream = RequesterStream(requester, eventLoop: channel.eventLoop)
+                try channel.pipeline.syncOperations.addHandlers([messages, requester])
+                return .stream(stream)
+            }
+        }
+        var pipeline = NIOUpgradableHTTPClientPipelineConfiguration(
+            upgradeConfiguration: NIOTypedHTTPClientUpgradeConfiguration(
+                upgradeRequestHead: head,
+                upgraders: [upgrader],
+                notUpgradingCompletionHandler: { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let status = channel.eventLoop.makePromise(of: HTTPResponseStatus.self)
+                        try channel.pipeline.syncOperations.addHandler(RefusedUpgradeHandler(status))
+                        return .refused(status.futureResult)
+                    }
+                }
+            )
+        )
+        pipeline.leftOverBytesStrategy = .forwardBytes
+        return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: pipeline)
+    }
+}
+
+/// The channels of an attempt to connect, which a cancelled task closes.
+private final class ConnectionAttempt: Sendable {
+    private struct State {
+        var isCancelled = false
+        var channels: [any Channel] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Notes a channel: there is one for each address of the host that is tried.
+    func add(_ channel: any Channel) throws {
+        try state.withLock { state in
+            guard !state.isCancelled else { throw CancellationError() }
+            state.channels.append(channel)
+        }
+    }
+
+    func cancel() {
+        let channels = state.withLock { state in
+            state.isCancelled = true
+            defer { state.channels = [] }
+            return state.channels
+        }
+        for channel in channels { channel.close(promise: nil) }
+    }
+}
+
+/// Notes the status of a response and closes the channel.
+private final class RefusedUpgradeHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPClientResponsePart
+
+    private let status: EventLoopPromise<HTTPResponseStatus>
+
+    init(_ status: EventLoopPromise<HTTPResponseStatus>) {
+        self.status = status
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .head(let head) = unwrapInboundIn(data) else { return }
+        status.succeed(head.status)
+        context.close(promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        status.fail(error)
+        context.close(promise: nil)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        status.fail(ChannelError.eof)
+    }
+}

@@ -1,0 +1,148 @@
+import NIOCore
+import PowerSyncProtocol
+import RSocket
+
+/// The lines of a sync stream over WebSocket, read by one task: one BSON document in each payload.
+///
+/// The answer to a keepalive counts as bytes that complete no line. A connection that closes between two lines ends the
+/// stream, whether the service said good-bye or not (`wire-protocol.md` 4.8).
+final class WebSocketLineStream: SyncLineStream {
+    private enum State {
+        case reading(RequesterStream)
+        /// The lines before this error have been returned.
+        case failed(any Error)
+        case ended
+    }
+
+    private var state: State
+    /// The lines that came while the stream was opened.
+    private var firstLines: [ReceivedLine] = []
+    private let url: String
+    private let log: SyncRequestLog
+
+    /// Creates a stream of lines.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream of payloads.
+    ///   - url: Where they come from, for messages.
+    ///   - log: Where lines are logged.
+    init(_ stream: RequesterStream, url: String, log: SyncRequestLog) {
+        state = .reading(stream)
+        self.url = url
+        self.log = log
+    }
+
+    /// Waits for the first line, which is how the service accepts a request.
+    ///
+    /// - Throws: ``SyncTransportError``, or `CancellationError`.
+    nonisolated(nonsending) func waitForFirstLine() async throws {
+        while firstLines.isEmpty {
+            guard let lines = try await next() else {
+                throw SyncTransportError(.connection, message: "\(url) closed the connection before the first line")
+            }
+            firstLines = lines
+        }
+    }
+
+    nonisolated(nonsending) func next() async throws -> [ReceivedLine]? {
+        guard firstLines.isEmpty else {
+            defer { firstLines = [] }
+            return firstLines
+        }
+        switch state {
+        case .ended:
+            return nil
+        case .failed(let error):
+            state = .ended
+            throw error
+        case .reading(let stream):
+            guard let payloads = try await nextPayloads(of: stream) else {
+                state = .ended
+                log.responseEnded()
+                return nil
+            }
+            return try decode(payloads)
+        }
+    }
+
+    private nonisolated(nonsending) func nextPayloads(of stream: RequesterStream) async throws -> [ByteBuffer]? {
+        do {
+            return try await stream.next()
+        } catch let error as RequesterStreamError {
+            state = .ended
+            let error = SyncTransportError(error, url: url)
+            log.failed(error)
+            throw error
+        }
+    }
+
+    private func decode(_ payloads: [ByteBuffer]) throws -> [ReceivedLine] {
+        var lines: [ReceivedLine] = []
+        do {
+            for payload in payloads {
+                let line = try SyncLine(bson: payload)
+                if log.logsBodies {
+                    var text = ByteBuffer()
+                    line.encode(as: .ndjson, into: &text)
+                    log.responseLine(String(buffer: text.getSlice(at: 0, length: text.readableBytes - 1) ?? text))
+                }
+                lines.append(ReceivedLine(line: line, byteCount: payload.readableBytes))
+            }
+            return lines
+        } catch {
+            log.failed(error)
+            let error = SyncTransportError(
+                .unexpectedResponse,
+                message: "The sync stream from \(url) holds a malformed line",
+                underlyingError: error
+            )
+            // The connection closes with the stream.
+            state = lines.isEmpty ? .ended : .failed(error)
+            if lines.isEmpty { throw error }
+            return lines
+        }
+    }
+}
+
+extension SyncTransportError {
+    /// Why a stream over WebSocket did not end normally.
+    init(_ error: RequesterStreamError, url: String) {
+        switch error {
+        case .failed(let frame):
+            self.init(
+                .status,
+                message: "The sync stream from \(url) failed: \(frame.message)",
+                serviceCode: ErrorCode(inErrorMessage: frame.message)
+            )
+        case .connection(.endedByPeer(let code, let message)):
+            let isSetup = [.invalidSetup, .unsupportedSetup, .rejectedSetup, .rejectedResume].contains(code)
+            self.init(
+                isSetup ? .setupRejected : .status,
+                message: "\(url) ended the connection: \(message)",
+                serviceCode: ErrorCode(inErrorMessage: message)
+            )
+        case .connection(.peerSilent):
+            self.init(
+                .idle,
+                message: "Nothing was received from \(url) for too long; the connection seems to be broken"
+            )
+        case .connection(let error):
+            self.init(
+                .unexpectedResponse,
+                message: "The connection to \(url) was given up",
+                underlyingError: error
+            )
+        case .channel(let error):
+            self.init(.connection, message: "The sync stream from \(url) broke", underlyingError: error)
+        }
+    }
+}
+
+extension ErrorCode {
+    /// The code in the message of an ERROR frame: `[PSYNC_S2101] …`, anywhere in the text.
+    init?(inErrorMessage message: String) {
+        guard let start = message.firstRange(of: "PSYNC_") else { return nil }
+        let code = message[start.lowerBound...].prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+        self.init(rawValue: String(code))
+    }
+}

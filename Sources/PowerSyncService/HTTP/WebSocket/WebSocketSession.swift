@@ -1,0 +1,189 @@
+import Logging
+import NIOCore
+import PowerSyncProtocol
+import RSocket
+import ServiceLifecycle
+
+/// Answers one WebSocket connection: checks who its client is, then runs its streams (`wire-protocol.md` 5.3, 5.4).
+struct WebSocketSession: Sendable {
+    /// What the SETUP said.
+    private struct Client: Sendable {
+        var token: VerifiedToken
+        var userAgent: String
+        var metadata: RequestEncoding
+        var data: RequestEncoding
+        /// The place among the concurrent connections.
+        var slot: ConcurrencyQueue.Slot
+    }
+
+    /// Checks tokens.
+    let tokens: TokenVerifier
+    /// What sync sessions share.
+    let sessions: SyncSession.Environment
+    /// Slots of connections.
+    let connections: ConcurrencyQueue
+    /// The connection.
+    let connection: ResponderHandle
+    /// With the id of the connection.
+    let logger: Logger
+
+    /// Answers the requests of a connection until it ends.
+    func run(_ channel: NIOAsyncChannel<ResponderEvent, Never>) async {
+        do {
+            try await channel.executeThenClose { events, _ in
+                var events = events.makeAsyncIterator()
+                guard case .setup(let setup) = try await events.next(), let client = await admit(setup) else {
+                    // The connection is closing; its end is the end of the events.
+                    while try await events.next() != nil {}
+                    return
+                }
+                try await run(&events, client)
+            }
+        } catch is CancellationError {
+            return
+        } catch {
+            logger.debug("A WebSocket connection broke", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func run(
+        _ events: inout NIOAsyncChannelInboundStream<ResponderEvent>.AsyncIterator,
+        _ client: Client
+    ) async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            var queues: [StreamID: LineQueue] = [:]
+            // A task that fails is cancelled with the others; streams handle their own errors.
+            var end = LineQueue.End.clientClosed
+            defer { for lines in queues.values { lines.finish(end) } }
+            while let event = try await events.next() {
+                switch event {
+                case .setup: break
+                case .request(let request):
+                    queues = queues.filter { $0.value.end == nil }
+                    let lines = LineQueue()
+                    queues[request.streamID] = lines
+                    group.addTask { await serve(request, client, lines) }
+                case .cancelled(let streamID):
+                    queues.removeValue(forKey: streamID)?.finish(.clientClosed)
+                case .shutdown:
+                    end = .shutdown
+                    for lines in queues.values { lines.finish(.shutdown) }
+                }
+            }
+        }
+    }
+
+    // MARK: The connection
+
+    /// Checks a SETUP and accepts or rejects it.
+    ///
+    /// - Returns: `nil` when it was rejected.
+    private func admit(_ setup: SetupFrame) async -> Client? {
+        do {
+            let client = try await check(setup)
+            connection.acceptSetup()
+            return client
+        } catch {
+            let envelope = ErrorEnvelope(error)
+            var metadata: Logger.Metadata = [
+                "code": "\(envelope.code)", "description": "\(envelope.description)",
+            ]
+            if let details = (error as? AuthorizationError)?.logDetails { metadata["details"] = "\(details)" }
+            logger.error("WebSocket connection refused", metadata: metadata)
+            connection.rejectSetup(code: .rejectedSetup, message: envelope.text)
+            return nil
+        }
+    }
+
+    private func check(_ setup: SetupFrame) async throws -> Client {
+        let slot: ConcurrencyQueue.Slot
+        do {
+            slot = try await connections.acquire()
+        } catch is ConcurrencyQueue.Failure {
+            throw ErrorEnvelope.connectionLimit
+        }
+        guard !Task.isShuttingDownGracefully else { throw ErrorEnvelope.shuttingDown }
+        let metadataEncoding = try RequestEncoding(mimeType: setup.metadataMIMEType)
+        let dataEncoding = try RequestEncoding(mimeType: setup.dataMIMEType)
+        guard let bytes = setup.payload.metadata else { throw ErrorEnvelope.noSetupMetadata }
+        let metadata = try metadataEncoding.object(bytes)
+        let header = metadata.string("token").flatMap { $0.isEmpty ? nil : $0 }
+        return Client(
+            token: try await tokens.verify(authorization: header, now: sessions.timing.seconds),
+            userAgent: metadata.string("user_agent") ?? "",
+            metadata: metadataEncoding,
+            data: dataEncoding,
+            slot: slot
+        )
+    }
+
+    // MARK: Streams
+
+    /// Answers one request.
+    private func serve(_ request: StreamRequest, _ client: Client, _ lines: LineQueue) async {
+        defer { withExtendedLifetime(client.slot) {} }
+        do {
+            let opened = try await open(request, client)
+            let stream = WebSocketStream(id: request.streamID, opened: opened, connection: connection)
+            await stream.write(lines)
+        } catch is CancellationError {
+            return
+        } catch {
+            lines.finish(.failed(error))
+            let envelope = ErrorEnvelope(error)
+            logger.error(
+                "Request failed",
+                metadata: ["code": "\(envelope.code)", "description": "\(envelope.description)", "error": "\(error)"]
+            )
+            connection.fail(request.streamID, message: envelope.text)
+        }
+    }
+
+    private func open(_ request: StreamRequest, _ client: Client) async throws -> OpenedSyncStream {
+        guard !Task.isShuttingDownGracefully else { throw ErrorEnvelope.shuttingDown }
+        guard let metadata = request.payload.metadata else { throw ErrorEnvelope.noRequestMetadata }
+        let path = try client.metadata.object(metadata).string("path") ?? ""
+        guard path == "/sync/stream" else { throw ErrorEnvelope.streamNotFound(path: path) }
+        let syncRequest = try client.data.syncRequest(request.payload.data)
+        return try await OpenedSyncStream(
+            syncRequest,
+            token: client.token,
+            schedule: KeepaliveSchedule(expiresAt: client.token.expiresAt, isPeriodic: false),
+            format: .bson,
+            userAgent: client.userAgent,
+            environment: sessions,
+            logger: logger
+        )
+    }
+}
+
+extension ErrorEnvelope {
+    fileprivate static let connectionLimit = ErrorEnvelope(
+        code: .connectionLimit,
+        description: "Maximum active concurrent connections limit has been reached",
+        name: "ServiceError"
+    )
+
+    fileprivate static let noSetupMetadata = ErrorEnvelope(
+        code: .authentication,
+        description: "No context meta data provided",
+        name: "AuthorizationError"
+    )
+
+    fileprivate static let noRequestMetadata = ErrorEnvelope(
+        code: .generic,
+        status: 400,
+        description: "Validation failed",
+        name: "ValidationError",
+        details: #""Metadata is not provided""#
+    )
+
+    fileprivate static func streamNotFound(path: String) -> ErrorEnvelope {
+        ErrorEnvelope(
+            code: .routeNotFound,
+            description: "The path does not exist on this server",
+            name: "RouteNotFound",
+            details: "The path \"\(path)\" does not exist on this server"
+        )
+    }
+}

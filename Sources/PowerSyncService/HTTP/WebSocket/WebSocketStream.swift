@@ -1,0 +1,58 @@
+import NIOCore
+import PowerSyncProtocol
+import RSocket
+
+/// Sends a sync stream over RSocket for as long as its client, its token and the process last (`wire-protocol.md` 5.5).
+///
+/// A line is taken from the session when the line before it has had credit and the socket has taken it.
+struct WebSocketStream: Sendable {
+    /// The stream within its connection.
+    let id: StreamID
+    /// Makes the lines.
+    let opened: OpenedSyncStream
+    /// The connection.
+    let connection: ResponderHandle
+
+    /// Sends the stream until it ends.
+    ///
+    /// - Parameter lines: Finished from outside when the client or the process ends the stream.
+    func write(_ lines: LineQueue) async {
+        let start = opened.statistics.didStart()
+        defer { opened.statistics.didEnd(lines.end, startedAt: start, logger: opened.logger) }
+        do {
+            try await send(opened.firstLine)
+            if let session = opened.session {
+                try await send(lines, session)
+            } else {
+                lines.finish(.completed)
+            }
+        } catch {
+            // Nobody wants the stream any more, or the connection broke.
+            lines.finish(.clientClosed)
+        }
+        switch lines.end {
+        case .completed, .shutdown: connection.complete(id)
+        case .failed(let error): connection.fail(id, message: ErrorEnvelope(error).text)
+        case .clientClosed, nil: break
+        }
+    }
+
+    private func send(_ lines: LineQueue, _ session: SyncSession) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                var session = session
+                await lines.finish(afterRunning: { try await session.run(lines) })
+            }
+            group.addTask { [keepalives = opened.keepalives] in
+                await lines.finish(afterRunning: { try await keepalives.run(lines) })
+            }
+            while let line = try await lines.next() { try await send(line) }
+        }
+    }
+
+    private func send(_ line: ByteBuffer) async throws {
+        try await connection.send(Payload(data: line), on: id)
+        opened.statistics.didWrite(byteCount: line.readableBytes)
+    }
+}

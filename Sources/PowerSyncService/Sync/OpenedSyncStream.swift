@@ -1,0 +1,86 @@
+import Logging
+import NIOCore
+import PowerSyncProtocol
+
+/// A sync stream whose first line is there, and whose other lines have to be sent: over HTTP or WebSocket.
+struct OpenedSyncStream: Sendable {
+    /// The line to send first.
+    let firstLine: ByteBuffer
+    /// Makes all other lines; `nil` when the token has expired and the first line says so, and is the only one.
+    let session: SyncSession?
+    /// Sends keepalives between them.
+    let keepalives: Keepalives
+    /// Counts what is sent.
+    let statistics: StreamStatistics
+    /// With the ids of the request.
+    let logger: Logger
+
+    /// Makes the first line.
+    ///
+    /// - Parameters:
+    ///   - request: What the client asks for.
+    ///   - token: Who the client is.
+    ///   - schedule: When to tell the client how long its token lives.
+    ///   - format: How lines are encoded.
+    ///   - userAgent: What the client calls itself; for the log.
+    ///   - environment: What all sessions share.
+    ///   - logger: With the id of the request.
+    /// - Throws: `ErrorEnvelope` when there is no sync config, `BucketLimitError`, or an error of the storage.
+    init(
+        _ request: StreamingSyncRequest,
+        token: VerifiedToken,
+        schedule: KeepaliveSchedule,
+        format: SyncLineFormat,
+        userAgent: String,
+        environment: SyncSession.Environment,
+        logger: Logger
+    ) async throws {
+        guard let active = try await environment.storage.activeStream() else { throw ErrorEnvelope.noSyncConfig }
+        var logger = logger
+        logger[metadataKey: "user_id"] = "\(token.userID)"
+        if let clientID = request.clientID { logger[metadataKey: "client_id"] = "\(clientID)" }
+        self.logger = logger
+        keepalives = Keepalives(schedule: schedule, format: format, timing: environment.timing)
+        statistics = StreamStatistics()
+        logger.info(
+            "Sync stream started",
+            metadata: [
+                "user_agent": "\(userAgent)", "bson": "\(format == .bson)", "route": "/sync/stream",
+                "app_metadata": .dictionary(request.appMetadata.loggable),
+            ]
+        )
+        if schedule.isExpired(at: environment.timing.seconds) {
+            firstLine = keepalives.line
+            session = nil
+            return
+        }
+        var session = SyncSession(
+            request: request,
+            token: token,
+            stream: active,
+            environment: environment,
+            encoding: SyncSession.Encoding(format: format, isRawData: request.rawData),
+            statistics: statistics,
+            logger: logger
+        )
+        guard let line = try await session.open() else { throw ErrorEnvelope.noSyncConfig }
+        firstLine = line
+        self.session = session
+    }
+}
+
+extension [String: String] {
+    /// At most 20 entries of at most 100 characters: what a client sends must not flood the log.
+    fileprivate var loggable: Logger.Metadata {
+        var metadata: Logger.Metadata = [:]
+        for (index, entry) in sorted(by: { $0.key < $1.key }).enumerated() {
+            guard index < 20 else {
+                metadata["⚠️"] = "Additional parameters omitted"
+                break
+            }
+            let value = entry.value.count > 100 ? "\(entry.value.prefix(97))..." : entry.value
+            metadata[entry.key] = "\(value)"
+        }
+        return metadata
+    }
+}

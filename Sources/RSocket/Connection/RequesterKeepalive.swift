@@ -1,0 +1,59 @@
+/// The requester's side of the keepalives: when to send one, and when the responder is taken for dead
+/// (`wire-protocol.md` 5.6).
+///
+/// Anything that arrives is a sign of life. All times are durations since a common start, on a monotonic clock.
+///
+/// ```
+/// interval 20 s, silence limit 30 s
+///   0   open
+///  20   send     an answer at 20.1 moves the end from 30 to 50.1
+///  40   send     nothing comes
+///  50.1 dead
+/// ```
+package struct RequesterKeepalive: Sendable, Hashable {
+    /// What a timer does.
+    package enum Action: Sendable, Hashable {
+        /// It was too early: wait until ``RequesterKeepalive/deadline``.
+        case wait
+        /// Send a KEEPALIVE that asks for an answer.
+        case send
+        /// Close: the responder is dead.
+        case close
+    }
+
+    private let interval: Duration
+    private let silenceLimit: Duration
+    private var sendTime: Duration
+    private var silenceEnd: Duration
+
+    /// Starts.
+    ///
+    /// - Parameters:
+    ///   - interval: The time between two KEEPALIVE frames.
+    ///   - silenceLimit: The time without any message after which the responder is taken for dead.
+    ///   - now: The time.
+    package init(interval: Duration, silenceLimit: Duration, startingAt now: Duration) {
+        self.interval = interval
+        self.silenceLimit = silenceLimit
+        sendTime = now + interval
+        silenceEnd = now + silenceLimit
+    }
+
+    /// When the timer is due.
+    package var deadline: Duration { min(sendTime, silenceEnd) }
+
+    /// A message of any kind has arrived.
+    package mutating func messageReceived(at now: Duration) {
+        silenceEnd = now + silenceLimit
+    }
+
+    /// The timer has fired, or any time has come.
+    ///
+    /// A KEEPALIVE that was missed, because the process was suspended, is not made up for.
+    package mutating func timerFired(at now: Duration) -> Action {
+        if now >= silenceEnd { return .close }
+        guard now >= sendTime else { return .wait }
+        sendTime = now + interval
+        return .send
+    }
+}

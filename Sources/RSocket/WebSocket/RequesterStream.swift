@@ -1,0 +1,51 @@
+package import NIOCore
+
+/// Why a stream did not end normally.
+package enum RequesterStreamError: Error, Sendable {
+    /// The responder ended the stream with an error.
+    case failed(ErrorFrame)
+    /// The connection was ended, by either side.
+    case connection(RSocketError)
+    /// The channel failed.
+    case channel(any Error)
+}
+
+/// The payloads of the one stream of a connection, read by one task.
+///
+/// Dropping it cancels the stream and closes the connection.
+package final class RequesterStream: Sendable {
+    private let handler: NIOLoopBound<RequesterHandler>
+    private let eventLoop: any EventLoop
+    private let payloads: PayloadQueue
+
+    /// Creates a stream; only on the event loop.
+    package init(_ handler: RequesterHandler, eventLoop: any EventLoop) {
+        self.handler = NIOLoopBound(handler, eventLoop: eventLoop)
+        self.eventLoop = eventLoop
+        payloads = handler.payloads
+    }
+
+    deinit {
+        eventLoop.execute { [handler] in handler.value.cancel() }
+    }
+
+    /// Sends the SETUP and the request.
+    ///
+    /// Not before the upgrade to WebSocket is complete: until then, the upgrade drops what is sent.
+    package func begin() {
+        eventLoop.execute { [handler] in handler.value.begin() }
+    }
+
+    /// Takes all payloads that have arrived, and allows the responder to send as many; waits when there are none.
+    ///
+    /// - Returns: The data of the payloads, in order; empty when another sign of life has arrived, such as the answer to
+    ///   a KEEPALIVE; `nil` when the stream or the connection has ended.
+    /// - Throws: ``RequesterStreamError`` after all payloads, or `CancellationError`.
+    package func next() async throws -> [ByteBuffer]? {
+        let payloads = try await payloads.next()
+        if let count = payloads?.count, count > 0 {
+            eventLoop.execute { [handler] in handler.value.consumed(count) }
+        }
+        return payloads
+    }
+}

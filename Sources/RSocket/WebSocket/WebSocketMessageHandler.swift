@@ -1,0 +1,178 @@
+package import NIOCore
+package import NIOWebSocket
+
+/// Turns WebSocket frames into messages and back, for either end of a connection (RFC 6455).
+///
+/// ```
+///             inbound                                    outbound
+/// text, binary, continuation…  ▶ one message       one message ▶ one binary frame
+/// ping                         ▶ answered with pong
+/// close                        ▶ answered, then the channel closes
+///                                                  close ▶ close frame; the channel closes when the peer has
+///                                                          answered, or after one second
+/// ```
+///
+/// Text counts as bytes. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
+/// socket has gone.
+package final class WebSocketMessageHandler: ChannelDuplexHandler {
+    package typealias InboundIn = WebSocketFrame
+    package typealias InboundOut = ByteBuffer
+    package typealias OutboundIn = ByteBuffer
+    package typealias OutboundOut = WebSocketFrame
+
+    /// Which end of the connection this is: clients mask what they send, and services insist on that.
+    package enum Role: Sendable {
+        case client, service
+    }
+
+    private enum State {
+        case open
+        /// The close frame was sent; the peer has until then to answer.
+        case closing(deadline: Scheduled<Void>)
+        case closed
+    }
+
+    /// How long the peer has to answer a close frame.
+    private static let closeTimeout = TimeAmount.seconds(1)
+
+    private let role: Role
+    private let maximumMessageLength: Int
+    private var state = State.open
+    /// The beginning of a message that goes on in the next frame.
+    private var partialMessage: ByteBuffer?
+
+    /// Creates a handler.
+    ///
+    /// - Parameters:
+    ///   - role: The end of the connection.
+    ///   - maximumMessageLength: The largest message that is accepted, in bytes; larger ones close the connection with
+    ///     code 1009.
+    package init(role: Role, maximumMessageLength: Int) {
+        self.role = role
+        self.maximumMessageLength = maximumMessageLength
+    }
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        switch state {
+        case .open: received(frame, context)
+        case .closing:
+            if frame.opcode == .connectionClose { finish(context, promise: nil) }
+        case .closed: break
+        }
+    }
+
+    package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard case .open = state else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
+        context.write(wrapOutboundOut(frame(.binary, unwrapOutboundIn(data))), promise: promise)
+    }
+
+    package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .all else {
+            context.close(mode: mode, promise: promise)
+            return
+        }
+        switch state {
+        case .open where context.channel.isActive:
+            close(context, .normalClosure)
+            promise.map { context.channel.closeFuture.cascade(to: $0) }
+        case .closing:
+            promise.map { context.channel.closeFuture.cascade(to: $0) }
+        case .open, .closed:
+            finish(context, promise: promise)
+        }
+    }
+
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if let event = event as? ChannelEvent, event == .inputClosed { finish(context, promise: nil) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    package func channelInactive(context: ChannelHandlerContext) {
+        cancelDeadline()
+        state = .closed
+        context.fireChannelInactive()
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        cancelDeadline()
+        state = .closed
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.fireErrorCaught(error)
+        finish(context, promise: nil)
+    }
+}
+
+extension WebSocketMessageHandler {
+    private func received(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
+        guard role == .client || frame.maskKey != nil else { return close(context, .protocolError) }
+        switch frame.opcode {
+        case .binary, .text:
+            guard partialMessage == nil else { return close(context, .protocolError) }
+            append(frame, to: ByteBuffer(), context)
+        case .continuation:
+            guard let beginning = partialMessage else { return close(context, .protocolError) }
+            partialMessage = nil
+            append(frame, to: beginning, context)
+        case .ping:
+            context.writeAndFlush(wrapOutboundOut(self.frame(.pong, frame.unmaskedData)), promise: nil)
+        case .connectionClose:
+            context.writeAndFlush(wrapOutboundOut(self.frame(.connectionClose, frame.unmaskedData)), promise: nil)
+            finish(context, promise: nil)
+        case .pong: break
+        default: close(context, .protocolError)
+        }
+    }
+
+    private func append(_ frame: WebSocketFrame, to beginning: ByteBuffer, _ context: ChannelHandlerContext) {
+        guard beginning.readableBytes + frame.length <= maximumMessageLength else {
+            return close(context, .messageTooLarge)
+        }
+        var message = beginning
+        if message.readableBytes == 0 {
+            message = frame.unmaskedData
+        } else {
+            message.writeImmutableBuffer(frame.unmaskedData)
+        }
+        if frame.fin {
+            context.fireChannelRead(wrapInboundOut(message))
+        } else {
+            partialMessage = message
+        }
+    }
+
+    /// Sends a close frame, and waits for the answer.
+    private func close(_ context: ChannelHandlerContext, _ code: WebSocketErrorCode) {
+        partialMessage = nil
+        var data = ByteBuffer()
+        data.write(webSocketErrorCode: code)
+        let context = NIOLoopBound(context, eventLoop: context.eventLoop)
+        let this = NIOLoopBound(self, eventLoop: context.value.eventLoop)
+        state = .closing(
+            deadline: context.value.eventLoop.scheduleTask(in: Self.closeTimeout) {
+                this.value.finish(context.value, promise: nil)
+            }
+        )
+        context.value.writeAndFlush(wrapOutboundOut(frame(.connectionClose, data)), promise: nil)
+    }
+
+    /// Closes the channel.
+    private func finish(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+        cancelDeadline()
+        state = .closed
+        context.close(promise: promise)
+    }
+
+    private func cancelDeadline() {
+        if case .closing(let deadline) = state { deadline.cancel() }
+    }
+
+    private func frame(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {
+        WebSocketFrame(fin: true, opcode: opcode, maskKey: role == .client ? .random() : nil, data: data)
+    }
+}

@@ -1,0 +1,57 @@
+import NIOCore
+import PowerSyncProtocol
+import Testing
+
+/// Requests as BSON documents (`wire-protocol.md` 5.3).
+@Suite struct JSONValueBSONTests {
+    @Test func documentsBecomeObjects() throws {
+        let object: JSONObject = [
+            "text": "a\u{0}🥖", "number": 5, "large": 5_000_000_000, "half": 0.5, "yes": true, "no": false,
+            "nothing": nil, "list": [1, "b", [], ["c": nil]], "inner": ["a": ["b": 1]],
+        ]
+        #expect(try JSONValue(bson: TestBSON.document(object)) == .object(object))
+    }
+
+    @Test(
+        arguments: [
+            ("0500000001", .missingTerminator), ("05000000 00 00", .trailingBytes),
+            ("04000000", .invalidDocumentLength(4)),
+            ("10000000 01 6100 000000000000f07f 00", .notJSON), ("10000000 09 6100 0000000000000000 00", .notJSON),
+            ("08000000 0a ff 00 00", .invalidUTF8), ("", .truncated),
+        ] as [(String, BSONError.Reason)]
+    )
+    func whatIsNotJSONIsRefused(_ hex: String, reason: BSONError.Reason) throws {
+        let error = #expect(throws: BSONError.self) { try JSONValue(bson: ByteBuffer(hex: hex)) }
+        #expect(error?.reason == reason)
+    }
+
+    @Test(arguments: [(128, true), (129, false), (100_000, false)])
+    func nestingIsLimited(depth: Int, isAccepted: Bool) throws {
+        var document = ByteBuffer()
+        for level in 1...depth {
+            // Every document but the innermost has 8 bytes around the next one: length, type, name and the end.
+            let inner = depth - level
+            document.writeInteger(Int32(5 + inner * 8), endianness: .little)
+            if inner > 0 { document.writeBytes([3, UInt8(ascii: "a"), 0]) }
+        }
+        document.writeRepeatingByte(0, count: depth)
+        if isAccepted {
+            _ = try JSONValue(bson: document)
+        } else {
+            let error = #expect(throws: BSONError.self) { try JSONValue(bson: document) }
+            #expect(error?.reason == .nestingTooDeep)
+        }
+    }
+
+    @Test func aRequestIsReadAsFromJSON() throws {
+        let body: JSONObject = [
+            "buckets": [["name": "a[]", "after": "7"]], "client_id": "c1", "raw_data": true, "parameters": ["x": 1],
+        ]
+        let request = try StreamingSyncRequest(bson: TestBSON.document(body))
+        #expect(request == (try StreamingSyncRequest(json: ByteBuffer(string: body.text))))
+        #expect(throws: RequestValidationError.self) {
+            try StreamingSyncRequest(bson: TestBSON.document(["buckets": 5]))
+        }
+        #expect(throws: RequestValidationError.self) { try StreamingSyncRequest(bson: ByteBuffer(string: "x")) }
+    }
+}

@@ -1,0 +1,59 @@
+import NIOCore
+import Testing
+
+@testable import RSocket
+
+@Suite struct FragmentAssemblerTests {
+    @Test func aWholePayloadPassesWithoutBeingHeld() throws {
+        var assembler = FragmentAssembler(maximumHeldByteCount: 0)
+        let payload = try assembler.append(Payload("data", metadata: "m"), on: one, hasMoreFragments: false)
+        #expect(payload == Payload("data", metadata: "m"))
+        #expect(assembler.heldByteCount == 0)
+    }
+
+    @Test func metadataMayBeInFragmentsBeforeTheData() throws {
+        var assembler = FragmentAssembler(maximumHeldByteCount: 100)
+        let payloads = [
+            try assembler.append(Payload("", metadata: "me"), on: one, hasMoreFragments: true),
+            try assembler.append(Payload("x", metadata: "other"), on: three, hasMoreFragments: true),
+            try assembler.append(Payload("da", metadata: "ta"), on: one, hasMoreFragments: true),
+            try assembler.append(Payload(""), on: one, hasMoreFragments: true),
+        ]
+        #expect(payloads == [nil, nil, nil, nil])
+        #expect(assembler.heldByteCount == 12)
+        let first = try assembler.append(Payload("ta"), on: one, hasMoreFragments: false)
+        #expect(first == Payload("data", metadata: "meta"))
+        #expect(!assembler.isAssembling(one))
+        let second = try assembler.append(Payload(""), on: three, hasMoreFragments: false)
+        #expect(second == Payload("x", metadata: "other"))
+        #expect(assembler.heldByteCount == 0)
+    }
+
+    @Test func metadataAfterDataIsAnError() throws {
+        var assembler = FragmentAssembler(maximumHeldByteCount: 100)
+        _ = try assembler.append(Payload("d"), on: one, hasMoreFragments: true)
+        do {
+            _ = try assembler.append(Payload("d", metadata: "m"), on: one, hasMoreFragments: true)
+            Issue.record("was accepted")
+        } catch {
+            #expect(error == .metadataAfterData(one))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func theLimitCoversAllStreamsAndTheLastFragment(hasMoreFragments: Bool) throws {
+        var assembler = FragmentAssembler(maximumHeldByteCount: 4)
+        _ = try assembler.append(Payload("12"), on: one, hasMoreFragments: true)
+        _ = try assembler.append(Payload("3"), on: three, hasMoreFragments: true)
+        do {
+            _ = try assembler.append(Payload("45"), on: three, hasMoreFragments: hasMoreFragments)
+            Issue.record("was accepted")
+        } catch {
+            #expect(error == .tooManyHeldBytes(limit: 4))
+        }
+        assembler.discard(one)
+        #expect(assembler.heldByteCount == 1)
+        let payload = try assembler.append(Payload("45"), on: three, hasMoreFragments: false)
+        #expect(payload == Payload("345"))
+    }
+}

@@ -1,0 +1,66 @@
+import Testing
+
+@testable import RSocket
+
+/// The timing of both sides as tables: events at milliseconds since the connection was opened.
+@Suite struct KeepaliveTests {
+    enum Event: Sendable {
+        case message(Int)
+        case timer(Int, RequesterKeepalive.Action, next: Int)
+    }
+
+    static let timelines: [(name: String, events: [Event])] = [
+        ("silence from the start", [.timer(20_000, .send, next: 30_000), .timer(30_000, .close, next: 30_000)]),
+        (
+            "answers in time",
+            [
+                .timer(20_000, .send, next: 30_000), .message(20_100), .timer(30_000, .wait, next: 40_000),
+                .timer(40_000, .send, next: 50_100), .message(40_100), .timer(60_000, .send, next: 70_100),
+            ]
+        ),
+        (
+            "data is a sign of life",
+            [
+                .message(15_000), .timer(20_000, .send, next: 40_000), .message(39_000),
+                .timer(40_000, .send, next: 60_000), .timer(69_000, .close, next: 60_000),
+            ]
+        ),
+        (
+            "a late timer sends once",
+            [.message(50_000), .timer(65_000, .send, next: 80_000), .timer(66_000, .wait, next: 80_000)]
+        ),
+        (
+            "a suspended process finds the service dead",
+            [.timer(20_000, .send, next: 30_000), .timer(600_000, .close, next: 30_000)]
+        ),
+        ("a millisecond early is early", [.timer(19_999, .wait, next: 20_000), .timer(20_000, .send, next: 30_000)]),
+    ]
+
+    @Test(arguments: timelines)
+    func theRequesterSendsAndGivesUp(_ name: String, events: [Event]) {
+        var keepalive = RequesterKeepalive(interval: .seconds(20), silenceLimit: .seconds(30), startingAt: .zero)
+        #expect(keepalive.deadline == .seconds(20))
+        for event in events {
+            switch event {
+            case .message(let time): keepalive.messageReceived(at: .milliseconds(time))
+            case .timer(let time, let expected, let next):
+                let action = keepalive.timerFired(at: .milliseconds(time))
+                #expect(action == expected, "\(name) at \(time)")
+                #expect(keepalive.deadline == .milliseconds(next), "\(name) at \(time)")
+            }
+        }
+    }
+
+    @Test func theResponderGivesUpAfterTheLifetime() {
+        var keepalive = ResponderKeepalive(lifetime: .seconds(2), startingAt: .seconds(5))
+        #expect(keepalive.deadline == .seconds(7))
+        #expect(!keepalive.isExpired(at: .milliseconds(6999)))
+        keepalive.keepaliveReceived(at: .milliseconds(6900))
+        #expect(!keepalive.isExpired(at: .seconds(8)))
+        #expect(keepalive.isExpired(at: .milliseconds(8900)))
+    }
+
+    @Test func aLifetimeIsNotBelowATenthOfASecond() {
+        #expect(ResponderKeepalive(lifetime: .milliseconds(1), startingAt: .zero).deadline == .milliseconds(100))
+    }
+}

@@ -1,0 +1,108 @@
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import RSocket
+
+/// The requester on an event loop whose time is moved by hand.
+@Suite(.timeLimit(.minutes(1))) struct RequesterHandlerTests {
+    private let channel = NIOAsyncTestingChannel()
+
+    /// A stream whose SETUP and request have been sent.
+    private func begin() async throws -> RequesterStream {
+        let stream = try await channel.testingEventLoop.executeInContext { [channel] in
+            let handler = RequesterHandler(
+                RequesterConnection.Configuration(setup: .example),
+                request: Payload("request"),
+                openedAt: channel.eventLoop.now
+            )
+            try channel.pipeline.syncOperations.addHandler(handler)
+            return RequesterStream(handler, eventLoop: channel.eventLoop)
+        }
+        try await channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 80))
+        stream.begin()
+        #expect(try await sent() == .setup(.example))
+        #expect(try await sent() == .request("request", on: one))
+        return stream
+    }
+
+    private func sent() async throws -> Frame {
+        try Frame(decoding: try await channel.waitForOutboundWrite(as: ByteBuffer.self), maximumLength: 1000)
+    }
+
+    private func receive(_ frames: Frame...) async throws {
+        for frame in frames { try await channel.writeInbound(try frame.encoded()) }
+    }
+
+    @Test func payloadsAreHandedOverAtOnceAndRequestedAgainWhenTaken() async throws {
+        let stream = try await begin()
+        try await receive(.next("a", on: one), .next("b", on: one))
+        #expect(try await stream.next() == [ByteBuffer(string: "a"), ByteBuffer(string: "b")])
+        for number in 0..<3 { try await receive(.next("\(number)", on: one)) }
+        #expect(try await stream.next()?.count == 3)
+        #expect(try await sent() == .requestN(one, RequestN(5)))
+        try await receive(.next("last", on: one), .complete(one))
+        #expect(try await stream.next() == [ByteBuffer(string: "last")])
+        #expect(try await stream.next() == nil)
+        try await channel.closeFuture.get()
+    }
+
+    @Test func keepalivesAreSentAndTheirAnswersAreSignsOfLife() async throws {
+        let stream = try await begin()
+        for _ in 0..<3 {
+            await channel.testingEventLoop.advanceTime(by: .seconds(20))
+            #expect(try await sent() == .keepalive(KeepaliveFrame(expectsAnswer: true)))
+            try await receive(.keepalive(KeepaliveFrame(expectsAnswer: false)))
+            #expect(try await stream.next() == [])
+        }
+    }
+
+    @Test func aServiceThatStaysSilentIsGivenUp() async throws {
+        let stream = try await begin()
+        await channel.testingEventLoop.advanceTime(by: .seconds(31))
+        let error = await #expect(throws: RequesterStreamError.self) { try await stream.next() }
+        guard case .connection(.peerSilent) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        try await channel.closeFuture.get()
+    }
+
+    @Test func aDroppedStreamIsCancelled() async throws {
+        do { _ = try await begin() }
+        #expect(try await sent() == .cancel(one))
+        try await channel.closeFuture.get()
+    }
+
+    @Test func whatArrivedBeforeAnErrorIsReturnedBeforeIt() async throws {
+        let stream = try await begin()
+        try await receive(.next("a", on: one), .error(.applicationError, "[PSYNC_S2305] x", on: one))
+        #expect(try await stream.next() == [ByteBuffer(string: "a")])
+        let error = await #expect(throws: RequesterStreamError.self) { try await stream.next() }
+        guard case .failed(let frame) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(frame.message == "[PSYNC_S2305] x")
+    }
+
+    @Test func aFrameThatBreaksTheRulesClosesTheConnection() async throws {
+        let stream = try await begin()
+        for number in 0..<11 { try await receive(.next("\(number)", on: one)) }
+        guard case .error(let error) = try await sent() else {
+            Issue.record("no ERROR")
+            return
+        }
+        #expect(error.code == .connectionError)
+        #expect(try await stream.next()?.count == 10)
+        await #expect(throws: RequesterStreamError.self) { try await stream.next() }
+        try await channel.closeFuture.get()
+    }
+
+    @Test func aCancelledTaskStopsWaiting() async throws {
+        let stream = try await begin()
+        let reading = Task { try await stream.next() }
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+    }
+}

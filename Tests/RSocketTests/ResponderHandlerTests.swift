@@ -1,0 +1,155 @@
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import Testing
+
+@testable import RSocket
+
+/// The responder on an event loop whose time is moved by hand.
+@Suite(.timeLimit(.minutes(1))) struct ResponderHandlerTests {
+    private let channel = NIOAsyncTestingChannel()
+    private let reads = ReadCount()
+
+    /// Counts how often the socket is read.
+    private final class ReadCount: ChannelOutboundHandler, Sendable {
+        typealias OutboundIn = ByteBuffer
+        let count = Mutex(0)
+
+        func read(context: ChannelHandlerContext) {
+            count.withLock { $0 += 1 }
+            context.read()
+        }
+    }
+
+    private func connect() async throws -> ResponderHandle {
+        let handle = try await channel.testingEventLoop.executeInContext { [channel, reads] in
+            let handler = ResponderHandler(ResponderConnection.Configuration(), openedAt: channel.eventLoop.now)
+            try channel.pipeline.syncOperations.addHandlers([reads, handler])
+            return ResponderHandle(handler, eventLoop: channel.eventLoop)
+        }
+        try await channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 80))
+        return handle
+    }
+
+    /// A connection with an open stream.
+    private func request(credit: UInt32) async throws -> ResponderHandle {
+        let handle = try await connect()
+        try await receive(.setup(.example), .request("request", on: one, requestN: credit))
+        guard case .setup(.example) = try await channel.waitForInboundWrite(as: ResponderEvent.self) else {
+            Issue.record("no SETUP")
+            return handle
+        }
+        handle.acceptSetup()
+        guard case .request(let request) = try await channel.waitForInboundWrite(as: ResponderEvent.self) else {
+            Issue.record("no request")
+            return handle
+        }
+        #expect(request.streamID == one && request.payload == Payload("request"))
+        return handle
+    }
+
+    private func sent() async throws -> Frame {
+        try Frame(decoding: try await channel.waitForOutboundWrite(as: ByteBuffer.self), maximumLength: 1000)
+    }
+
+    private func receive(_ frames: Frame...) async throws {
+        for frame in frames { try await channel.writeInbound(try frame.encoded()) }
+    }
+
+    @Test func aPayloadWaitsForCreditAndKeepalivesDoNot() async throws {
+        let handle = try await request(credit: 1)
+        try await handle.send(Payload("a"), on: one)
+        #expect(try await sent() == .next("a", on: one))
+        async let second: Void = handle.send(Payload("b"), on: one)
+        try await receive(.keepalive(KeepaliveFrame(expectsAnswer: true)))
+        #expect(try await sent() == .keepalive(KeepaliveFrame(expectsAnswer: false)))
+        try await receive(.requestN(one, RequestN(1)))
+        #expect(try await sent() == .next("b", on: one))
+        try await second
+        handle.complete(one)
+        #expect(try await sent() == .complete(one))
+        await #expect(throws: StreamEndedError.self) { try await handle.send(Payload("c"), on: one) }
+    }
+
+    @Test func aCancelledStreamFreesWhoeverWaitsForCredit() async throws {
+        let handle = try await request(credit: 1)
+        try await handle.send(Payload("a"), on: one)
+        let second = Task { try await handle.send(Payload("b"), on: one) }
+        try await receive(.cancel(one))
+        await #expect(throws: StreamEndedError.self) { try await second.value }
+        guard case .cancelled(one) = try await channel.waitForInboundWrite(as: ResponderEvent.self) else {
+            Issue.record("not cancelled")
+            return
+        }
+    }
+
+    @Test func aCancelledTaskStopsWaitingForCredit() async throws {
+        let handle = try await request(credit: 1)
+        try await handle.send(Payload("a"), on: one)
+        let second = Task { try await handle.send(Payload("b"), on: one) }
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        // The stream lives on.
+        handle.fail(one, message: "[PSYNC_S2001] x")
+        _ = try await sent()
+        #expect(try await sent() == .error(.applicationError, "[PSYNC_S2001] x", on: one))
+    }
+
+    @Test func withoutASETUPTheConnectionCloses() async throws {
+        _ = try await connect()
+        await channel.testingEventLoop.advanceTime(by: .seconds(29))
+        #expect(channel.isActive)
+        await channel.testingEventLoop.advanceTime(by: .seconds(1))
+        try await channel.closeFuture.get()
+    }
+
+    @Test func withoutKeepalivesTheConnectionCloses() async throws {
+        let handle = try await request(credit: 1)
+        await channel.testingEventLoop.advanceTime(by: .seconds(80))
+        try await receive(.keepalive(KeepaliveFrame(expectsAnswer: false)))
+        await channel.testingEventLoop.advanceTime(by: .seconds(80))
+        #expect(channel.isActive)
+        await channel.testingEventLoop.advanceTime(by: .seconds(11))
+        try await channel.closeFuture.get()
+        await #expect(throws: (any Error).self) { try await handle.send(Payload("a"), on: one) }
+    }
+
+    @Test func shuttingDownCompletesStreamsAndClosesTheConnection() async throws {
+        let handle = try await request(credit: 1)
+        try await handle.send(Payload("a"), on: one)
+        _ = try await sent()
+        let second = Task { try await handle.send(Payload("b"), on: one) }
+        try await channel.testingEventLoop.executeInContext { [channel] in
+            channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        }
+        #expect(try await sent() == .complete(one))
+        await #expect(throws: StreamEndedError.self) { try await second.value }
+        guard case .shutdown = try await channel.waitForInboundWrite(as: ResponderEvent.self) else {
+            Issue.record("no shutdown")
+            return
+        }
+        try await channel.closeFuture.get()
+    }
+
+    @Test func nothingIsReadWhileTheSocketTakesNothing() async throws {
+        _ = try await connect()
+        let before = reads.count.withLock { $0 }
+        channel.isWritable = false
+        channel.read()
+        try await channel.testingEventLoop.executeInContext {}
+        #expect(reads.count.withLock { $0 } == before)
+        channel.isWritable = true
+        try await channel.testingEventLoop.executeInContext { [channel] in
+            channel.pipeline.fireChannelWritabilityChanged()
+        }
+        #expect(reads.count.withLock { $0 } == before + 1)
+    }
+
+    @Test func aRejectedSetupIsAnsweredAndTheConnectionCloses() async throws {
+        let handle = try await connect()
+        try await receive(.setup(.example))
+        handle.rejectSetup(code: .rejectedSetup, message: "[PSYNC_S2101] no")
+        #expect(try await sent() == .error(.rejectedSetup, "[PSYNC_S2101] no", on: .connection))
+        try await channel.closeFuture.get()
+    }
+}

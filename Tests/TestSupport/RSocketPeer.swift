@@ -1,0 +1,132 @@
+package import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOWebSocket
+package import RSocket
+
+/// One end of a WebSocket that sends and receives RSocket frames as a test says, right or wrong.
+package struct RSocketPeer: ~Copyable {
+    private var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
+    private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+
+    private typealias Messages = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+
+    private static let maximumLength = 256 * 1024 * 1024
+
+    /// Waits for a frame.
+    ///
+    /// - Returns: `nil` when the other end has closed the connection.
+    package mutating func next() async throws -> Frame? {
+        guard let message = try await inbound.next(isolation: #isolation) else { return nil }
+        return try Frame(decoding: message, maximumLength: Self.maximumLength)
+    }
+
+    /// Sends frames.
+    package func send(_ frames: Frame...) async throws {
+        try await outbound.write(contentsOf: frames.map { try $0.encoded() })
+    }
+
+    /// Sends a message that may be anything.
+    package func send(message: ByteBuffer) async throws {
+        try await outbound.write(message)
+    }
+
+    /// Opens a connection to a service, and closes it after a closure.
+    package static func connect<Result>(
+        port: Int,
+        path: String = "/sync/stream",
+        _ body: (inout RSocketPeer) async throws -> Result
+    ) async throws -> Result {
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: port) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let upgrader = NIOTypedWebSocketClientUpgrader<Messages>(maxFrameSize: maximumLength) {
+                        channel,
+                        _ in
+                        channel.eventLoop.makeCompletedFuture { try messages(on: channel, .client) }
+                    }
+                    return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
+                        configuration: NIOUpgradableHTTPClientPipelineConfiguration(
+                            upgradeConfiguration: NIOTypedHTTPClientUpgradeConfiguration(
+                                upgradeRequestHead: HTTPRequestHead(
+                                    version: .http1_1,
+                                    method: .GET,
+                                    uri: path,
+                                    headers: ["Host": "127.0.0.1:\(port)"]
+                                ),
+                                upgraders: [upgrader],
+                                notUpgradingCompletionHandler: { $0.eventLoop.makeFailedFuture(NotUpgraded()) }
+                            )
+                        )
+                    )
+                }
+            }
+            .get()
+        return try await channel.executeThenClose { inbound, outbound in
+            var peer = RSocketPeer(inbound: inbound.makeAsyncIterator(), outbound: outbound)
+            return try await body(&peer)
+        }
+    }
+
+    /// Runs a service whose connections are answered by a script, one after the other.
+    ///
+    /// - Parameters:
+    ///   - script: Answers a connection, which is closed afterwards.
+    ///   - body: Called with the port.
+    /// - Returns: The result of `body`.
+    /// - Throws: What `script` or `body` throws.
+    package static func serve<Result>(
+        _ script: @escaping @Sendable (inout RSocketPeer) async throws -> Void,
+        _ body: (Int) async throws -> Result
+    ) async throws -> Result {
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let upgrader = NIOTypedWebSocketServerUpgrader<Messages>(
+                        maxFrameSize: maximumLength,
+                        shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture([:]) },
+                        upgradePipelineHandler: { channel, _ in
+                            channel.eventLoop.makeCompletedFuture { try messages(on: channel, .service) }
+                        }
+                    )
+                    return try channel.pipeline.syncOperations.configureUpgradableHTTPServerPipeline(
+                        configuration: NIOUpgradableHTTPServerPipelineConfiguration(
+                            upgradeConfiguration: NIOTypedHTTPServerUpgradeConfiguration(
+                                upgraders: [upgrader],
+                                notUpgradingCompletionHandler: { $0.eventLoop.makeFailedFuture(NotUpgraded()) }
+                            )
+                        )
+                    )
+                }
+            }
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await server.executeThenClose { connections in
+                    for try await connection in connections {
+                        let channel = try await connection.get()
+                        try await channel.executeThenClose { inbound, outbound in
+                            var peer = RSocketPeer(inbound: inbound.makeAsyncIterator(), outbound: outbound)
+                            try await script(&peer)
+                        }
+                    }
+                }
+            }
+            let result = try await body(server.channel.localAddress?.port ?? 0)
+            group.cancelAll()
+            while let end = await group.nextResult() {
+                if case .failure(let error) = end, !(error is CancellationError) { throw error }
+            }
+            return result
+        }
+    }
+
+    private static func messages(on channel: any Channel, _ role: WebSocketMessageHandler.Role) throws -> Messages {
+        try channel.pipeline.syncOperations.addHandler(
+            WebSocketMessageHandler(role: role, maximumMessageLength: maximumLength)
+        )
+        return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
+    }
+
+    /// The other end did not open a WebSocket.
+    private struct NotUpgraded: Error {}
+}
