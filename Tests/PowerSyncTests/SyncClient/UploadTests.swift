@@ -189,7 +189,7 @@ import Testing
         try await harness.clock.waitForTimer(of: .seconds(1))
         harness.clock.advance(by: .seconds(1))
         try await harness.service.nextWriteCheckpoint().respond(2)
-        try await harness.log.wait(for: .debug, containing: "Waiting for write checkpoint 2")
+        try await harness.log.wait(for: .info, containing: "contains write checkpoint 2")
         #expect(harness.connector.uploads == 1)
     }
 
