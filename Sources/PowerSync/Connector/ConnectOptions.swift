@@ -1,9 +1,18 @@
 public import Foundation
 
+#if canImport(FoundationNetworking)
+public import FoundationNetworking
+#endif
+
 /// Settings of the network client.
 public struct SyncClientConfiguration: Sendable {
     /// How requests to the sync service are logged; `nil` means not at all.
     public let requestLogger: SyncRequestLoggerConfiguration?
+    /// Its `configuration.httpAdditionalHeaders` are sent with each request to the sync service.
+    ///
+    /// Requests are not made by this session: sync streams need what `URLSession` does not have on every platform. So
+    /// nothing else of it counts, its delegate in particular. Headers that the client sets itself are left out.
+    public var urlSession: URLSession
     /// How sync lines travel from the service to the database.
     public let transport: SyncTransportMethod
 
@@ -11,10 +20,34 @@ public struct SyncClientConfiguration: Sendable {
     ///
     /// - Parameters:
     ///   - requestLogger: How requests to the sync service are logged; `nil` means not at all.
+    ///   - urlSession: Its additional headers are sent with each request.
     ///   - transport: How sync lines travel from the service to the database.
-    public init(requestLogger: SyncRequestLoggerConfiguration? = nil, transport: SyncTransportMethod = .http) {
+    public init(
+        requestLogger: SyncRequestLoggerConfiguration? = nil,
+        urlSession: URLSession = .shared,
+        transport: SyncTransportMethod = .http
+    ) {
         self.requestLogger = requestLogger
+        self.urlSession = urlSession
         self.transport = transport
+    }
+}
+
+extension SyncClientConfiguration {
+    /// Names, in lower case, that the client sets itself.
+    private static let ownHeaders: Set<String> = [
+        "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host",
+        "sec-websocket-key", "sec-websocket-version", "transfer-encoding", "upgrade", "user-agent",
+    ]
+
+    /// What the app adds to each request.
+    var additionalHeaders: [String: String] {
+        var headers: [String: String] = [:]
+        for (name, value) in urlSession.configuration.httpAdditionalHeaders ?? [:] {
+            guard let name = name as? String, !Self.ownHeaders.contains(name.lowercased()) else { continue }
+            headers[name] = "\(value)"
+        }
+        return headers
     }
 }
 

@@ -9,6 +9,7 @@ final class CredentialsCache: Sendable {
     /// Resumed with `nil` when there is nothing to wait for.
     private typealias Waiter = CheckedContinuation<ServiceCredentials?, any Error>
 
+    private let additionalHeaders: [String: String]
     private let fetch: @Sendable () async throws -> PowerSyncCredentials?
     private let endpointChanged: @Sendable (ServiceEndpoint) -> Void
     private let state = Mutex(StateMachine<Waiter>())
@@ -21,12 +22,15 @@ final class CredentialsCache: Sendable {
     /// Creates an empty cache.
     ///
     /// - Parameters:
+    ///   - additionalHeaders: What goes with each use of the credentials.
     ///   - fetch: The app's `fetchCredentials`.
     ///   - endpointChanged: Called when credentials name another service than those before, and for the first ones.
     init(
+        additionalHeaders: [String: String] = [:],
         fetch: @escaping @Sendable () async throws -> PowerSyncCredentials?,
         endpointChanged: @escaping @Sendable (ServiceEndpoint) -> Void
     ) {
+        self.additionalHeaders = additionalHeaders
         self.fetch = fetch
         self.endpointChanged = endpointChanged
         fetchRequests = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -37,7 +41,8 @@ final class CredentialsCache: Sendable {
         var endpoint: ServiceEndpoint?
         for await _ in fetchRequests.stream {
             do {
-                let credentials = try ServiceCredentials(try await fetch())
+                var credentials = try ServiceCredentials(try await fetch())
+                credentials.additionalHeaders = additionalHeaders
                 if credentials.endpoint != endpoint {
                     endpoint = credentials.endpoint
                     endpointChanged(credentials.endpoint)

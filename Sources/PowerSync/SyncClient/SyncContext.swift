@@ -48,7 +48,7 @@ struct SyncContext: Sendable {
         self.status = status
         self.environment = environment
         self.logger = logger
-        let credentials = CredentialsCache {
+        let credentials = CredentialsCache(additionalHeaders: options.clientConfiguration?.additionalHeaders ?? [:]) {
             try await connector.fetchCredentials()
         } endpointChanged: { endpoint in
             if endpoint.isPlaintext {

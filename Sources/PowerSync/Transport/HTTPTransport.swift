@@ -142,6 +142,9 @@ package struct HTTPTransport: SyncTransport {
     private func makeRequest(_ method: HTTPMethod, url: String, credentials: ServiceCredentials) -> HTTPClientRequest {
         var request = HTTPClientRequest(url: url)
         request.method = method
+        for (name, value) in credentials.additionalHeaders {
+            request.headers.add(name: name, value: value)
+        }
         request.headers.add(name: "Authorization", value: "Token \(credentials.token)")
         request.headers.add(name: "User-Agent", value: UserAgent.text)
         return request

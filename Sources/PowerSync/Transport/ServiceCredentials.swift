@@ -6,6 +6,8 @@ package struct ServiceCredentials: Sendable, Equatable {
     ///
     /// Sent to the endpoint only, never logged.
     package var token: String
+    /// What the app adds to each request.
+    package var additionalHeaders: [String: String] = [:]
 
     /// Creates credentials.
     package init(endpoint: ServiceEndpoint, token: String) {

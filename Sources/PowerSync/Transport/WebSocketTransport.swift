@@ -43,7 +43,10 @@ package struct WebSocketTransport: SyncTransport {
             throw SyncTransportError(.connection, message: "\(credentials.endpoint) has no host")
         }
         let body = request.encodedJSON()
-        let headers: HTTPHeaders = ["Host": address.authority, "User-Agent": UserAgent.text]
+        var headers: HTTPHeaders = ["Host": address.authority, "User-Agent": UserAgent.text]
+        for (name, value) in credentials.additionalHeaders {
+            headers.add(name: name, value: value)
+        }
         log.requestWillStart(
             "GET",
             url: address.url,

@@ -1,9 +1,14 @@
+import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
 import Testing
 
 @testable import PowerSync
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
 
 @Suite(.timeLimit(.minutes(1))) struct HTTPTransportTests {
     private static let lines: [SyncLine] = [
@@ -282,6 +287,28 @@ import Testing
                 )
             }
             #expect(error?.code == .unexpectedResponse)
+        }
+    }
+
+    @Test("Headers of the app go with each request, except for those that the client sets")
+    func additionalHeadersAreSent() async throws {
+        let configuration = URLSessionConfiguration.default
+        configuration.httpAdditionalHeaders = ["X-Tenant": "north", "authorization": "Basic app", "X-Count": 7]
+        let settings = SyncClientConfiguration(urlSession: URLSession(configuration: configuration))
+        #expect(settings.additionalHeaders == ["X-Tenant": "north", "X-Count": "7"])
+        try await LoopbackServer.run { _ in
+            .init(chunks: [ByteBuffer(string: #"{"data":{"write_checkpoint":"1"}}"#)])
+        } _: { server in
+            var credentials = try credentials(server)
+            credentials.additionalHeaders = settings.additionalHeaders
+            _ = try await HTTPTransport.shared.writeCheckpoint(
+                clientID: "c",
+                credentials: credentials,
+                log: .disabled
+            )
+            let request = try #require(server.received.first)
+            #expect(request.header("X-Tenant") == "north")
+            #expect(request.header("Authorization") == "Token secret")
         }
     }
 
