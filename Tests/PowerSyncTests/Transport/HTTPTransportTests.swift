@@ -293,9 +293,9 @@ import FoundationNetworking
     @Test("Headers of the app go with each request, except for those that the client sets")
     func additionalHeadersAreSent() async throws {
         let configuration = URLSessionConfiguration.default
-        configuration.httpAdditionalHeaders = ["X-Tenant": "north", "authorization": "Basic app", "X-Count": 7]
+        configuration.httpAdditionalHeaders = ["X-Tenant": "north", "authorization": "Basic app"]
         let settings = SyncClientConfiguration(urlSession: URLSession(configuration: configuration))
-        #expect(settings.additionalHeaders == ["X-Tenant": "north", "X-Count": "7"])
+        #expect(settings.additionalHeaders == ["X-Tenant": "north"])
         try await LoopbackServer.run { _ in
             .init(chunks: [ByteBuffer(string: #"{"data":{"write_checkpoint":"1"}}"#)])
         } _: { server in
