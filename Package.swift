@@ -30,6 +30,7 @@ let package = Package(
     products: [
         .library(name: "PowerSync", targets: ["PowerSync"]),
         .library(name: "PowerSyncGRDB", targets: ["PowerSyncGRDB"]),
+        .library(name: "PowerSyncS3", targets: ["PowerSyncS3"]),
         .library(name: "PowerSyncTesting", targets: ["PowerSyncTesting"]),
         .library(name: "PowerSyncService", targets: ["PowerSyncService"]),
         .executable(name: "powersync", targets: ["PowerSyncCLI"]),
@@ -87,6 +88,7 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
@@ -101,6 +103,15 @@ let package = Package(
             dependencies: [
                 "PowerSync", "PowerSyncCore",
                 .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings
+        ),
+        // Attachments in S3, for servers and development: it signs with the storage's own keys.
+        .target(
+            name: "PowerSyncS3",
+            dependencies: [
+                "PowerSync",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: settings
         ),
@@ -212,6 +223,19 @@ let package = Package(
                 "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PowerSyncAttachmentsTests",
+            dependencies: [
+                "LocalDatabaseWorker", "PowerSync", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
