@@ -2,7 +2,7 @@
 public struct WatchedAttachmentItem: Sendable, Equatable {
     /// The id of the attachment.
     public let id: String
-    /// The extension of the file, without the dot. Used when there is no ``filename``.
+    /// The extension of the file, without the dot; used when there is no ``filename``.
     public let fileExtension: String?
     /// The name of the file; it may contain sub-directories.
     public let filename: String?

@@ -66,7 +66,7 @@ extension LocalStorageAdapter {
         return try await saveFile(filePath: filePath, data: data)
     }
 
-    /// Copies the file and deletes the source. Does nothing when both are the same.
+    /// Copies the file and deletes the source; does nothing when both are the same.
     public func moveFile(sourcePath: String, targetPath: String) async throws {
         guard sourcePath != targetPath else { return }
         try await copyFile(sourcePath: sourcePath, targetPath: targetPath)

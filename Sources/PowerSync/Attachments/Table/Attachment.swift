@@ -6,7 +6,7 @@ public struct Attachment: Sendable, Equatable, Identifiable {
     public let id: String
     /// When the queue last changed the row, in milliseconds since 1970.
     public let timestamp: Int
-    /// The name of the file with its extension, usually `<id>.<extension>`. It may contain sub-directories.
+    /// The name of the file with its extension, usually `<id>.<extension>`; it may contain sub-directories.
     public let filename: String
     /// Where the file stands.
     public let state: AttachmentState
@@ -82,7 +82,7 @@ extension Attachment {
         )
     }
 
-    /// The same attachment with some fields replaced. A field that is to become `nil` is given as `.some(nil)`.
+    /// The same attachment with some fields replaced; a field that is to become `nil` is given as `.some(nil)`.
     func with(
         state: AttachmentState? = nil,
         timestamp: Int? = nil,
