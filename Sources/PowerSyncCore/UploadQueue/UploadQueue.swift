@@ -90,8 +90,8 @@ package enum UploadQueue {
 
     /// The writes of the first SQL transaction after a position; empty when nothing follows.
     ///
-    /// A transaction is a run of consecutive ids with the same transaction id. An entry without transaction id stands
-    /// alone.
+    /// A transaction is a run of entries with the same transaction id; some may have been taken out of its middle. An entry
+    /// without transaction id stands alone.
     ///
     /// - Parameters:
     ///   - position: The id of the last entry of the transaction before, `nil` for the head of the queue.
@@ -107,12 +107,24 @@ package enum UploadQueue {
                   SELECT id, tx_id, data FROM (SELECT id, tx_id, data FROM ps_crud WHERE id > ? ORDER BY id LIMIT 1)
                   UNION ALL
                   SELECT next.id, next.tx_id, next.data
-                  FROM entry JOIN ps_crud AS next ON next.id = entry.id + 1 AND next.tx_id = entry.tx_id
+                  FROM entry JOIN ps_crud AS next
+                  ON next.id = (SELECT min(id) FROM ps_crud WHERE id > entry.id) AND next.tx_id = entry.tx_id
                 )
                 SELECT id, tx_id, data FROM entry
                 """
         )
         return try writes(statement, [position ?? -1])
+    }
+
+    /// The entries with these ids, oldest first; those that have left the queue are missing.
+    static func entries(_ ids: [Int64], _ db: Database) throws -> [QueuedWrite] {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT id, tx_id, data FROM ps_crud
+                WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
+                """
+        )
+        return try writes(statement, [RejectedWrites.jsonArray(ids)])
     }
 
     /// Removes uploaded entries from the head of the queue, and moves the write gate.
