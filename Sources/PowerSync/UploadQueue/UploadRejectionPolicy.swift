@@ -32,7 +32,8 @@ public struct UploadRejectionPolicy: Sendable, Hashable {
     /// They are taken out of the queue together with every later write of the same rows, and the queue goes on without them.
     ///
     /// New writes of such a row join the parked ones when they are made, so a row is never uploaded out of order. Writes of
-    /// other rows are uploaded, even if they were made in the same transaction as a write that waits. A parked row keeps what
+    /// other rows are uploaded, even if they were made in the same transaction as a write that waits; what is left of that one on
+    /// both sides of it counts as two transactions. A parked row keeps what
     /// the user wrote: checkpoints do not replace it until its writes were put back and uploaded, by
     /// ``PowerSyncDatabaseProtocol/restoreParkedWrites()``, or removed. Other devices see the server's state.
     public static let park = UploadRejectionPolicy(kind: .park)

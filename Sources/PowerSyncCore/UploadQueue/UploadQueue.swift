@@ -90,8 +90,8 @@ package enum UploadQueue {
 
     /// The writes of the first SQL transaction after a position; empty when nothing follows.
     ///
-    /// A transaction is a run of entries with the same transaction id; some may have been taken out of its middle. An entry
-    /// without transaction id stands alone.
+    /// A transaction is a run of consecutive ids with the same transaction id, so that it is two when an entry was taken out
+    /// of its middle. An entry without transaction id stands alone.
     ///
     /// - Parameters:
     ///   - position: The id of the last entry of the transaction before, `nil` for the head of the queue.
@@ -107,8 +107,7 @@ package enum UploadQueue {
                   SELECT id, tx_id, data FROM (SELECT id, tx_id, data FROM ps_crud WHERE id > ? ORDER BY id LIMIT 1)
                   UNION ALL
                   SELECT next.id, next.tx_id, next.data
-                  FROM entry JOIN ps_crud AS next
-                  ON next.id = (SELECT min(id) FROM ps_crud WHERE id > entry.id) AND next.tx_id = entry.tx_id
+                  FROM entry JOIN ps_crud AS next ON next.id = entry.id + 1 AND next.tx_id = entry.tx_id
                 )
                 SELECT id, tx_id, data FROM entry
                 """

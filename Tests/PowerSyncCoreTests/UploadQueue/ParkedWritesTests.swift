@@ -61,8 +61,6 @@ import Testing
         // What was written to the row before stays in front of it.
         #expect(try queue() == ["1: a", "2: b", "3: b", "5: c"])
         #expect(try rejected() == ["4: a parked", "6: a waiting"])
-        // A transaction with a hole is still one.
-        #expect(try database.queue.read { try UploadQueue.nextTransaction(after: 2, $0) }.map(\.id) == [3, 5])
     }
 
     @Test func writesThatHaveLeftTheQueueAreNotSetAside() throws {
