@@ -39,6 +39,7 @@ enum ParkedWrites {
     ///   - ids: The rejected writes, which are still in the queue.
     ///   - db: The writer, inside a transaction.
     /// - Returns: How many later writes went with them.
+    /// - Throws: `DatabaseError` of SQLite.
     /// - Complexity: O(length of the queue).
     static func park(_ ids: [Int64], _ db: Database) throws -> Int {
         try create(db)
@@ -122,6 +123,7 @@ enum ParkedWrites {
     ///   - list: The ids, as a JSON array.
     ///   - db: The writer, inside a transaction.
     /// - Returns: Whether any of them was parked.
+    /// - Throws: `DatabaseError` of SQLite.
     static func remove(_ list: String, _ db: Database) throws -> Bool {
         guard try db.hasTable(table) else { return false }
         try markRows(db)
