@@ -82,6 +82,8 @@ public struct ConnectOptions: Sendable {
     public var includeDefaultStreams: Bool
     /// How the client learns that the service has seen uploaded writes.
     public var checkpointMode: CheckpointMode
+    /// What becomes of local writes that the backend will never accept.
+    public var uploadRejectionPolicy: UploadRejectionPolicy
 
     /// Creates options.
     ///
@@ -93,6 +95,7 @@ public struct ConnectOptions: Sendable {
     ///   - appMetadata: Key-value pairs for the log of the service.
     ///   - includeDefaultStreams: Whether streams with `auto_subscribe: true` are synced without a subscription.
     ///   - checkpointMode: How the client learns that the service has seen uploaded writes.
+    ///   - uploadRejectionPolicy: What becomes of local writes that the backend will never accept.
     public init(
         crudThrottle: TimeInterval = 1,
         retryDelay: TimeInterval = 5,
@@ -100,7 +103,8 @@ public struct ConnectOptions: Sendable {
         clientConfiguration: SyncClientConfiguration? = nil,
         appMetadata: [String: String] = [:],
         includeDefaultStreams: Bool = true,
-        checkpointMode: CheckpointMode = .legacy
+        checkpointMode: CheckpointMode = .legacy,
+        uploadRejectionPolicy: UploadRejectionPolicy = .retry
     ) {
         self.crudThrottle = crudThrottle
         self.retryDelay = retryDelay
@@ -109,6 +113,7 @@ public struct ConnectOptions: Sendable {
         self.appMetadata = appMetadata
         self.includeDefaultStreams = includeDefaultStreams
         self.checkpointMode = checkpointMode
+        self.uploadRejectionPolicy = uploadRejectionPolicy
     }
 
     /// Creates options; `newClientImplementation` is ignored.
@@ -122,6 +127,7 @@ public struct ConnectOptions: Sendable {
     ///   - appMetadata: Key-value pairs for the log of the service.
     ///   - includeDefaultStreams: Whether streams with `auto_subscribe: true` are synced without a subscription.
     ///   - checkpointMode: How the client learns that the service has seen uploaded writes.
+    ///   - uploadRejectionPolicy: What becomes of local writes that the backend will never accept.
     @available(*, deprecated, message: "Remove newClientImplementation; there is one client implementation.")
     public init(
         crudThrottle: TimeInterval = 1,
@@ -131,7 +137,8 @@ public struct ConnectOptions: Sendable {
         clientConfiguration: SyncClientConfiguration? = nil,
         appMetadata: [String: String] = [:],
         includeDefaultStreams: Bool = true,
-        checkpointMode: CheckpointMode = .legacy
+        checkpointMode: CheckpointMode = .legacy,
+        uploadRejectionPolicy: UploadRejectionPolicy = .retry
     ) {
         self.init(
             crudThrottle: crudThrottle,
@@ -140,7 +147,8 @@ public struct ConnectOptions: Sendable {
             clientConfiguration: clientConfiguration,
             appMetadata: appMetadata,
             includeDefaultStreams: includeDefaultStreams,
-            checkpointMode: checkpointMode
+            checkpointMode: checkpointMode,
+            uploadRejectionPolicy: uploadRejectionPolicy
         )
     }
 }

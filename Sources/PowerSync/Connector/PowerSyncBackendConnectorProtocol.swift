@@ -31,11 +31,13 @@ public protocol PowerSyncBackendConnectorProtocol: Sendable {
     ///
     /// Called while the client is connected and the upload queue is not empty; again at once until the queue is
     /// empty, and after the retry delay when it throws. Calls never overlap within one connection. An entry that the
-    /// backend can never accept has to be completed all the same, since it blocks everything behind it:
+    /// backend can never accept blocks everything behind it. Throw an ``UploadRejectionError`` to leave it to
+    /// ``ConnectOptions/uploadRejectionPolicy``, or complete it all the same:
     /// ``CrudTransaction/complete(rejecting:writeCheckpoint:)`` keeps it aside.
     ///
     /// - Parameter database: The database that is connected.
-    /// - Throws: Anything. The error is shown in the status, and the upload is tried again later.
+    /// - Throws: Anything. The error is shown in the status, and the upload is tried again later; see
+    ///   ``UploadRejectionError`` for the exception.
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws
 }
 

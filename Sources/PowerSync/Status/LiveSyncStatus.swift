@@ -156,11 +156,13 @@ extension LiveSyncStatus {
 
     /// A call of the app's `uploadData` or a whole pass was successful.
     ///
-    /// - Parameter isUploading: Whether another call follows at once.
-    func uploadSucceeded(isUploading: Bool) {
+    /// - Parameters:
+    ///   - isUploading: Whether another call follows at once.
+    ///   - rejection: The last rejection of local writes in this pass, which stays to be seen.
+    func uploadSucceeded(isUploading: Bool, rejection: UploadRejectionError? = nil) {
         flow.update { status in
-            let hasNews = status.lastUploadError != nil || status.isUploading != isUploading
-            status.lastUploadError = nil
+            let hasNews = status.lastUploadError != nil || rejection != nil || status.isUploading != isUploading
+            status.lastUploadError = rejection
             status.isUploading = isUploading
             return hasNews
         }

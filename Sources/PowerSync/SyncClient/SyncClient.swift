@@ -104,10 +104,10 @@ final class SyncClient: Sendable {
 
     /// Ends this database's session and waits for its end.
     ///
-    /// Does nothing when it is not connected.
+    /// When nobody is connected, a session may still be ending that its connector has stopped.
     func disconnect() async {
         await group.connectionLock.withLockIgnoringCancellation {
-            if group.isActive(self) { await group.stop() }
+            if group.isActive(self) || !group.isActive { await group.stop() }
         }
     }
 

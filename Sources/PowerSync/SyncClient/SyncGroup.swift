@@ -18,10 +18,10 @@ final class SyncGroup: Sendable {
     }
 
     private let active = Mutex<Active?>(nil)
-    /// The session that was stopped last.
+    /// The loops of sessions that may still be ending, because a method of their connector has stopped them.
     ///
-    /// It may still be ending if it was stopped by a method of its connector.
-    private let previous = Mutex<SyncSession?>(nil)
+    /// Not the sessions: they would keep the database alive, which owns this group.
+    private let ending = Mutex<[Task<Void, Never>]>([])
 
     private struct WeakStatus {
         weak var status: LiveSyncStatus?
@@ -76,16 +76,21 @@ final class SyncGroup: Sendable {
             precondition(active == nil, "Two sync sessions on one database")
             active = Active(session: session, owner: ObjectIdentifier(client))
         }
-        session.start(after: previous.withLock { $0 })
+        session.start(after: ending.withLock { $0 })
     }
 
-    /// Ends the session, whoever owns it, and waits for its end.
+    /// Ends the session, whoever owns it, and waits for its end and that of earlier ones.
     ///
-    /// Call it with the lock.
+    /// Call it with the lock. See ``SyncSession/end(of:)`` for methods of the connector.
     func stop() async {
-        guard let session = active.withLock({ $0 })?.session else { return }
-        await session.stop()
-        previous.withLock { $0 = session }
+        let session = active.withLock { $0 }?.session
+        let tasks =
+            if let session {
+                await session.stop()
+            } else {
+                await SyncSession.end(of: ending.withLock { $0 })
+            }
+        ending.withLock { $0 = tasks }
         active.withLock { $0 = nil }
     }
 

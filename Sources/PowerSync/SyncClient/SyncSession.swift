@@ -11,8 +11,8 @@ final class SyncSession: Sendable {
     ///
     /// Coalescing: one look at the cache serves all requests before it.
     private let invalidations = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    /// Runs the loops; set by ``start(after:)``.
-    private let task = Mutex<Task<Void, Never>?>(nil)
+    /// The loops of this session, which are started last, and those of earlier sessions that they wait for.
+    private let tasks = Mutex<[Task<Void, Never>]>([])
 
     /// The session that the current task belongs to: set in its loops, and thereby in the connector's methods.
     @TaskLocal private static var current: SyncSession?
@@ -36,26 +36,39 @@ final class SyncSession: Sendable {
 
     /// Starts the loops and returns.
     ///
-    /// - Parameter predecessor: A session that was stopped; the loops start when it has ended.
-    func start(after predecessor: SyncSession?) {
-        task.withLock { task in
-            precondition(task == nil, "A sync session was started twice")
-            task = Task {
-                await predecessor?.task.withLock(\.self)?.value
+    /// - Parameter predecessors: The loops of sessions that were stopped; these start when those have ended.
+    func start(after predecessors: [Task<Void, Never>]) {
+        tasks.withLock { tasks in
+            precondition(tasks.isEmpty, "A sync session was started twice")
+            let loops = Task {
+                for predecessor in predecessors { await predecessor.value }
                 await Self.$current.withValue(self) { await self.run() }
             }
+            tasks = predecessors + [loops]
         }
     }
 
     /// Ends the loops and waits for their end.
     ///
-    /// Works in a cancelled task as well. In a method of the connector it does not wait: the end of the session waits for
-    /// that method, so an app that disconnects there would wait for itself.
-    func stop() async {
-        let task = task.withLock { $0 }
-        task?.cancel()
-        guard Self.current !== self else { return }
-        await task?.value
+    /// Works in a cancelled task as well.
+    ///
+    /// - Returns: As ``end(of:)``.
+    func stop() async -> [Task<Void, Never>] {
+        let tasks = tasks.withLock { $0 }
+        tasks.last?.cancel()
+        return await Self.end(of: tasks)
+    }
+
+    /// Waits for the end of loops that were stopped.
+    ///
+    /// Does not wait in a method of the connector of one of them: the end of the session waits for that method, so an app that
+    /// disconnects there would wait for itself.
+    ///
+    /// - Returns: The loops that may not have ended.
+    static func end(of tasks: [Task<Void, Never>]) async -> [Task<Void, Never>] {
+        if let current = current?.tasks.withLock({ $0.last }), tasks.contains(current) { return tasks }
+        for task in tasks { await task.value }
+        return []
     }
 
     /// Asks for a checkpoint that covers everything the backend has committed.

@@ -9,7 +9,7 @@ final class UploadLoop: Sendable {
     /// How long the service may take to answer a request for a write checkpoint: 40 s, as for a silent stream.
     private static let writeCheckpointLimit = Duration.seconds(40)
 
-    private let context: SyncContext
+    let context: SyncContext
     private let trigger: UploadTrigger
     private let didDrain: @Sendable () -> Void
 
@@ -91,6 +91,8 @@ final class UploadLoop: Sendable {
     /// - Throws: `CancellationError`, when the task is cancelled.
     private func drain() async throws -> Bool {
         var pass = Pass()
+        // Shown until a pass has none: the app must have a chance to see it.
+        var rejection: UploadRejectionError?
         while isConnected {
             do {
                 let (head, entries) = try await context.database.read { db in
@@ -101,10 +103,10 @@ final class UploadLoop: Sendable {
                     context.report { $0.uploading(entries: entries, head: head, now: $1) }
                     context.status.uploadStarted()
                     try await context.connector.uploadData(database: context.app)
-                    context.status.uploadSucceeded(isUploading: true)
+                    context.status.uploadSucceeded(isUploading: true, rejection: rejection)
                 case .finish:
                     try await obtainWriteCheckpoint()
-                    context.status.uploadSucceeded(isUploading: false)
+                    context.status.uploadSucceeded(isUploading: false, rejection: rejection)
                     return true
                 case .stall:
                     context.log(.warning, StalledUploadQueue.warning)
@@ -113,7 +115,11 @@ final class UploadLoop: Sendable {
             } catch {
                 try Task.checkCancellation()
                 pass.failed()
-                try await waitAfter(error)
+                if try await setAside(error) {
+                    rejection = error as? UploadRejectionError
+                } else {
+                    try await waitAfter(error)
+                }
             }
         }
         try await reportWaitForStream()

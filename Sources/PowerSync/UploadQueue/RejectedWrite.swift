@@ -11,7 +11,7 @@ public struct UploadRejection: Sendable {
     /// Creates a rejection.
     ///
     /// - Parameters:
-    ///   - entry: A write of the batch or transaction that is completed.
+    ///   - entry: A write of the batch or transaction that is completed or uploaded.
     ///   - reason: Why it is not accepted.
     public init(_ entry: CrudEntry, reason: String) {
         self.entry = entry
@@ -19,15 +19,34 @@ public struct UploadRejection: Sendable {
     }
 }
 
-/// A local write that was taken out of the upload queue because the backend will never accept it.
+/// A local write that was taken out of the upload queue because the backend will never accept it, or because it waits behind
+/// such a write.
 public struct RejectedWrite: Sendable, Identifiable {
+    /// What keeps a write out of the upload queue.
+    public struct Kind: Sendable, Hashable {
+        private let kind: RejectedWrites.Kind
+
+        init(_ kind: RejectedWrites.Kind) {
+            self.kind = kind
+        }
+
+        /// It was rejected, and taken out alone: later writes of its row are uploaded.
+        public static let skipped = Kind(.skipped)
+        /// It was rejected, and later writes of its row wait behind it: ``UploadRejectionPolicy/park``.
+        public static let parked = Kind(.parked)
+        /// It was not rejected: it waits behind a parked write of its row.
+        public static let waiting = Kind(.waiting)
+    }
+
     /// The write.
     ///
     /// Its position and transaction are those that it had in the queue.
     public let entry: CrudEntry
-    /// Why it was rejected.
+    /// What keeps the write out of the queue.
+    public let kind: Kind
+    /// Why it was rejected; for a waiting write, why the one in front of it was.
     public let reason: String
-    /// When it was rejected.
+    /// When it was rejected; for a waiting write, when the one in front of it was.
     public let rejectedAt: Date
 
     /// The position that the write had in the queue.
@@ -36,37 +55,16 @@ public struct RejectedWrite: Sendable, Identifiable {
 
 extension RejectedWrite {
     init(_ entry: RejectedWrites.Entry) {
-        self.init(entry: CrudEntry(entry.write), reason: entry.reason, rejectedAt: Date(entry.rejectedAt))
+        self.init(
+            entry: CrudEntry(entry.write),
+            kind: Kind(entry.kind),
+            reason: entry.reason,
+            rejectedAt: Date(entry.rejectedAt)
+        )
     }
 }
 
-extension PowerSyncDatabaseProtocol {
-    /// The local writes that were rejected and neither put back nor removed, oldest first.
-    ///
-    /// They survive restarts, and go when the database is cleared.
-    ///
-    /// - Throws: ``PowerSyncError``.
-    /// - Complexity: O(number of rejected writes).
-    public func rejectedWrites() async throws -> [RejectedWrite] {
-        try await readFromEngine { db in try RejectedWrites.all(db).map(RejectedWrite.init) }
-    }
-
-    /// Puts rejected writes back at the end of the upload queue, as one transaction.
-    ///
-    /// They are uploaded again, in the order in which they were made. The rows do not change: if the rejected values have been
-    /// replaced by those of the server, they come back when the backend accepts them.
-    ///
-    /// - Parameter writes: Elements of ``rejectedWrites()``; those that have gone already are ignored.
-    /// - Throws: ``PowerSyncError``; nothing has changed then.
-    public func restoreRejectedWrites(_ writes: [RejectedWrite]) async throws {
-        try await writeToEngine { db in try RejectedWrites.restore(writes.map(\.id), db) }
-    }
-
-    /// Removes rejected writes for good.
-    ///
-    /// - Parameter writes: Elements of ``rejectedWrites()``; those that have gone already are ignored.
-    /// - Throws: ``PowerSyncError``; nothing has changed then.
-    public func removeRejectedWrites(_ writes: [RejectedWrite]) async throws {
-        try await writeToEngine { db in try RejectedWrites.remove(writes.map(\.id), db) }
-    }
+extension RejectedWrite.Kind: CustomStringConvertible {
+    /// `skipped`, `parked` or `waiting`.
+    public var description: String { "\(kind)" }
 }

@@ -86,7 +86,8 @@ struct CheckpointCompletion {
         _ db: Database
     ) throws {
         if buckets.mustFlushBeforeApply { try buckets.flush(db) }
-        try RowPublisher.publish(changedRows(involved, buckets), rawTables: rawTables, db)
+        let parked = try ParkedRows.fetch(db)
+        try RowPublisher.publish(changedRows(involved, buckets), except: parked, rawTables: rawTables, db)
 
         for bucket in involved { buckets.markApplied(bucket.slot) }
         if completion == .complete {
@@ -97,6 +98,7 @@ struct CheckpointCompletion {
                 buckets.resetCounters(at: bucket.slot, count: count)
             }
         }
+        if !parked.isEmpty { try ParkedWrites.markRows(db) }
         try SyncState.record(completion.priority, at: now, db)
         let synced = checkpoint.markSubscriptionsSynced(by: completion, at: now)
         try StreamSubscriptions.markSynced(synced, at: now, db)

@@ -105,12 +105,3 @@ struct DataTableRows {
         return hasTriggers == true ? .anything : .tables([ExactText(table)])
     }
 }
-
-extension Database {
-    fileprivate func hasTable(_ name: String) throws -> Bool {
-        try Bool.fetchOne(
-            cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?)"),
-            arguments: [name]
-        ) ?? false
-    }
-}

@@ -22,11 +22,22 @@ struct RowPublisher {
     ///
     /// The flag of ``Publishing`` is set meanwhile, so that nothing of it becomes a local write.
     ///
+    /// - Parameters:
+    ///   - rows: The rows.
+    ///   - parked: Those among them that keep their local state.
+    ///   - rawTables: Where rows go whose types have no table of ours.
+    ///   - db: The writer, inside a transaction.
     /// - Throws: GRDB's `DatabaseError`, and ``RawTableError`` for a statement of the application.
-    static func publish(_ rows: ChangedRows, rawTables: [ClientRawTable], _ db: Database) throws {
+    static func publish(
+        _ rows: ChangedRows,
+        except parked: ParkedRows,
+        rawTables: [ClientRawTable],
+        _ db: Database
+    ) throws {
         try Publishing.whilePublishing(db) {
             var publisher = RowPublisher(rawTables: rawTables, db: db)
             try rows.forEach(db) { type, id, data in
+                guard !parked.contains(type: type, id: id) else { return }
                 try publisher.destination(for: type).write(type: type, id: id, data: data)
             }
             publisher.finishCurrent()

@@ -17,16 +17,30 @@ import PowerSyncProtocol
 ///   rejected_at INTEGER     -- microseconds since 1970
 /// )
 /// ```
+///
+/// Some of them are parked: ``ParkedWrites``.
 package enum RejectedWrites {
+    /// What keeps a write aside.
+    package enum Kind: Sendable, Hashable {
+        /// It was rejected; later writes of its row are uploaded.
+        case skipped
+        /// It was rejected, and later writes of its row are kept aside behind it.
+        case parked
+        /// It was not rejected: it waits behind a parked write of its row.
+        case waiting
+    }
+
     /// A write that was rejected.
     package struct Entry: Sendable, Hashable {
         /// The write.
         ///
         /// Its ids are those that it had in the queue.
         package var write: QueuedWrite
-        /// Why it was rejected.
+        /// What keeps it aside.
+        package var kind = Kind.skipped
+        /// Why it was rejected, or the write that it waits behind.
         package var reason: String
-        /// When it was rejected.
+        /// When it was rejected, or the write that it waits behind.
         package var rejectedAt: SyncInstant
     }
 
@@ -38,6 +52,18 @@ package enum RejectedWrites {
     ///
     /// Does nothing for a write that has left the queue already.
     package static func record(_ id: Int64, reason: String, at now: SyncInstant, _ db: Database) throws {
+        try createTable(db)
+        try db.execute(
+            sql: """
+                INSERT OR REPLACE INTO \(table)(id, tx_id, data, reason, rejected_at)
+                SELECT id, tx_id, data, ?, ? FROM ps_crud WHERE id = ?
+                """,
+            arguments: [reason, now.rawValue, id]
+        )
+    }
+
+    /// Makes the table, unless it is there.
+    static func createTable(_ db: Database) throws {
         try db.execute(
             sql: """
                 CREATE TABLE IF NOT EXISTS \(table)(
@@ -49,28 +75,24 @@ package enum RejectedWrites {
                 )
                 """
         )
-        try db.execute(
-            sql: """
-                INSERT OR REPLACE INTO \(table)(id, tx_id, data, reason, rejected_at)
-                SELECT id, tx_id, data, ?, ? FROM ps_crud WHERE id = ?
-                """,
-            arguments: [reason, now.rawValue, id]
-        )
     }
 
-    /// The writes that were rejected, in the order in which they were made.
+    /// The writes that were rejected or are kept aside behind those, in the order in which they were made.
     package static func all(_ db: Database) throws -> [Entry] {
-        guard try tableExists(db) else { return [] }
+        guard try db.hasTable(table) else { return [] }
+        let parked = try ParkedWrites.kinds(db)
         let rows = try Row.fetchCursor(db, sql: "SELECT id, tx_id, data, reason, rejected_at FROM \(table) ORDER BY id")
         var entries: [Entry] = []
         while let row = try rows.next() {
+            let id: Int64 = try row.stored(0, "rejected write: id")
             entries.append(
                 Entry(
                     write: try QueuedWrite(
-                        id: row.stored(0, "rejected write: id"),
+                        id: id,
                         transactionID: row.stored(1, "rejected write: tx_id"),
                         text: row.stored(2, "rejected write: data") ?? ""
                     ),
+                    kind: parked[id] ?? .skipped,
                     reason: try row.stored(3, "rejected write: reason") ?? "",
                     rejectedAt: SyncInstant(microseconds: try row.stored(4, "rejected write: rejected_at") ?? 0)
                 )
@@ -79,28 +101,45 @@ package enum RejectedWrites {
         return entries
     }
 
-    /// Puts writes back at the end of the queue, in their order, as one transaction with new ids.
+    /// Puts writes back at the end of the queue, in their order, with new ids.
     ///
-    /// The write gate closes as after any local write. The rows of the data tables do not change.
+    /// Writes that were made in one transaction are one transaction again. A parked row comes back as a whole: the other
+    /// writes that are kept aside for it come with it. The write gate closes as after any local write. The rows of the data
+    /// tables do not change.
     ///
     /// - Parameters:
     ///   - ids: The ids that the writes had; others are ignored.
     ///   - db: The writer, inside a transaction.
     /// - Throws: `DatabaseError` of SQLite.
     package static func restore(_ ids: [Int64], _ db: Database) throws {
-        guard try tableExists(db) else { return }
-        let list = jsonArray(ids)
-        try db.execute(
-            sql: """
-                INSERT INTO powersync_crud_(data)
-                SELECT data FROM \(table) WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
-                """,
-            arguments: [list]
+        guard try db.hasTable(table) else { return }
+        let ids = try ids + ParkedWrites.companions(of: ids, db)
+        let writes = try Row.fetchAll(
+            db,
+            sql: "SELECT tx_id, data FROM \(table) WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            arguments: [jsonArray(ids)]
         )
-        if try remove(ids, db) > 0 { try LocalWriteGate.close(db) }
+        // Removed first: what belongs to a parked row cannot be queued.
+        guard try remove(ids, db) > 0 else { return }
+        var earlier: Int64?
+        for write in writes {
+            let transaction: Int64? = try write.stored(0, "rejected write: tx_id")
+            if transaction == nil || transaction != earlier {
+                try db.cachedStatement(sql: "UPDATE ps_tx SET next_tx = next_tx + 1 WHERE id = 1").execute()
+            }
+            earlier = transaction
+            let text: String? = try write.stored(1, "rejected write: data")
+            try db.cachedStatement(
+                sql: "INSERT INTO ps_crud(tx_id, data) SELECT next_tx - 1, ? FROM ps_tx WHERE id = 1"
+            ).execute(arguments: [text])
+        }
+        try LocalWriteGate.close(db)
     }
 
     /// Forgets writes.
+    ///
+    /// A row that is not parked any more afterwards gets the service's state with the next complete checkpoint; the write
+    /// gate closes, so that one is asked for.
     ///
     /// - Parameters:
     ///   - ids: The ids that the writes had; others are ignored.
@@ -109,29 +148,24 @@ package enum RejectedWrites {
     /// - Throws: `DatabaseError` of SQLite.
     @discardableResult
     package static func remove(_ ids: [Int64], _ db: Database) throws -> Int {
-        guard try tableExists(db) else { return 0 }
+        guard try db.hasTable(table) else { return 0 }
+        let list = jsonArray(ids)
+        if try ParkedWrites.remove(list, db) { try LocalWriteGate.close(db) }
         try db.execute(
             sql: "DELETE FROM \(table) WHERE id IN (SELECT value FROM json_each(?))",
-            arguments: [jsonArray(ids)]
+            arguments: [list]
         )
         return db.changesCount
     }
 
     /// Forgets all writes: they belong to the user who signs out.
     static func clear(_ db: Database) throws {
-        guard try tableExists(db) else { return }
+        try ParkedWrites.clear(db)
+        guard try db.hasTable(table) else { return }
         try db.execute(sql: "DELETE FROM \(table)")
     }
 
-    /// Asks SQLite: what GRDB remembers of the schema may be older than the first rejection on another connection.
-    private static func tableExists(_ db: Database) throws -> Bool {
-        let statement = try db.cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?)"
-        )
-        return try Bool.fetchOne(statement, arguments: [table]) ?? false
-    }
-
-    private static func jsonArray(_ ids: [Int64]) -> String {
+    static func jsonArray(_ ids: [Int64]) -> String {
         "[" + ids.map(String.init).joined(separator: ",") + "]"
     }
 }

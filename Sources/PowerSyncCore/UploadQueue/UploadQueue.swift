@@ -90,8 +90,8 @@ package enum UploadQueue {
 
     /// The writes of the first SQL transaction after a position; empty when nothing follows.
     ///
-    /// A transaction is a run of consecutive ids with the same transaction id. An entry without transaction id stands
-    /// alone.
+    /// A transaction is a run of consecutive ids with the same transaction id, so that it is two when an entry was taken out
+    /// of its middle. An entry without transaction id stands alone.
     ///
     /// - Parameters:
     ///   - position: The id of the last entry of the transaction before, `nil` for the head of the queue.
@@ -113,6 +113,17 @@ package enum UploadQueue {
                 """
         )
         return try writes(statement, [position ?? -1])
+    }
+
+    /// The entries with these ids, oldest first; those that have left the queue are missing.
+    static func entries(_ ids: [Int64], _ db: Database) throws -> [QueuedWrite] {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT id, tx_id, data FROM ps_crud
+                WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
+                """
+        )
+        return try writes(statement, [RejectedWrites.jsonArray(ids)])
     }
 
     /// Removes uploaded entries from the head of the queue, and moves the write gate.

@@ -53,7 +53,7 @@ import Testing
         #expect(try rejected().isEmpty)
     }
 
-    @Test func restoredWritesAreOneTransactionAtTheEnd() throws {
+    @Test func restoredWritesKeepTheirTransactionsAtTheEnd() throws {
         try addTransaction()
         try addTransaction2()
         let texts = try database.queue.read { try String.fetchAll($0, sql: "SELECT data FROM ps_crud ORDER BY id") }
@@ -64,14 +64,18 @@ import Testing
             try RejectedWrites.restore([3, 1, 99], db)
         }
         #expect(try rejected().isEmpty)
-        let restored = try database.queue.read { try UploadQueue.nextTransaction(after: 3, $0) }
-        #expect(restored.map(\.id) == [4, 5])
-        #expect(Set(restored.map(\.transactionID)).count == 1)
+        let restored = try database.queue.read { db in
+            [try UploadQueue.nextTransaction(after: 3, db), try UploadQueue.nextTransaction(after: 4, db)]
+        }
+        #expect(restored.map { $0.map(\.id) } == [[4], [5]])
         #expect(
             try database.queue.read { try String.fetchAll($0, sql: "SELECT data FROM ps_crud ORDER BY id") }
                 == [texts[0], texts[2]]
         )
         #expect(try database.queue.read { try LocalWriteGate.target($0) } == LocalWriteGate.pendingTarget)
+        // Ids of their own, also against the next transaction.
+        try database.write("DELETE FROM items")
+        #expect(try database.transactionIDs() == [3, 4, 5, 5, 5])
     }
 
     private func addTransaction2() throws {

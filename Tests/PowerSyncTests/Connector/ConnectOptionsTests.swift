@@ -13,6 +13,7 @@ import Testing
         #expect(options.clientConfiguration == nil)
         #expect(options.uploadInterval == .seconds(1))
         #expect(options.retryInterval == .seconds(5))
+        #expect(options.uploadRejectionPolicy == .retry)
     }
 
     @Test(arguments: [-1.0, -.infinity, .nan]) func nonsensicalDelaysBecomeZero(seconds: Double) {

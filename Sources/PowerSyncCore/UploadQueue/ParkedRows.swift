@@ -1,0 +1,32 @@
+import GRDB
+
+/// The rows with parked writes, which keep their local state when a checkpoint is published.
+struct ParkedRows {
+    private struct Row: Hashable {
+        let type: [UInt8]
+        let id: [UInt8]
+    }
+
+    private var rows: Set<Row> = []
+
+    /// Reads the rows.
+    ///
+    /// - Complexity: O(1) when there are none; O(number of parked writes).
+    static func fetch(_ db: Database) throws -> ParkedRows {
+        var parked = ParkedRows()
+        guard try db.hasTable(ParkedWrites.table) else { return parked }
+        let rows = try GRDB.Row.fetchCursor(db, sql: ParkedWrites.rowsSQL)
+        while let row = try rows.next() {
+            let (type, id): (String, String) = (row[0], row[1])
+            parked.rows.insert(Row(type: Array(type.utf8), id: Array(id.utf8)))
+        }
+        return parked
+    }
+
+    var isEmpty: Bool { rows.isEmpty }
+
+    /// Whether the row has parked writes; names and ids are compared byte by byte.
+    func contains(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) -> Bool {
+        !rows.isEmpty && rows.contains(Row(type: Array(type), id: Array(id)))
+    }
+}

@@ -1,0 +1,74 @@
+package import GRDB
+
+extension RejectedWrites {
+    /// Which writes of the queue are rejected.
+    package enum Rejection: Sendable {
+        /// The transaction at the head of the queue, for this reason.
+        case head(reason: String)
+        /// These ones, each for a reason; those that have left the queue are ignored.
+        case writes(reasons: [Int64: String])
+    }
+
+    /// What happens to rejected writes.
+    package enum Treatment: Sendable {
+        /// They are taken out of the queue.
+        case skip
+        /// They are taken out of the queue with all later writes of the same rows, those to come included.
+        case park
+    }
+
+    /// What was taken out of the queue.
+    package struct SetAside: Sendable {
+        /// The rejected writes, oldest first.
+        package var rejected: [QueuedWrite]
+        /// How many later writes of the same rows went with them.
+        package var waiting = 0
+    }
+
+    /// Takes rejected writes out of the queue, wherever they are in it, and keeps them.
+    ///
+    /// The write gate stays as it is: closed until the service acknowledges what was uploaded before.
+    ///
+    /// - Parameters:
+    ///   - rejection: Which writes are rejected.
+    ///   - treatment: What happens to them.
+    ///   - now: The time to record.
+    ///   - db: The writer, inside a transaction.
+    /// - Returns: What was taken out; nothing when the writes have left the queue already.
+    /// - Throws: ``LocalDatabaseError`` for an entry that cannot be read, `DatabaseError` of SQLite.
+    package static func setAside(
+        _ rejection: Rejection,
+        _ treatment: Treatment,
+        at now: SyncInstant,
+        _ db: Database
+    ) throws -> SetAside {
+        let writes =
+            switch rejection {
+            case .head: try UploadQueue.nextTransaction(after: nil, db)
+            case .writes(let reasons): try UploadQueue.entries(Array(reasons.keys), db)
+            }
+        guard !writes.isEmpty else { return SetAside(rejected: []) }
+        for write in writes {
+            switch rejection {
+            case .head(let reason): try record(write.id, reason: reason, at: now, db)
+            case .writes(let reasons): try record(write.id, reason: reasons[write.id] ?? "", at: now, db)
+            }
+        }
+        let ids = writes.map(\.id)
+        switch treatment {
+        case .park:
+            return SetAside(rejected: writes, waiting: try ParkedWrites.park(ids, db))
+        case .skip:
+            try db.execute(
+                sql: "DELETE FROM ps_crud WHERE id IN (SELECT value FROM json_each(?))",
+                arguments: [jsonArray(ids)]
+            )
+            return SetAside(rejected: writes)
+        }
+    }
+
+    /// Puts all parked writes back, as ``restore(_:_:)`` does.
+    package static func restoreParked(_ db: Database) throws {
+        try restore(ParkedWrites.ids(db), db)
+    }
+}

@@ -1,0 +1,91 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// What checkpoints do to rows whose writes were parked.
+@Suite struct ParkedRowsScenarioTests {
+    /// A client with a parked insertion of `x` and nothing in its queue.
+    private func parked(_ delivery: Delivery = .oneByOne) throws -> SyncScenario {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        try scenario.database.write("INSERT INTO items (id, col) VALUES ('x', 'mine')")
+        try scenario.write { db in
+            _ = try RejectedWrites.setAside(.head(reason: "no"), .park, at: scenario.now, db)
+            try LocalWriteGate.setTarget(WriteCheckpoint(1), db)
+        }
+        return scenario
+    }
+
+    private func items(_ scenario: SyncScenario) throws -> [String] {
+        try scenario.database.rows("SELECT id, col FROM items ORDER BY id")
+    }
+
+    /// Forgets all parked writes, and expects a write checkpoint.
+    private func removeParkedWrites(_ scenario: SyncScenario, target: Int64) throws {
+        try scenario.write { db in
+            #expect(try RejectedWrites.remove(RejectedWrites.all(db).map(\.write.id), db) == 1)
+            try LocalWriteGate.setTarget(WriteCheckpoint(target), db)
+        }
+    }
+
+    private let remote = SyncLine.ops(
+        "a",
+        .put(1, "x", data: #"{"col":"theirs"}"#),
+        .put(2, "y", data: #"{"col":"theirs"}"#)
+    )
+
+    @Test(arguments: Delivery.allCases) func parkedRowKeepsItsLocalState(delivery: Delivery) throws {
+        let scenario = try parked(delivery)
+        try scenario.receive(.cp(2, [.bucket("a", count: 2)], writeCheckpoint: 1), remote, .done)
+        #expect(try items(scenario) == ["x|mine", "y|theirs"])
+        // Incremental checkpoints as well, and deletions.
+        try scenario.receive(.diff(3, [.bucket("a", count: 2)]), .ops("a", .remove(3, "x")), .done)
+        #expect(try items(scenario) == ["x|mine", "y|theirs"])
+    }
+
+    @Test func priorityZeroLeavesItAlone() throws {
+        let scenario = try parked()
+        try scenario.receive(.cp(2, [.bucket("a", priority: 0), .bucket("b")]), remote, .part(0))
+        #expect(try items(scenario) == ["x|mine", "y|theirs"])
+        try removeParkedWrites(scenario, target: 0)
+        try scenario.receive(.done)
+        #expect(try items(scenario) == ["x|theirs", "y|theirs"])
+    }
+
+    @Test func removedWriteGivesWayToTheServicesState() throws {
+        let scenario = try parked()
+        try scenario.receive(.cp(2, [.bucket("a", count: 2)], writeCheckpoint: 1), remote, .done)
+        scenario.restart()
+        try removeParkedWrites(scenario, target: 2)
+        try scenario.start()
+        // Nothing has changed for the service.
+        try scenario.receive(.cp(2, [.bucket("a", count: 2)], writeCheckpoint: 2), .done)
+        #expect(try items(scenario) == ["x|theirs", "y|theirs"])
+    }
+
+    @Test func restoredWriteIsPublishedOnceItWasAcknowledged() throws {
+        let scenario = try parked()
+        try scenario.receive(.cp(2, [.bucket("a", count: 2)], writeCheckpoint: 1), remote, .done)
+        try scenario.write { try RejectedWrites.restoreParked($0) }
+        try scenario.receive(.diff(2, [.bucket("a", count: 2)], writeCheckpoint: 1), .done)
+        #expect(try items(scenario) == ["x|mine", "y|theirs"])
+        try scenario.write { db in
+            let last = try #require(try UploadQueue.sequence(db))
+            try UploadQueue.complete(through: last, writeCheckpoint: WriteCheckpoint(2), db)
+        }
+        let row = SyncLine.ops("a", .put(3, "x", data: #"{"col":"mine, accepted"}"#))
+        try scenario.receive(.diff(3, [.bucket("a", count: 3)], writeCheckpoint: 2), row, .done)
+        #expect(try items(scenario) == ["x|mine, accepted", "y|theirs"])
+    }
+
+    @Test func rowThatTheServiceDoesNotKnowGoesWhenItsWritesAreRemoved() throws {
+        let scenario = try parked()
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), .done)
+        #expect(try items(scenario) == ["x|mine"])
+        try removeParkedWrites(scenario, target: 2)
+        try scenario.receive(.diff(1, [.bucket("a")], writeCheckpoint: 2), .done)
+        #expect(try items(scenario).isEmpty)
+    }
+}
