@@ -123,7 +123,8 @@ package struct RSocketPeer: ~Copyable {
             group.addTask {
                 try await server.executeThenClose { connections in
                     for try await connection in connections {
-                        let channel = try await connection.get()
+                        // One that has closed before it was a WebSocket has nothing to say.
+                        guard let channel = try? await connection.get() else { continue }
                         try await channel.executeThenClose { inbound, outbound in
                             var peer = RSocketPeer(
                                 inbound: inbound.makeAsyncIterator(),

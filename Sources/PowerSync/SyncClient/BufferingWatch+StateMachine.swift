@@ -42,7 +42,7 @@ extension BufferingWatch {
         private struct Stream {
             var hasReceived = false
             var lastKeepalive: Keepalive?
-            /// When the last silence ended.
+            /// When the last silence ended; `nil` when its burst was counted.
             var silenceEnd: Duration?
             var bursts = 0
         }
@@ -124,6 +124,8 @@ extension BufferingWatch.StateMachine {
             sent - arrived >= Self.silence
         {
             stream.bursts += 1
+            // One burst, however many keepalives are in it.
+            stream.silenceEnd = nil
             return stream.bursts >= Self.limit ? suspect(.bursts) : nil
         }
         // A service whose number stands still says nothing about when it was sent.

@@ -84,7 +84,11 @@ struct WebSocketConnector: Sendable {
         _ request: Payload
     ) throws -> EventLoopFuture<Answer> {
         let maximumLength = configuration.limits.maximumFrameLength
-        let upgrader = NIOTypedWebSocketClientUpgrader<Answer>(maxFrameSize: maximumLength) { channel, _ in
+        let upgrader = NIOTypedWebSocketClientUpgrader<Answer>(
+            maxFrameSize: maximumLength,
+            // It would close the channel before the stream hears of the error, which then looks like a normal end.
+            enableAutomaticErrorHandling: false
+        ) { channel, _ in
             channel.eventLoop.makeCompletedFuture {
                 let messages = WebSocketMessageHandler(role: .client, maximumMessageLength: maximumLength)
                 let requester = RequesterHandler(configuration, request: request, openedAt: channel.eventLoop.now)

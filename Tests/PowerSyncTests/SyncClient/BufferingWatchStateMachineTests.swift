@@ -75,13 +75,18 @@ import Testing
         Case(
             testDescription: "the lines of a burst in several pieces",
             events: [
-                .opened, .received([3600], after: 25), .received([3580], after: 0), .received([3560], after: 1),
+                .opened, .received([3600], after: 25), .received([3580], after: 0), .received([3560], after: 39),
+                .received([3541], after: 1),
             ],
             actions: [.warn(.bursts)]
         ),
         Case(
             testDescription: "two bursts and a keepalive in time between them",
             events: [.opened] + burst + [.received([3541], after: 20), .received([3521, 3502], after: 39)]
+        ),
+        Case(
+            testDescription: "one burst of many keepalives",
+            events: [.opened, .received([3600, 3580, 3560, 3540, 3520], after: 39)]
         ),
         Case(
             testDescription: "bursts on two streams",

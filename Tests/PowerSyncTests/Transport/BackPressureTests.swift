@@ -96,10 +96,10 @@ import Testing
     }
 
     @Test func aServiceOverWebSocketIsAllowedTenLinesMoreThanWereTaken() async throws {
-        let lines = data + [.done]
+        let (checkpoint, lines) = (checkpoint, data + [.done])
         let begins = TaskGate()
         let (sent, rounds, changes) = (Shared(0), Shared(0), Signal())
-        try await RSocketPeer.serve { [checkpoint] peer in
+        try await RSocketPeer.serve { peer in
             guard case .setup = try await peer.next(), case .requestStream(let request) = try await peer.next() else {
                 return
             }

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOHTTP1
 import PowerSyncProtocol
 import PowerSyncTesting
 import RSocket
@@ -38,10 +39,9 @@ import Testing
             try await body(proxy.url)
             try await proxy.stop()
         }
-        var text = ByteBuffer()
+        let text = ByteBuffer(CertificateTests.line, method == .webSocket ? .bson : .ndjson)
         if method == .webSocket {
-            CertificateTests.line.encode(as: .bson, into: &text)
-            try await RSocketPeer.serve { [text] peer in
+            try await RSocketPeer.serve { peer in
                 // A client that does not trust the certificate opens no WebSocket.
                 _ = try await peer.next()
                 _ = try await peer.next()
@@ -51,8 +51,7 @@ import Testing
                 try await behindTLS(port)
             }
         } else {
-            CertificateTests.line.encode(as: .ndjson, into: &text)
-            try await LoopbackServer.run { [text] _ in
+            try await LoopbackServer.run { _ in
                 .init(headers: ["Content-Type": SyncLineFormat.ndjson.mediaType], chunks: [text], end: .open)
             } _: { server in
                 try await behindTLS(server.port)
@@ -124,5 +123,13 @@ import Testing
     @Test(arguments: ["", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----"])
     func whatIsNoCertificateIsNotTrusted(_ text: String) {
         #expect(throws: PowerSyncError.self) { try TrustedAuthorities(pem: text) }
+    }
+}
+
+extension ByteBuffer {
+    /// A line in a format.
+    fileprivate init(_ line: SyncLine, _ format: SyncLineFormat) {
+        self.init()
+        line.encode(as: format, into: &self)
     }
 }
