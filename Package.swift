@@ -173,10 +173,11 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "RSocket",
+                "PowerSyncProtocol", "RSocket",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             path: "Tests/TestSupport",

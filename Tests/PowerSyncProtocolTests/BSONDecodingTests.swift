@@ -1,5 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 /// What only BSON has: `sync-client.md` 4.8, and D27 to D29 of 22.1.

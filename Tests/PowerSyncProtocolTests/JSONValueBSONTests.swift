@@ -1,5 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 /// Requests as BSON documents (`wire-protocol.md` 5.3).

@@ -1,5 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 /// `sync-client.md` 22.1.
@@ -9,7 +10,7 @@ import Testing
     // MARK: Documents
 
     @Test(
-        "D1 to D5, D7: documents of an official service",
+        "D1, D2, D3, D4, D5, D7: documents of an official service",
         arguments: [
             ("1b00000010746f6b656e5f657870697265735f696e001900000000", .keepalive(tokenExpiresIn: 25)),
             (

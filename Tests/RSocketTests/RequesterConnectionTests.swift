@@ -176,7 +176,7 @@ import Testing
             connection.frameReceived(.fragment("b", on: one), at: .zero),
             connection.frameReceived(.payload(last), at: .zero),
         ]
-        #expect(actions == [.none, .none, .deliverLast(Payload("abc", metadata: "m"), to: one)])
+        #expect(actions == [.partArrived, .partArrived, .deliverLast(Payload("abc", metadata: "m"), to: one)])
     }
 
     @Test func theFirstFragmentNeedsCredit() throws {
@@ -196,7 +196,7 @@ import Testing
             connection.frameReceived(.fragment("12", on: three), at: .zero),
             connection.frameReceived(.next("3", on: three), at: .zero),
         ]
-        #expect(actions == [.none, .none, closure(.tooManyHeldBytes(limit: 5), streams: [one, three])])
+        #expect(actions == [.partArrived, .partArrived, closure(.tooManyHeldBytes(limit: 5), streams: [one, three])])
     }
 
     // MARK: Mistakes of the service

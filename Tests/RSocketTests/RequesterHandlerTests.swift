@@ -47,14 +47,23 @@ import Testing
         try await channel.closeFuture.get()
     }
 
-    @Test func keepalivesAreSentAndTheirAnswersAreSignsOfLife() async throws {
+    @Test func keepalivesAreSentAndTheirAnswersKeepTheConnectionButAreNothingOfTheStream() async throws {
         let stream = try await begin()
         for _ in 0..<3 {
             await channel.testingEventLoop.advanceTime(by: .seconds(20))
             #expect(try await sent() == .keepalive(KeepaliveFrame(expectsAnswer: true)))
             try await receive(.keepalive(KeepaliveFrame(expectsAnswer: false)))
-            #expect(try await stream.next() == [])
         }
+        try await receive(.next("a", on: one))
+        #expect(try await stream.next() == [ByteBuffer(string: "a")])
+    }
+
+    @Test func aPartOfAPayloadIsASignOfLifeOfTheStream() async throws {
+        let stream = try await begin()
+        try await receive(.fragment("a", on: one))
+        #expect(try await stream.next() == [])
+        try await receive(.next("b", on: one))
+        #expect(try await stream.next() == [ByteBuffer(string: "ab")])
     }
 
     @Test func aServiceThatStaysSilentIsGivenUp() async throws {

@@ -8,6 +8,7 @@ package import RSocket
 package struct RSocketPeer: ~Copyable {
     private var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
     private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+    private let channel: any Channel
 
     private typealias Messages = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
@@ -23,12 +24,27 @@ package struct RSocketPeer: ~Copyable {
 
     /// Sends frames.
     package func send(_ frames: Frame...) async throws {
+        try await send(frames)
+    }
+
+    /// Sends frames, all at once.
+    package func send(_ frames: [Frame]) async throws {
         try await outbound.write(contentsOf: frames.map { try $0.encoded() })
     }
 
     /// Sends a message that may be anything.
     package func send(message: ByteBuffer) async throws {
         try await outbound.write(message)
+    }
+
+    /// Sends bytes below the WebSocket: half a frame, a frame that nobody should send.
+    package func send(raw bytes: ByteBuffer) async throws {
+        try await channel.triggerUserOutboundEvent(RawSocketHandler.Event.send(bytes)).get()
+    }
+
+    /// Closes the socket, without a close frame.
+    package func closeAbruptly() async throws {
+        try await channel.triggerUserOutboundEvent(RawSocketHandler.Event.close).get()
     }
 
     /// Opens a connection to a service, and closes it after a closure.
@@ -63,7 +79,11 @@ package struct RSocketPeer: ~Copyable {
             }
             .get()
         return try await channel.executeThenClose { inbound, outbound in
-            var peer = RSocketPeer(inbound: inbound.makeAsyncIterator(), outbound: outbound)
+            var peer = RSocketPeer(
+                inbound: inbound.makeAsyncIterator(),
+                outbound: outbound,
+                channel: channel.channel
+            )
             return try await body(&peer)
         }
     }
@@ -103,9 +123,14 @@ package struct RSocketPeer: ~Copyable {
             group.addTask {
                 try await server.executeThenClose { connections in
                     for try await connection in connections {
-                        let channel = try await connection.get()
+                        // One that has closed before it was a WebSocket has nothing to say.
+                        guard let channel = try? await connection.get() else { continue }
                         try await channel.executeThenClose { inbound, outbound in
-                            var peer = RSocketPeer(inbound: inbound.makeAsyncIterator(), outbound: outbound)
+                            var peer = RSocketPeer(
+                                inbound: inbound.makeAsyncIterator(),
+                                outbound: outbound,
+                                channel: channel.channel
+                            )
                             try await script(&peer)
                         }
                     }
@@ -121,6 +146,7 @@ package struct RSocketPeer: ~Copyable {
     }
 
     private static func messages(on channel: any Channel, _ role: WebSocketMessageHandler.Role) throws -> Messages {
+        try channel.pipeline.syncOperations.addHandler(RawSocketHandler(), position: .first)
         try channel.pipeline.syncOperations.addHandler(
             WebSocketMessageHandler(role: role, maximumMessageLength: maximumLength)
         )
@@ -129,4 +155,22 @@ package struct RSocketPeer: ~Copyable {
 
     /// The other end did not open a WebSocket.
     private struct NotUpgraded: Error {}
+}
+
+/// Does to the socket what the handlers above would not.
+private final class RawSocketHandler: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+
+    enum Event: Sendable {
+        case send(ByteBuffer)
+        case close
+    }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        switch event as? Event {
+        case .send(let bytes): context.writeAndFlush(NIOAny(bytes), promise: promise)
+        case .close: context.close(promise: promise)
+        case nil: context.triggerUserOutboundEvent(event, promise: promise)
+        }
+    }
 }

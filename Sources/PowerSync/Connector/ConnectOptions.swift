@@ -15,6 +15,8 @@ public struct SyncClientConfiguration: Sendable {
     public var urlSession: URLSession
     /// How sync lines travel from the service to the database.
     public let transport: SyncTransportMethod
+    /// The only authorities whose certificates the sync service may have; `nil` for those that the system trusts.
+    public var trustedAuthorities: TrustedAuthorities?
 
     /// Creates a configuration.
     ///
@@ -22,14 +24,18 @@ public struct SyncClientConfiguration: Sendable {
     ///   - requestLogger: How requests to the sync service are logged; `nil` means not at all.
     ///   - urlSession: Its additional headers are sent with each request.
     ///   - transport: How sync lines travel from the service to the database.
+    ///   - trustedAuthorities: The only authorities whose certificates the sync service may have; `nil` for those that
+    ///     the system trusts.
     public init(
         requestLogger: SyncRequestLoggerConfiguration? = nil,
         urlSession: URLSession = .shared,
-        transport: SyncTransportMethod = .http
+        transport: SyncTransportMethod = .http,
+        trustedAuthorities: TrustedAuthorities? = nil
     ) {
         self.requestLogger = requestLogger
         self.urlSession = urlSession
         self.transport = transport
+        self.trustedAuthorities = trustedAuthorities
     }
 }
 

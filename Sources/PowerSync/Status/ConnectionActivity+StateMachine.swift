@@ -4,7 +4,7 @@ extension ConnectionActivity {
     /// What the download and the upload of one connection wait for.
     ///
     /// ```
-    ///  download   nothing ──▶ connecting ──▶ nothing ──▶ held back ──▶ nothing
+    ///  download   nothing ──▶ connecting ──▶ nothing ──▶ buffered or held back ──▶ nothing
     ///  upload     nothing ──▶ uploading ──▶ requesting ──▶ awaiting ──▶ nothing
     /// ```
     ///
@@ -14,6 +14,8 @@ extension ConnectionActivity {
         private enum Phase {
             /// Download: the stream is not open.
             case connecting
+            /// Download: the stream is open, but its lines are collected on the way.
+            case buffered
             /// Download: a checkpoint is there, and must not be shown.
             case heldBack
             /// Upload: the queue is not empty, or was not looked at.
@@ -119,6 +121,27 @@ extension ConnectionActivity.StateMachine {
     mutating func streamOpened() {
         guard case .running(let download?, let upload) = state, download.phase == .connecting else { return }
         change(to: .running(download: nil, upload: upload))
+    }
+
+    /// The stream is open, but its lines are collected on the way.
+    ///
+    /// - Parameters:
+    ///   - via: Who may be the one that collects them.
+    ///   - since: The date of the first sign.
+    /// - Returns: Nothing to announce: the signs are told with the first one.
+    mutating func streamBuffered(via: String?, since: Date) -> SyncWait? {
+        guard case .running(let download, let upload) = state else { return nil }
+        let wait = SyncWait(reason: .bufferedStream(via: via), since: since)
+        let lane = Lane(phase: .buffered, wait: wait, announced: download?.announced ?? [])
+        change(to: .running(download: lane, upload: upload))
+        return nil
+    }
+
+    /// Lines are not collected on the way any more.
+    mutating func streamFlows() -> SyncWait? {
+        guard case .running(let download?, let upload) = state, download.phase == .buffered else { return nil }
+        change(to: .running(download: nil, upload: upload))
+        return nil
     }
 
     /// A checkpoint must not be shown because of local writes, or none of that kind is left.

@@ -20,6 +20,12 @@ public struct SyncWait: Sendable {
         case writeCheckpointRequest
         /// A checkpoint that contains this write checkpoint, and thereby everything that was uploaded.
         case writeCheckpoint(Int64)
+        /// Lines of the sync stream, which is open, but collected on the way: by a proxy that buffers responses.
+        ///
+        /// Lines arrive late, or not at all before the connection is given up and opened again. The log says what was
+        /// noticed. Switch response buffering off for `/sync/stream` in the proxy, or use
+        /// ``SyncTransportMethod/webSocket``. With the value of the response's `Via` header, if there is one.
+        case bufferedStream(via: String?)
         /// The acknowledgement of local writes, before which the checkpoint with this number is not shown.
         case localWrites(checkpoint: Int64)
         /// The next attempt, after a failure.
@@ -48,6 +54,8 @@ extension SyncWait.Reason: CustomStringConvertible {
         case .upload(let entries): "the app to upload \(SyncWait.Reason.writes(entries))"
         case .writeCheckpointRequest: "the sync service to make a write checkpoint"
         case .writeCheckpoint(let id): "a checkpoint that contains write checkpoint \(id)"
+        case .bufferedStream(nil): "the lines of the sync stream, which a proxy seems to buffer"
+        case .bufferedStream(let via?): "the lines of the sync stream, which a proxy seems to buffer (\(via))"
         case .localWrites(let checkpoint): "local writes to be acknowledged, to show checkpoint \(checkpoint)"
         case .retry(let date, nil): "the next attempt at \(date)"
         case .retry(let date, let error?): "the next attempt at \(date), after \(error)"
@@ -63,7 +71,8 @@ extension SyncWait.Reason {
 
     /// What the reasons of different cases differ in, for messages that are told once.
     enum Kind: Hashable, Sendable {
-        case credentials, service, stream, upload, writeCheckpointRequest, writeCheckpoint, localWrites, retry
+        case credentials, service, stream, bufferedStream, upload, writeCheckpointRequest, writeCheckpoint, localWrites
+        case retry
     }
 
     /// The case.
@@ -75,6 +84,7 @@ extension SyncWait.Reason {
         case .upload: .upload
         case .writeCheckpointRequest: .writeCheckpointRequest
         case .writeCheckpoint: .writeCheckpoint
+        case .bufferedStream: .bufferedStream
         case .localWrites: .localWrites
         case .retry, .serviceUnreachable: .retry
         }

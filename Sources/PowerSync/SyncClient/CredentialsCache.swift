@@ -9,7 +9,7 @@ final class CredentialsCache: Sendable {
     /// Resumed with `nil` when there is nothing to wait for.
     private typealias Waiter = CheckedContinuation<ServiceCredentials?, any Error>
 
-    private let additionalHeaders: [String: String]
+    private let configuration: SyncClientConfiguration?
     private let fetch: @Sendable () async throws -> PowerSyncCredentials?
     private let endpointChanged: @Sendable (ServiceEndpoint) -> Void
     private let state = Mutex(StateMachine<Waiter>())
@@ -22,15 +22,15 @@ final class CredentialsCache: Sendable {
     /// Creates an empty cache.
     ///
     /// - Parameters:
-    ///   - additionalHeaders: What goes with each use of the credentials.
+    ///   - configuration: Says what goes with each use of the credentials.
     ///   - fetch: The app's `fetchCredentials`.
     ///   - endpointChanged: Called when credentials name another service than those before, and for the first ones.
     init(
-        additionalHeaders: [String: String] = [:],
+        configuration: SyncClientConfiguration? = nil,
         fetch: @escaping @Sendable () async throws -> PowerSyncCredentials?,
         endpointChanged: @escaping @Sendable (ServiceEndpoint) -> Void
     ) {
-        self.additionalHeaders = additionalHeaders
+        self.configuration = configuration
         self.fetch = fetch
         self.endpointChanged = endpointChanged
         fetchRequests = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -38,11 +38,13 @@ final class CredentialsCache: Sendable {
 
     /// Fetches whenever it is asked to, until the task is cancelled.
     func run() async {
+        let additionalHeaders = configuration?.additionalHeaders ?? [:]
         var endpoint: ServiceEndpoint?
         for await _ in fetchRequests.stream {
             do {
                 var credentials = try ServiceCredentials(try await fetch())
                 credentials.additionalHeaders = additionalHeaders
+                credentials.trustedAuthorities = configuration?.trustedAuthorities
                 if credentials.endpoint != endpoint {
                     endpoint = credentials.endpoint
                     endpointChanged(credentials.endpoint)

@@ -8,6 +8,7 @@ final class DownloadLoop: Sendable {
     private let context: SyncContext
     private let liveStreams: @Sendable () -> [StreamKey]
     private let uploadTrigger: UploadTrigger
+    private let buffering: BufferingWatch
     /// The iteration that runs; `nil` while waiting for the next attempt.
     private let iteration = Mutex<SyncIteration?>(nil)
 
@@ -25,6 +26,7 @@ final class DownloadLoop: Sendable {
         self.context = context
         self.liveStreams = liveStreams
         self.uploadTrigger = uploadTrigger
+        buffering = BufferingWatch(context: context)
     }
 
     /// Tells the running iteration about something.
@@ -72,7 +74,7 @@ final class DownloadLoop: Sendable {
     }
 
     private func runIteration(_ engine: inout SyncEngine) async throws -> SyncIteration.Outcome {
-        let iteration = SyncIteration(context: context, uploadTrigger: uploadTrigger)
+        let iteration = SyncIteration(context: context, uploadTrigger: uploadTrigger, buffering: buffering)
         // Registered before the live streams are read: a subscription in between is sent as an event.
         self.iteration.withLock { $0 = iteration }
         context.checkpointRequests?.iterationBegan()

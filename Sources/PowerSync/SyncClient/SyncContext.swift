@@ -48,7 +48,7 @@ struct SyncContext: Sendable {
         self.status = status
         self.environment = environment
         self.logger = logger
-        let credentials = CredentialsCache(additionalHeaders: options.clientConfiguration?.additionalHeaders ?? [:]) {
+        let credentials = CredentialsCache(configuration: options.clientConfiguration) {
             try await connector.fetchCredentials()
         } endpointChanged: { endpoint in
             if endpoint.isPlaintext {

@@ -34,6 +34,7 @@ final class SyncIteration: Sendable {
     private let context: SyncContext
     private let uploadTrigger: UploadTrigger
     private let watchdog: IdleWatchdog
+    private let buffering: BufferingWatch
     /// The token that the stream was opened with.
     private let usedCredentials = Mutex<ServiceCredentials?>(nil)
 
@@ -42,9 +43,11 @@ final class SyncIteration: Sendable {
     /// - Parameters:
     ///   - context: What the connection consists of.
     ///   - uploadTrigger: Fired for lines that are a reason to upload: the first one, and keepalives.
-    init(context: SyncContext, uploadTrigger: UploadTrigger) {
+    ///   - buffering: What is known of earlier streams.
+    init(context: SyncContext, uploadTrigger: UploadTrigger, buffering: BufferingWatch) {
         self.context = context
         self.uploadTrigger = uploadTrigger
+        self.buffering = buffering
         watchdog = IdleWatchdog(clock: context.clock)
     }
 
@@ -183,17 +186,30 @@ extension SyncIteration {
                 )
             }
             events.streamOpened()
-            while let lines = try await watchdog.watch({ try await stream.next() }) {
+            buffering.streamOpened(via: stream.via)
+            var received = try await buffering.watchForFirstLine { try await nextLines(of: stream) }
+            while let lines = received {
                 if !lines.isEmpty { await events.send(lines) }
                 try Task.checkCancellation()
+                received = try await nextLines(of: stream)
             }
+            buffering.streamEnded()
             events.streamEnded()
         } catch {
+            buffering.streamEnded()
             if let error = error as? SyncTransportError, error.isUnauthorized {
                 usedCredentials.withLock { $0 }.map(context.credentials.invalidate)
             }
             events.streamFailed(error)
         }
+    }
+
+    /// Waits for lines, and has the wait watched.
+    private func nextLines(of stream: any SyncLineStream) async throws -> [ReceivedLine]? {
+        let start = context.clock.now
+        let lines = try await watchdog.watch { try await stream.next() }
+        if let lines { buffering.received(lines, after: context.clock.now - start) }
+        return lines
     }
 
     /// Agrees with the service on the numbers of checkpoint requests; without that the iteration fails.
@@ -220,15 +236,15 @@ extension SyncIteration {
     private func watchForSilence() async {
         do {
             try await watchdog.run()
-            events.streamFailed(
-                SyncTransportError(
-                    .idle,
-                    message: """
-                        Nothing was received from the sync service for \(IdleWatchdog.defaultLimit). \
-                        The connection seems to be broken.
-                        """
-                )
-            )
+            let symptom =
+                if buffering.serviceFellSilent() {
+                    "Nothing was received from the sync service for \(IdleWatchdog.defaultLimit). "
+                        + "The connection seems to be broken."
+                } else {
+                    "The sync service has not answered for \(IdleWatchdog.defaultLimit). "
+                        + "It is overloaded, or something in between holds its answer back."
+                }
+            events.streamFailed(SyncTransportError(.idle, message: symptom))
         } catch {
             // Cancelled: the iteration has ended.
         }

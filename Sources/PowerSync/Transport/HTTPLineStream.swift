@@ -20,6 +20,7 @@ final class HTTPLineStream: SyncLineStream {
     private var lineLog: LineLog
     private let url: String
     private let log: SyncRequestLog
+    let via: String?
 
     /// Creates a stream on the body of a response.
     ///
@@ -27,11 +28,13 @@ final class HTTPLineStream: SyncLineStream {
     ///   - body: The body.
     ///   - format: How the body is split into lines.
     ///   - url: Where the body comes from, for messages.
+    ///   - via: Who has passed it on.
     ///   - log: Where lines are logged.
-    init(body: HTTPClientResponse.Body, format: SyncLineFormat, url: String, log: SyncRequestLog) {
+    init(body: HTTPClientResponse.Body, format: SyncLineFormat, url: String, via: String?, log: SyncRequestLog) {
         state = .reading(SyncLineReader(format: format), body.makeAsyncIterator())
         lineLog = LineLog(format: format, log: log)
         self.url = url
+        self.via = via
         self.log = log
     }
 

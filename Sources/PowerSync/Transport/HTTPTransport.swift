@@ -13,6 +13,8 @@ package struct HTTPTransport: SyncTransport {
     private static let errorBodyLimit = 16 * 1024
     /// The most bytes of an error response that are shown: 1 KiB.
     private static let errorTextLimit = 1024
+    /// The most characters of a `Via` header that are shown.
+    private static let viaLimit = 100
     /// The most bytes of a write checkpoint response.
     private static let responseLimit = 64 * 1024
 
@@ -69,7 +71,8 @@ package struct HTTPTransport: SyncTransport {
                 httpStatus: Int(response.status.code)
             )
         }
-        return HTTPLineStream(body: response.body, format: format, url: url, log: log)
+        let via = response.headers.first(name: "Via").map { String($0.prefix(HTTPTransport.viaLimit)) }
+        return HTTPLineStream(body: response.body, format: format, url: url, via: via, log: log)
     }
 
     package func writeCheckpoint(
@@ -141,6 +144,7 @@ package struct HTTPTransport: SyncTransport {
 
     private func makeRequest(_ method: HTTPMethod, url: String, credentials: ServiceCredentials) -> HTTPClientRequest {
         var request = HTTPClientRequest(url: url)
+        request.tlsConfiguration = credentials.trustedAuthorities?.tlsConfiguration
         request.method = method
         for (name, value) in credentials.additionalHeaders {
             request.headers.add(name: name, value: value)
@@ -166,7 +170,7 @@ package struct HTTPTransport: SyncTransport {
         } catch {
             try Task.checkCancellation()
             log.failed(error)
-            throw SyncTransportError(.connection, message: "\(target) failed", underlyingError: error)
+            throw SyncTransportError(connecting: target, error)
         }
         let status = Int(response.status.code)
         log.responseStarted(status: status, url: request.url, headers: response.headers.pairs)

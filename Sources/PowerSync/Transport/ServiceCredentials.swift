@@ -8,6 +8,8 @@ package struct ServiceCredentials: Sendable, Equatable {
     package var token: String
     /// What the app adds to each request.
     package var additionalHeaders: [String: String] = [:]
+    /// Who may have signed the certificate of the service; `nil` for those that the system trusts.
+    package var trustedAuthorities: TrustedAuthorities?
 
     /// Creates credentials.
     package init(endpoint: ServiceEndpoint, token: String) {

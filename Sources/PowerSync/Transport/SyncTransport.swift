@@ -58,10 +58,18 @@ package protocol SyncTransport: Sendable {
 /// Nothing is read from the network beyond what the transport buffers itself (a few network reads) until ``next()`` is
 /// called: the caller's pace is the back-pressure. Dropping the stream closes it.
 package protocol SyncLineStream: AnyObject {
+    /// Who has passed the answer of the service on, if somebody says so: the `Via` header.
+    var via: String? { get }
+
     /// Waits for bytes and returns the lines they complete.
     ///
     /// - Returns: The lines, in order; empty when bytes arrived that complete none; `nil` at the end of the stream.
     /// - Throws: ``SyncTransportError`` when the connection breaks inside a line, `SyncLineError` for a malformed line
     ///   (after the lines before it were returned), or `CancellationError`.
     nonisolated(nonsending) func next() async throws -> [ReceivedLine]?
+}
+
+extension SyncLineStream {
+    /// Nobody says so.
+    package var via: String? { nil }
 }

@@ -19,7 +19,7 @@ struct WebSocketConnector: Sendable {
     /// How long opening the socket may take.
     private static let connectTimeout = TimeAmount.seconds(30)
     /// Made once: it reads the certificates of the system.
-    private static let tls = Result { try NIOSSLContext(configuration: .makeClientConfiguration()) }
+    private static let systemTLS = Result { try NIOSSLContext(configuration: .makeClientConfiguration()) }
 
     /// Where channels run.
     let group: any EventLoopGroup
@@ -29,6 +29,7 @@ struct WebSocketConnector: Sendable {
     /// - Parameters:
     ///   - address: Where to.
     ///   - headers: Headers of the request for an upgrade.
+    ///   - trustedAuthorities: Who may have signed the certificate; `nil` for those that the system trusts.
     ///   - configuration: With the SETUP.
     ///   - request: What is asked for.
     /// - Returns: The stream, on which the SETUP and the request are on their way, or the status of a refusal.
@@ -36,6 +37,7 @@ struct WebSocketConnector: Sendable {
     func open(
         _ address: WebSocketAddress,
         headers: HTTPHeaders,
+        trustedAuthorities: TrustedAuthorities?,
         configuration: RequesterConnection.Configuration,
         request: Payload
     ) async throws -> Answer {
@@ -48,7 +50,9 @@ struct WebSocketConnector: Sendable {
                     .connect(host: address.host, port: address.port) { channel in
                         channel.eventLoop.makeCompletedFuture {
                             try attempt.add(channel)
-                            if address.isSecure { try Self.addTLS(to: channel, host: address.host) }
+                            if address.isSecure {
+                                try Self.addTLS(to: channel, host: address.host, trustedAuthorities)
+                            }
                             return try Self.addUpgrade(to: channel, head, configuration, request)
                         }
                     }
@@ -65,10 +69,11 @@ struct WebSocketConnector: Sendable {
         }
     }
 
-    private static func addTLS(to channel: any Channel, host: String) throws {
+    private static func addTLS(to channel: any Channel, host: String, _ authorities: TrustedAuthorities?) throws {
+        let tls = try authorities.map { try NIOSSLContext(configuration: $0.tlsConfiguration) } ?? systemTLS.get()
         // Certificates name hosts; SNI is not for addresses.
         let isIPAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
-        let handler = try NIOSSLClientHandler(context: tls.get(), serverHostname: isIPAddress ? nil : host)
+        let handler = try NIOSSLClientHandler(context: tls, serverHostname: isIPAddress ? nil : host)
         try channel.pipeline.syncOperations.addHandler(handler)
     }
 
@@ -79,7 +84,11 @@ struct WebSocketConnector: Sendable {
         _ request: Payload
     ) throws -> EventLoopFuture<Answer> {
         let maximumLength = configuration.limits.maximumFrameLength
-        let upgrader = NIOTypedWebSocketClientUpgrader<Answer>(maxFrameSize: maximumLength) { channel, _ in
+        let upgrader = NIOTypedWebSocketClientUpgrader<Answer>(
+            maxFrameSize: maximumLength,
+            // It would close the channel before the stream hears of the error, which then looks like a normal end.
+            enableAutomaticErrorHandling: false
+        ) { channel, _ in
             channel.eventLoop.makeCompletedFuture {
                 let messages = WebSocketMessageHandler(role: .client, maximumMessageLength: maximumLength)
                 let requester = RequesterHandler(configuration, request: request, openedAt: channel.eventLoop.now)

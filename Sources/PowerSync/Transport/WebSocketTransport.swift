@@ -6,8 +6,9 @@ import RSocket
 
 /// Reaches a sync service over WebSocket, with RSocket frames (`wire-protocol.md` 5); write checkpoints go over HTTP.
 ///
-/// The service sends at most ten lines more than were taken. A stream whose service stays silent for 30 seconds fails;
-/// the answers to keepalives, sent every 20 seconds, count.
+/// The service sends at most ten lines more than were taken. A connection on which nothing arrives for 30 seconds fails;
+/// the answers to keepalives, sent every 20 seconds, count. They are no lines: a stream without lines is the caller's
+/// to give up.
 package struct WebSocketTransport: SyncTransport {
     /// The time between two keepalives.
     private static let keepaliveInterval = Duration.seconds(20)
@@ -54,7 +55,7 @@ package struct WebSocketTransport: SyncTransport {
             body: String(buffer: body)
         )
         do {
-            let stream = try await connect(address, headers: headers, body: body, token: credentials.token)
+            let stream = try await connect(address, headers: headers, body: body, credentials: credentials)
             log.responseStarted(status: 101, url: address.url, headers: EmptyCollection())
             let lines = WebSocketLineStream(stream, url: address.url, log: log)
             try await lines.waitForFirstLine()
@@ -65,7 +66,7 @@ package struct WebSocketTransport: SyncTransport {
         } catch {
             try Task.checkCancellation()
             log.failed(error)
-            throw SyncTransportError(.connection, message: "\(address.url) failed", underlyingError: error)
+            throw SyncTransportError(connecting: address.url, error)
         }
     }
 
@@ -90,9 +91,11 @@ package struct WebSocketTransport: SyncTransport {
         _ address: WebSocketAddress,
         headers: HTTPHeaders,
         body: ByteBuffer,
-        token: String
+        credentials: ServiceCredentials
     ) async throws -> RequesterStream {
-        let identity: JSONValue = ["token": .string("Token \(token)"), "user_agent": .string(UserAgent.text)]
+        let identity: JSONValue = [
+            "token": .string("Token \(credentials.token)"), "user_agent": .string(UserAgent.text),
+        ]
         let setup = SetupFrame(
             keepaliveInterval: Self.keepaliveInterval,
             lifetime: Self.lifetime,
@@ -104,6 +107,7 @@ package struct WebSocketTransport: SyncTransport {
         let answer = try await connector.open(
             address,
             headers: headers,
+            trustedAuthorities: credentials.trustedAuthorities,
             configuration: RequesterConnection.Configuration(setup: setup),
             request: Payload(metadata: ByteBuffer(string: route.text), data: body)
         )

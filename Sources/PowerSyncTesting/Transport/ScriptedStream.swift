@@ -18,6 +18,7 @@ public final class ScriptedStream: Sendable {
 
     private struct State {
         var answer: Answer?
+        var format = SyncLineFormat.ndjson
         var reader = SyncLineReader(format: .ndjson)
         /// Lines that the client has not taken.
         var lines: [ReceivedLine] = []
@@ -51,6 +52,17 @@ public final class ScriptedStream: Sendable {
         change { $0.answer = .accepted }
     }
 
+    /// Accepts the request, and answers in a format.
+    ///
+    /// Call it before anything is sent.
+    package func accept(as format: SyncLineFormat) {
+        change { state in
+            state.format = format
+            state.reader = SyncLineReader(format: format)
+            state.answer = .accepted
+        }
+    }
+
     /// Rejects the request.
     ///
     /// - Parameters:
@@ -82,11 +94,12 @@ public final class ScriptedStream: Sendable {
 
     /// Sends lines.
     package func send(_ lines: [SyncLine]) {
+        let format = state.withLock { $0.format }
         append(
             lines.lazy.map { line in
-                var text = ByteBuffer()
-                line.encode(as: .ndjson, into: &text)
-                return text
+                var bytes = ByteBuffer()
+                line.encode(as: format, into: &bytes)
+                return bytes
             }
         )
     }
@@ -100,7 +113,7 @@ public final class ScriptedStream: Sendable {
 
     /// Ends the response.
     ///
-    /// What was sent after the last line feed is the last line.
+    /// In JSON, what was sent after the last line feed is the last line.
     public func end() {
         change { state in
             ScriptedStream.read(&state) { reader throws(SyncLineError) in try reader.finish() }

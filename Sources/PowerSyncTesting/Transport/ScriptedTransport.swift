@@ -56,6 +56,15 @@ public final class ScriptedTransport: Sendable {
         }
     }
 
+    /// Forgets the requests that nobody has taken, for a test that goes on with another client.
+    package func forgetRequests() {
+        state.withLock { state in
+            state.streams = []
+            state.writeCheckpoints = []
+            state.checkpointRequests = []
+        }
+    }
+
     /// How many streams were requested so far.
     public var streamRequests: Int { state.withLock { $0.requests } }
 

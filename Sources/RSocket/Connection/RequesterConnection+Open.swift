@@ -80,7 +80,7 @@ extension RequesterConnection {
                     on: streamID,
                     hasMoreFragments: frame.hasMoreFragments
                 )
-            else { return .none }
+            else { return .partArrived }
             guard frame.isComplete else { return .deliver(payload, to: streamID) }
             end(streamID)
             return .deliverLast(payload, to: streamID)

@@ -59,6 +59,8 @@ package struct RequesterConnection: ~Copyable, Sendable {
         case none
         /// Send the frame.
         case send(Frame)
+        /// A part of a payload has arrived; more is to come.
+        case partArrived
         /// Hand the payload to the consumer of the stream, and call ``payloadConsumed(on:)`` when it took it.
         case deliver(Payload, to: StreamID)
         /// As ``deliver(_:to:)``; the stream has ended after it.

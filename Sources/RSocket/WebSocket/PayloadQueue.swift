@@ -7,12 +7,12 @@ import Synchronization
 final class PayloadQueue: Sendable {
     private struct State {
         var payloads: [ByteBuffer] = []
-        /// Something else than a payload has arrived.
-        var hasSignOfLife = false
+        /// A part of a payload has arrived.
+        var hasPart = false
         var end: Result<Void, RequesterStreamError>?
         var waiter: CheckedContinuation<Void, any Error>?
 
-        var isReady: Bool { !payloads.isEmpty || hasSignOfLife || end != nil }
+        var isReady: Bool { !payloads.isEmpty || hasPart || end != nil }
 
         mutating func takeWaiter() -> CheckedContinuation<Void, any Error>? {
             defer { waiter = nil }
@@ -27,9 +27,9 @@ final class PayloadQueue: Sendable {
         change { $0.payloads.append(payload) }
     }
 
-    /// Something else than a payload has arrived.
-    func noteSignOfLife() {
-        change { $0.hasSignOfLife = true }
+    /// A part of a payload has arrived.
+    func notePart() {
+        change { $0.hasPart = true }
     }
 
     /// No more payloads follow; the first reason counts.
@@ -47,14 +47,14 @@ final class PayloadQueue: Sendable {
 
     /// Takes all payloads that have arrived; waits when there are none.
     ///
-    /// - Returns: The payloads in order; empty when only something else has arrived; `nil` at the normal end.
+    /// - Returns: The payloads in order; empty when only a part of one has arrived; `nil` at the normal end.
     /// - Throws: ``RequesterStreamError`` after all payloads, or `CancellationError`.
     func next() async throws -> [ByteBuffer]? {
         while true {
             let taken = state.withLock { state -> Result<[ByteBuffer]?, RequesterStreamError>? in
                 guard state.isReady else { return nil }
-                defer { (state.payloads, state.hasSignOfLife) = ([], false) }
-                if state.payloads.isEmpty, !state.hasSignOfLife, let end = state.end { return end.map { nil } }
+                defer { (state.payloads, state.hasPart) = ([], false) }
+                if state.payloads.isEmpty, !state.hasPart, let end = state.end { return end.map { nil } }
                 return .success(state.payloads)
             }
             if let taken { return try taken.get() }

@@ -90,10 +90,9 @@ extension RequesterHandler {
 extension RequesterHandler {
     private func perform(_ action: RequesterConnection.ReceiveAction) {
         switch action {
-        case .none: payloads.noteSignOfLife()
-        case .send(let frame):
-            payloads.noteSignOfLife()
-            write(frame)
+        case .none: break
+        case .send(let frame): write(frame)
+        case .partArrived: payloads.notePart()
         case .deliver(let payload, _): payloads.append(payload.data)
         case .deliverLast(let payload, _):
             payloads.append(payload.data)

@@ -38,8 +38,7 @@ package final class RequesterStream: Sendable {
 
     /// Takes all payloads that have arrived, and allows the responder to send as many; waits when there are none.
     ///
-    /// - Returns: The data of the payloads, in order; empty when another sign of life has arrived, such as the answer to
-    ///   a KEEPALIVE; `nil` when the stream or the connection has ended.
+    /// - Returns: The data of the payloads, in order; empty when a part of one has arrived; `nil` when the stream or the connection has ended.
     /// - Throws: ``RequesterStreamError`` after all payloads, or `CancellationError`.
     package func next() async throws -> [ByteBuffer]? {
         let payloads = try await payloads.next()

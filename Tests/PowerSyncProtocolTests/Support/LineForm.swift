@@ -1,5 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
+import TestSupport
 
 /// The two encodings, for cases that are written as JSON and hold in both.
 enum LineForm: CaseIterable {

@@ -11,6 +11,9 @@ import Testing
         case started, stopped, streamOpened, syncCompleted
         case connecting(SyncWait.Reason)
         case heldBack(Int64?)
+        /// With the second of the first sign.
+        case buffered(Int)
+        case flows
         case waitingForStream(Int)
         /// With the id of the head.
         case uploading(Int, head: Int64)
@@ -59,6 +62,23 @@ import Testing
         Case(
             testDescription: "nothing held back says nothing about connecting",
             events: [.started, .connecting(.service), .heldBack(nil)],
+            download: "the sync service to open the sync stream since 1"
+        ),
+        Case(
+            testDescription: "lines are buffered since the first sign, also on the next stream",
+            events: [
+                .started, .connecting(.service), .streamOpened, .buffered(2), .connecting(retry), .buffered(2),
+                .streamOpened, .syncCompleted, .heldBack(nil),
+            ],
+            download: "the lines of the sync stream, which a proxy seems to buffer (a proxy) since 2"
+        ),
+        Case(
+            testDescription: "lines are not buffered any more",
+            events: [.started, .streamOpened, .buffered(1), .flows]
+        ),
+        Case(
+            testDescription: "lines that are not buffered say nothing about connecting",
+            events: [.started, .connecting(.service), .flows],
             download: "the sync service to open the sync stream since 1"
         ),
         Case(
@@ -157,6 +177,9 @@ import Testing
         case .syncCompleted: machine.syncCompleted()
         case .connecting(let reason): return machine.connecting(reason, now: now)
         case .heldBack(let checkpoint): return machine.checkpointHeldBack(checkpoint, now: now)
+        case .buffered(let second):
+            return machine.streamBuffered(via: "a proxy", since: date.addingTimeInterval(TimeInterval(second)))
+        case .flows: return machine.streamFlows()
         case .waitingForStream(let entries): return machine.waitingForStream(entries: entries, now: now)
         case .uploading(let entries, let head): return machine.uploading(entries: entries, head: head, now: now)
         case .requesting: return machine.requestingWriteCheckpoint(now: now)

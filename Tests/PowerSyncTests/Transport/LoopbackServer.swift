@@ -55,7 +55,10 @@ final class LoopbackServer: Sendable {
     }
 
     /// The base URL, without a trailing slash.
-    var url: String { "http://127.0.0.1:\(channel.localAddress?.port ?? 0)" }
+    var url: String { "http://127.0.0.1:\(port)" }
+
+    /// The port.
+    var port: Int { channel.localAddress?.port ?? 0 }
 
     /// Everything that was asked for.
     var received: [Request] { requests.all }

@@ -53,20 +53,22 @@ import Testing
         }
     }
 
-    @Test func anAnswerToAKeepaliveIsASignOfLifeWithoutALine() async throws {
+    @Test func keepalivesOfTheConnectionAreAnsweredAndNoLines() async throws {
         try await RSocketPeer.serve { peer in
-            _ = try await peer.request()
+            let request = try await peer.request()
             try await peer.send(.line(1), .keepalive(KeepaliveFrame(expectsAnswer: true)))
             #expect(try await peer.next() == .keepalive(KeepaliveFrame(expectsAnswer: false)))
+            try await peer.send(.keepalive(KeepaliveFrame(expectsAnswer: false)), .line(2))
+            try await peer.send(.payload(.complete(request.streamID)))
             while try await peer.next() != nil {}
         } _: { port in
             let stream = try await open(port: port)
-            var lines: [ReceivedLine] = []
+            var lines: [SyncLine] = []
             while let next = try await stream.next() {
-                lines += next
-                if next.isEmpty { break }
+                #expect(!next.isEmpty)
+                lines += next.map(\.line)
             }
-            #expect(lines.count <= 1)
+            #expect(lines == [.keepalive(tokenExpiresIn: 1), .keepalive(tokenExpiresIn: 2)])
         }
     }
 

@@ -5,57 +5,81 @@ import Testing
 
 /// A sync stream with something wrong in it.
 struct Damage: Sendable, CustomTestStringConvertible {
+    /// What a response consists of.
+    private enum Body {
+        /// Lines, as JSON where that is possible.
+        case lines([String])
+        /// Bytes of the format of the response.
+        case bytes(ByteBuffer)
+    }
+
     let testDescription: String
-    /// The body of the response.
-    let body: ByteBuffer
+    /// How the response is encoded.
+    let format: SyncLineFormat
+    private let content: Body
     /// Whether it depends on the moment how many of the lines the client gets to.
     var isTimed = false
 
-    private init(_ description: String, _ lines: [String], isTimed: Bool = false) {
-        testDescription = description
-        body = ByteBuffer(string: lines.map { $0 + "\n" }.joined())
+    private init(_ description: String, _ lines: [String], _ format: SyncLineFormat, isTimed: Bool = false) {
+        testDescription = "\(description) (\(format))"
+        self.format = format
+        content = .lines(lines)
         self.isTimed = isTimed
     }
 
-    private init(_ description: String, bytes: ByteBuffer) {
-        testDescription = description
-        body = bytes
+    private init(_ description: String, bytes: ByteBuffer, _ format: SyncLineFormat) {
+        testDescription = "\(description) (\(format))"
+        self.format = format
+        content = .bytes(bytes)
+    }
+
+    /// The body of the response.
+    var body: ByteBuffer {
+        switch content {
+        case .lines(let lines): ByteBuffer(lines: lines, format)
+        case .bytes(let bytes): bytes
+        }
     }
 
     /// Everything that can happen to a whole line, for each line.
-    static func ofLines(_ lines: [String]) -> [Damage] {
+    static func ofLines(_ lines: [String], _ format: SyncLineFormat) -> [Damage] {
         lines.indices.flatMap { index in
             let next = index + 1
             var damages = [
-                Damage("cut after line \(index)", Array(lines[...index])),
-                Damage("line \(index) dropped", Array(lines[..<index] + lines[next...])),
-                Damage("line \(index) twice", Array(lines[...index] + lines[index...])),
-                Damage("token expires before line \(index)", inserting([#"{"token_expires_in":0}"#], index, lines)),
+                Damage("cut after line \(index)", Array(lines[...index]), format),
+                Damage("line \(index) dropped", Array(lines[..<index] + lines[next...]), format),
+                Damage("line \(index) twice", Array(lines[...index] + lines[index...]), format),
+                Damage(
+                    "token expires before line \(index)",
+                    inserting([#"{"token_expires_in":0}"#], index, lines),
+                    format
+                ),
             ]
             // The order within a bucket is what the protocol rests on; nothing could tell that it is wrong.
             if next < lines.count, !(lines[index].hasPrefix(#"{"data"#) && lines[next].hasPrefix(#"{"data"#)) {
                 var swapped = lines
                 swapped.swapAt(index, next)
-                damages.append(Damage("lines \(index) and \(next) swapped", swapped))
+                damages.append(Damage("lines \(index) and \(next) swapped", swapped, format))
             }
             return damages
         }
     }
 
     /// A cut inside each line.
-    static func insideLines(_ lines: [String], seed: UInt64) -> [Damage] {
+    static func insideLines(_ lines: [String], _ format: SyncLineFormat, seed: UInt64) -> [Damage] {
         var random = SeededGenerator(seed: seed)
         return lines.indices.map { index in
-            let text = ByteBuffer(string: lines[..<index].map { $0 + "\n" }.joined())
-            var body = text
-            let count = 1 + random.number(below: lines[index].utf8.count - 1)
-            body.writeBytes(lines[index].utf8.prefix(count))
-            return Damage("cut after \(count) bytes of line \(index)", bytes: body)
+            var body = ByteBuffer(lines: Array(lines[..<index]), format)
+            let line = ByteBuffer(lines: [lines[index]], format)
+            // Half a line of JSON may be whole but for its line feed.
+            let count = 1 + random.number(below: line.readableBytes - 2)
+            body.writeBytes(line.readableBytesView.prefix(count))
+            return Damage("cut after \(count) bytes of line \(index)", bytes: body, format)
         }
     }
 
     /// Wrong values in the first line that has the field, and in the last.
-    static func ofValues(_ lines: [String]) -> [Damage] {
+    static func ofValues(_ lines: [String], _ format: SyncLineFormat) -> [Damage] {
         let values: [(field: String, values: [String])] = [
             (#""op_id":""#, ["9223372036854775808\"", "-1\"", "\"", "1e3\"", "99999999999999999999999999\""]),
             (#""last_op_id":""#, ["9223372036854775808\"", "-7\"", "x\""]),
@@ -71,14 +95,14 @@ struct Damage: Sendable, CustomTestStringConvertible {
                 [indices.first, indices.last].compactMap(\.self).map { index in
                     var damaged = lines
                     damaged[index] = replacing(field, with: value, in: lines[index])
-                    return Damage("\(field)\(value) in line \(index)", damaged)
+                    return Damage("\(field)\(value) in line \(index)", damaged, format)
                 }
             }
         }
     }
 
     /// Lines that nobody should send, in the middle.
-    static func ofStrangeLines(_ lines: [String]) -> [Damage] {
+    static func ofStrangeLines(_ lines: [String], _ format: SyncLineFormat) -> [Damage] {
         let strange: [(name: String, line: String)] = [
             ("an unknown line", #"{"future":{"a":[1,2,{"b":null}]}}"#),
             ("a number", #"{"future":7}"#), ("no member", "{}"), ("two members", #"{"a":1,"b":2}"#),
@@ -106,14 +130,16 @@ struct Damage: Sendable, CustomTestStringConvertible {
         ]
         let middle = lines.count / 2
         return strange.flatMap { name, line in
-            [0, middle, lines.count].map { Damage("\(name) before line \($0)", inserting([line], $0, lines)) }
-        } + [Damage("token expires soon", inserting([#"{"token_expires_in":10}"#], middle, lines), isTimed: true)]
+            [0, middle, lines.count].map { Damage("\(name) before line \($0)", inserting([line], $0, lines), format) }
+        } + [
+            Damage("token expires soon", inserting([#"{"token_expires_in":10}"#], middle, lines), format, isTimed: true)
+        ]
     }
 
     /// Random bytes changed.
-    static func ofBytes(_ lines: [String], count: Int, seed: UInt64) -> [Damage] {
+    static func ofBytes(_ lines: [String], _ format: SyncLineFormat, count: Int, seed: UInt64) -> [Damage] {
         var random = SeededGenerator(seed: seed)
-        let whole = ByteBuffer(string: lines.map { $0 + "\n" }.joined())
+        let whole = ByteBuffer(lines: lines, format)
         return (0..<count).map { number in
             var body = whole
             for _ in 0...random.number(below: 3) {
@@ -122,7 +148,7 @@ struct Damage: Sendable, CustomTestStringConvertible {
                 let bytes = Array("{}[]\",:0-9\\\n".utf8) + [UInt8.random(in: 0...255, using: &random)]
                 body.setInteger(bytes[random.number(below: bytes.count)], at: index)
             }
-            return Damage("random bytes \(number)", bytes: body)
+            return Damage("random bytes \(number)", bytes: body, format)
         }
     }
 
@@ -141,5 +167,25 @@ struct Damage: Sendable, CustomTestStringConvertible {
             rest = last.drop { $0 != "," && $0 != "}" }
         }
         return parts.dropLast().joined(separator: field) + field + value + rest
+    }
+}
+
+extension ByteBuffer {
+    /// Lines as a response has them.
+    ///
+    /// In BSON, what is no JSON object becomes the bytes of its text, which are no document.
+    init(lines: [String], _ format: SyncLineFormat) {
+        self.init()
+        for line in lines {
+            switch format {
+            case .ndjson: writeString(line + "\n")
+            case .bson:
+                if let object = try? JSONObject(parsing: ByteBuffer(string: line)) {
+                    writeImmutableBuffer(TestBSON.document(object))
+                } else {
+                    writeString(line)
+                }
+            }
+        }
     }
 }

@@ -20,10 +20,14 @@ import Testing
     }
 
     /// What a client shows after each line that it can read, the first being what it shows before.
-    private func expectedViews(_ body: ByteBuffer, localRows: [String: String]) -> [[String: String]] {
+    private func expectedViews(
+        _ body: ByteBuffer,
+        _ format: SyncLineFormat = .ndjson,
+        localRows: [String: String]
+    ) -> [[String: String]] {
         var expected = ExpectedView(localRows: localRows.mapValues { #"{"name":"\#($0)"}"# })
         var views = [expected.rows]
-        var reader = SyncLineReader(format: .ndjson)
+        var reader = SyncLineReader(format: format)
         reader.append(body)
         while let line = (try? reader.next()) ?? nil {
             expected.receive(line.line)
@@ -40,19 +44,30 @@ import Testing
     ///
     /// `canConverge` says whether the damage cannot be mistaken for data; if it can, the client is cleared first.
     private func check(_ damage: Damage, localRows: [String: String], canConverge: Bool = true) async throws {
-        let harness = SyncHarness()
-        let host = ModelHost(ModelTranscript().model, harness)
+        try await HostileServiceTests.pool.withHarness { harness in
+            try await check(damage, localRows: localRows, canConverge: canConverge, harness)
+        }
+    }
+
+    private func check(
+        _ damage: Damage,
+        localRows: [String: String],
+        canConverge: Bool,
+        _ harness: SyncHarness
+    ) async throws {
+        let host = ModelHost(ModelTranscript.makeModel(), harness)
         for (id, name) in localRows.sorted(by: { $0.key < $1.key }) { try await harness.insert(id, name: name) }
         try await harness.clock.withoutDelays {
             try await harness.connect()
             let hostile = try await harness.service.nextStream()
-            hostile.accept()
-            hostile.send(bytes: damage.body)
+            let body = damage.body
+            hostile.accept(as: damage.format)
+            hostile.send(bytes: body)
             hostile.end()
             // The client asks again when it is done with the stream.
             var next = try await harness.service.nextStream()
             let view = try await shownRows(harness, canConverge ? HostileServiceTests.view : HostileServiceTests.table)
-            let expected = expectedViews(damage.body, localRows: localRows)
+            let expected = expectedViews(body, damage.format, localRows: localRows)
             if damage.isTimed {
                 #expect(expected.contains(view))
             } else {
@@ -69,40 +84,45 @@ import Testing
         #expect(host.repeatedUploads.isEmpty)
         if canConverge { #expect(Set(localRows.keys).isSubset(of: host.model.uploads.map(\.row))) }
         #expect(harness.service.mostOpenStreams == 1)
-        try await harness.database.close()
     }
+
+    private static let pool = HarnessPool()
 
     /// Rows that the service has, and one that it does not have.
     private static let localRows = ["s1": "local", "s2": "local", "s3": "local", "mine": "local"]
 
-    @Test("damaged lines", arguments: Damage.ofLines(ModelTranscript.lines)) func lines(_ damage: Damage) async throws {
+    /// The damages of a kind in both formats.
+    private static func inBoth(_ damages: (SyncLineFormat) -> [Damage]) -> [Damage] {
+        damages(.ndjson) + damages(.bson)
+    }
+
+    @Test("damaged lines", arguments: inBoth { Damage.ofLines(ModelTranscript.lines, $0) })
+    func lines(_ damage: Damage) async throws {
         try await check(damage, localRows: [:])
     }
 
-    @Test("damaged lines to a client with local writes", arguments: Damage.ofLines(ModelTranscript.lines))
+    @Test("damaged lines to a client with local writes", arguments: Damage.ofLines(ModelTranscript.lines, .ndjson))
     func linesWithLocalWrites(_ damage: Damage) async throws {
         try await check(damage, localRows: HostileServiceTests.localRows)
     }
 
-    @Test("half a line", arguments: Damage.insideLines(ModelTranscript.lines, seed: 1)) func halfLines(
-        _ damage: Damage
-    ) async throws {
+    @Test("half a line", arguments: inBoth { Damage.insideLines(ModelTranscript.lines, $0, seed: 1) })
+    func halfLines(_ damage: Damage) async throws {
         try await check(damage, localRows: [:])
     }
 
-    @Test("wrong values", arguments: Damage.ofValues(ModelTranscript.lines)) func values(_ damage: Damage) async throws
-    {
-        try await check(damage, localRows: HostileServiceTests.localRows)
+    @Test("wrong values", arguments: inBoth { Damage.ofValues(ModelTranscript.lines, $0) })
+    func values(_ damage: Damage) async throws {
+        if damage.format == .ndjson { try await check(damage, localRows: HostileServiceTests.localRows) }
         try await check(damage, localRows: [:])
     }
 
-    @Test("strange lines", arguments: Damage.ofStrangeLines(ModelTranscript.lines)) func strange(
-        _ damage: Damage
-    ) async throws {
+    @Test("strange lines", arguments: inBoth { Damage.ofStrangeLines(ModelTranscript.lines, $0) })
+    func strange(_ damage: Damage) async throws {
         try await check(damage, localRows: [:])
     }
 
-    @Test("random bytes", arguments: Damage.ofBytes(ModelTranscript.lines, count: 100, seed: 2))
+    @Test("random bytes", arguments: inBoth { Damage.ofBytes(ModelTranscript.lines, $0, count: 100, seed: 2) })
     func bytes(_ damage: Damage) async throws {
         try await check(damage, localRows: [:], canConverge: false)
     }
@@ -111,7 +131,7 @@ import Testing
         after index: Int
     ) async throws {
         let harness = SyncHarness()
-        let host = ModelHost(ModelTranscript().model, harness)
+        let host = ModelHost(ModelTranscript.makeModel(), harness)
         let hostile = try await harness.connectAndAccept()
         let body = ByteBuffer(string: ModelTranscript.lines[...index].map { $0 + "\n" }.joined())
         hostile.send(bytes: body)
@@ -139,14 +159,14 @@ import Testing
         try await stream.waitUntilRead()
         stream.end()
         try await harness.wait { !$0.connected }
-        #expect(try await harness.lists() == ModelTranscript().model.rows)
+        #expect(try await harness.lists() == ModelTranscript.makeModel().rows)
         try await harness.database.close()
     }
 
     @Test("errors instead", arguments: [400, 401, 403, 404, 408, 413, 429, 500, 502, 503, 504], ["", "{}", "<html>"])
     func status(_ status: Int, body: String) async throws {
         let harness = SyncHarness()
-        let host = ModelHost(ModelTranscript().model, harness)
+        let host = ModelHost(ModelTranscript.makeModel(), harness)
         try await harness.insert("mine")
         try await harness.clock.withoutDelays {
             try await harness.connect()

@@ -42,6 +42,17 @@ final class ModelService: Sendable {
         state = Mutex(State(buckets: buckets, random: SeededGenerator(seed: seed)))
     }
 
+    private init(table: String, column: String, state: State) {
+        self.table = table
+        self.column = column
+        self.state = Mutex(state)
+    }
+
+    /// Another service that has done the same so far.
+    func copy() -> ModelService {
+        ModelService(table: table, column: column, state: state.withLock { $0 })
+    }
+
     /// The rows that a client has when it has everything.
     var rows: [String: String] {
         state.withLock { state in

@@ -8,8 +8,13 @@ struct ModelTranscript {
     /// The lines, as JSON.
     let lines: [String]
 
+    private static let shared = ModelTranscript()
+
     /// The lines of every transcript.
-    static let lines = ModelTranscript().lines
+    static var lines: [String] { shared.lines }
+
+    /// A service after the last line, for a test to change.
+    static func makeModel() -> ModelService { shared.model.copy() }
 
     init() {
         var session = ModelSession(StreamingSyncRequest())

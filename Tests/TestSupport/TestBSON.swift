@@ -1,18 +1,18 @@
-import NIOCore
-import PowerSyncProtocol
+package import NIOCore
+package import PowerSyncProtocol
 
 /// Builds BSON documents from JSON values, so that a case written as JSON is tested in both forms, and from raw
 /// elements, for documents that no writer makes.
-enum TestBSON {
+package enum TestBSON {
     /// A document of the members of an object.
     ///
     /// Integers become int32 or int64, other numbers doubles.
-    static func document(_ object: JSONObject) -> ByteBuffer {
+    package static func document(_ object: JSONObject) -> ByteBuffer {
         document(of: object.members.map { element($0.name, $0.value) })
     }
 
     /// A document of elements that have been built before.
-    static func document(of elements: [ByteBuffer]) -> ByteBuffer {
+    package static func document(of elements: [ByteBuffer]) -> ByteBuffer {
         var content = ByteBuffer()
         for element in elements { content.writeImmutableBuffer(element) }
         var result = ByteBuffer()
@@ -23,7 +23,7 @@ enum TestBSON {
     }
 
     /// An element of any type with the bytes of its value.
-    static func element(_ name: String, type: UInt8, _ value: ByteBuffer) -> ByteBuffer {
+    package static func element(_ name: String, type: UInt8, _ value: ByteBuffer) -> ByteBuffer {
         var result = ByteBuffer(integer: type)
         result.writeString(name)
         result.writeInteger(0 as UInt8)
@@ -31,7 +31,7 @@ enum TestBSON {
         return result
     }
 
-    static func element(_ name: String, _ value: JSONValue) -> ByteBuffer {
+    package static func element(_ name: String, _ value: JSONValue) -> ByteBuffer {
         switch value {
         case .null: return element(name, type: 10, ByteBuffer())
         case .bool(let value): return element(name, type: 8, ByteBuffer(integer: value ? 1 : 0 as UInt8))
@@ -51,7 +51,7 @@ enum TestBSON {
     }
 
     /// The value of a string element.
-    static func string(_ text: String) -> ByteBuffer {
+    package static func string(_ text: String) -> ByteBuffer {
         var result = ByteBuffer(integer: Int32(text.utf8.count + 1), endianness: .little)
         result.writeString(text)
         result.writeInteger(0 as UInt8)

@@ -1,0 +1,81 @@
+import PowerSyncProtocol
+import PowerSyncTesting
+import Synchronization
+
+@testable import PowerSync
+
+/// Counts what the sync client takes from another transport.
+final class CountingTransport: SyncTransport {
+    struct Count: Sendable {
+        var lines = 0
+        var bytes = 0
+    }
+
+    private let base: any SyncTransport
+    private let count = Mutex(Count())
+    private let changes = Signal()
+
+    init(_ base: any SyncTransport) {
+        self.base = base
+    }
+
+    /// The lines that were taken so far.
+    var taken: Count { count.withLock { $0 } }
+
+    /// Waits until more bytes than these were taken.
+    func waitUntilTaken(moreThan bytes: Int) async throws {
+        try await changes.wait { taken.bytes > bytes ? () : nil }
+    }
+
+    fileprivate func add(_ lines: [ReceivedLine]) {
+        count.withLock { count in
+            count.lines += lines.count
+            count.bytes += lines.reduce(0) { $0 + $1.byteCount }
+        }
+        changes.fire()
+    }
+
+    func openStream(
+        _ request: StreamingSyncRequest,
+        credentials: ServiceCredentials,
+        log: SyncRequestLog
+    ) async throws -> any SyncLineStream {
+        CountedLines(
+            try await base.openStream(request, credentials: credentials, log: log),
+            transport: self
+        )
+    }
+
+    func writeCheckpoint(
+        clientID: String,
+        credentials: ServiceCredentials,
+        log: SyncRequestLog
+    ) async throws -> WriteCheckpoint {
+        try await base.writeCheckpoint(clientID: clientID, credentials: credentials, log: log)
+    }
+
+    func requestCheckpoint(
+        _ id: WriteCheckpoint,
+        clientID: String,
+        credentials: ServiceCredentials,
+        log: SyncRequestLog
+    ) async throws -> WriteCheckpoint {
+        try await base.requestCheckpoint(id, clientID: clientID, credentials: credentials, log: log)
+    }
+}
+
+private final class CountedLines: SyncLineStream {
+    private let base: any SyncLineStream
+    private let transport: CountingTransport
+
+    init(_ base: any SyncLineStream, transport: CountingTransport) {
+        self.base = base
+        self.transport = transport
+    }
+
+    func next() async throws -> [ReceivedLine]? {
+        let lines = try await base.next()
+        transport.add(lines ?? [])
+        return lines
+    }
+}

@@ -1,0 +1,132 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Synchronization
+
+/// An HTTP proxy on a loopback port that passes on the head of a response at once, and keeps its body until it is told.
+package final class BufferingProxy: Sendable {
+    /// What the proxy says of itself in each response.
+    package static let via = "1.1 buffering-proxy"
+
+    private let server: any Channel
+    private let bodies: HeldBodies
+
+    /// Starts a proxy for the server on a port of this machine.
+    package init(to port: Int) async throws {
+        let bodies = HeldBodies()
+        self.bodies = bodies
+        server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                    try channel.pipeline.syncOperations.addHandler(RequestHandler(to: port, bodies))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0)
+            .get()
+    }
+
+    /// The base URL, without a trailing slash.
+    package var url: String { "http://127.0.0.1:\(server.localAddress?.port ?? 0)" }
+
+    /// Passes on what was kept, and from now on everything at once.
+    package func release() { bodies.release() }
+
+    /// Stops accepting connections.
+    package func stop() async throws {
+        try await server.close()
+    }
+}
+
+/// The parts of responses that clients have not got.
+private final class HeldBodies: Sendable {
+    private struct State {
+        var isReleased = false
+        var parts: [(client: any Channel, part: HTTPServerResponsePart)] = []
+    }
+
+    private let state = Mutex(State())
+
+    func pass(_ part: HTTPServerResponsePart, to client: any Channel) {
+        let isReleased = state.withLock { state in
+            if !state.isReleased { state.parts.append((client, part)) }
+            return state.isReleased
+        }
+        if isReleased { client.writeAndFlush(part, promise: nil) }
+    }
+
+    func release() {
+        let parts = state.withLock { state in
+            defer { state.parts = [] }
+            state.isReleased = true
+            return state.parts
+        }
+        for (client, part) in parts { client.writeAndFlush(part, promise: nil) }
+    }
+}
+
+/// Sends each request to the server, over a connection of its own.
+private final class RequestHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+
+    private let port: Int
+    private let bodies: HeldBodies
+    private var head: HTTPRequestHead?
+    private var body = ByteBuffer()
+    private var upstream: EventLoopFuture<any Channel>?
+
+    init(to port: Int, _ bodies: HeldBodies) {
+        self.port = port
+        self.bodies = bodies
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head): self.head = head
+        case .body(let bytes): body.writeImmutableBuffer(bytes)
+        case .end:
+            guard let head else { return }
+            let (client, bodies, body) = (context.channel, bodies, body)
+            let upstream = ClientBootstrap(group: context.eventLoop)
+                .channelInitializer { server in
+                    server.eventLoop.makeCompletedFuture {
+                        try server.pipeline.syncOperations.addHTTPClientHandlers()
+                        try server.pipeline.syncOperations.addHandler(ResponseHandler(to: client, bodies))
+                    }
+                }
+                .connect(host: "127.0.0.1", port: port)
+            upstream.whenSuccess { server in
+                server.write(HTTPClientRequestPart.head(head), promise: nil)
+                server.write(HTTPClientRequestPart.body(.byteBuffer(body)), promise: nil)
+                server.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
+            }
+            self.upstream = upstream
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        upstream?.whenSuccess { $0.close(promise: nil) }
+    }
+}
+
+private final class ResponseHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPClientResponsePart
+
+    private let client: any Channel
+    private let bodies: HeldBodies
+
+    init(to client: any Channel, _ bodies: HeldBodies) {
+        self.client = client
+        self.bodies = bodies
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(var head):
+            head.headers.add(name: "Via", value: BufferingProxy.via)
+            client.writeAndFlush(HTTPServerResponsePart.head(head), promise: nil)
+        case .body(let bytes): bodies.pass(.body(.byteBuffer(bytes)), to: client)
+        case .end(let trailers): bodies.pass(.end(trailers), to: client)
+        }
+    }
+}
