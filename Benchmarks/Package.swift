@@ -15,16 +15,22 @@ let package = Package(
         .package(name: "powersync-swift", path: ".."),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ],
     targets: [
         .executableTarget(
             name: "Benchmarks",
             dependencies: [
                 .product(name: "PowerSync", package: "powersync-swift"),
+                .product(name: "PowerSyncService", package: "powersync-swift"),
                 .product(name: "_PowerSyncEngine", package: "powersync-swift"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             // The engine is not public: this package sees it as another target of the root package does.
             packageAccess: false,

@@ -1,16 +1,18 @@
 /// Runs the named areas, or all of them.
 ///
 /// ```
-/// benchmarks [decode] [apply] [local-writes] [upload-queue] [reads] [schema] [opening] [watching] [million]
+/// benchmarks [decode] [apply] [one-row] [sync] [local-writes] [upload-queue] [reads] [schema] [opening] [watching] [million]
 /// ```
 ///
-/// `million` is not an area: it adds the case of a million rows to `apply`, which takes minutes. Every line compares
+/// `million` is not an area: it adds the case of a million rows to `apply` and `sync`, which takes minutes. Every line compares
 /// with the floors measured in the same run; compare ratios, machines are noisy.
 @main
 enum BenchmarksCommand {
     private static let areas: [(name: String, run: @Sendable (Options) async throws -> Void)] = [
         ("decode", { _ in try DecodeBenchmarks.run() }),
         ("apply", { try ApplyBenchmarks.run(includesMillion: $0.includesMillion) }),
+        ("one-row", { _ in try OneRowBenchmarks.run() }),
+        ("sync", { try SyncBenchmarks.run(includesMillion: $0.includesMillion) }),
         ("local-writes", { _ in try LocalWriteBenchmarks.run() }),
         ("upload-queue", { _ in try UploadQueueBenchmarks.run() }),
         ("reads", { _ in try ViewReadBenchmarks.run() }),
@@ -24,6 +26,9 @@ enum BenchmarksCommand {
     }
 
     static func main() async throws {
+        if CommandLine.arguments.dropFirst().first == ChildProcess.command {
+            return try await ChildProcess.main(CommandLine.arguments.dropFirst(2))
+        }
         var names = Set(CommandLine.arguments.dropFirst())
         let options = Options(includesMillion: names.remove("million") != nil)
         if let unknown = names.subtracting(areas.map(\.name)).min() {

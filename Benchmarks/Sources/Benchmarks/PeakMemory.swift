@@ -1,20 +1,37 @@
 import Foundation
 
-/// The most memory that a closure needs beside what the process has already, as Linux tells it.
+/// The most memory that something needs beside what the process has already, as Linux tells it.
 struct PeakMemory {
     /// In bytes.
     var bytes: Int
+
+    /// What a process has before something is measured.
+    struct Baseline {
+        private let bytes: Int
+
+        /// Begins to measure.
+        ///
+        /// `nil` where the system does not tell.
+        init?() {
+            // 5 resets the peak to what is resident now.
+            try? Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
+            guard let bytes = PeakMemory.status("VmRSS:") else { return nil }
+            self.bytes = bytes
+        }
+
+        /// The peak since then.
+        var peak: PeakMemory? {
+            PeakMemory.status("VmHWM:").map { PeakMemory(bytes: max(0, $0 - bytes)) }
+        }
+    }
 
     /// Measures a closure.
     ///
     /// - Returns: `nil` where the system does not tell.
     static func of(_ body: () throws -> Void) rethrows -> PeakMemory? {
-        // 5 resets the peak to what is resident now.
-        try? Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
-        let before = status("VmRSS:")
+        let baseline = Baseline()
         try body()
-        guard let before, let peak = status("VmHWM:") else { return nil }
-        return PeakMemory(bytes: max(0, peak - before))
+        return baseline?.peak
     }
 
     private static func status(_ name: String) -> Int? {

@@ -58,6 +58,8 @@ final class TemporaryFolder {
 
     /// The path of the file.
     var path: String { url.appending(path: "bench.db").path }
+    /// The path of the folder, for other files.
+    var folderPath: String { url.path }
 
     /// Creates the folder.
     init() throws {

@@ -2,15 +2,18 @@ import GRDB
 
 /// How rows of `ps_oplog` are found during an iteration (`design.md` 4, "First sync is a bulk load").
 ///
-/// While a database has never synced, nothing reads `ps_oplog` but the ingestion itself, which only looks for keys. A
-/// large first download drops the three indexes, finds keys through a ``KeyDirectory``, and creates the indexes before
-/// the first checkpoint is applied. A crash leaves a file without indexes, which the next iteration or the next opening
-/// repairs; no operation depends on them for its result.
+/// Until a checkpoint is applied, nothing reads `ps_oplog` but the ingestion itself, which only looks for keys. A large
+/// first download drops the three indexes, finds keys through a ``KeyDirectory``, and creates the indexes before a
+/// checkpoint is applied. When that was a partial one and most is still to come, the indexes are dropped once more. A
+/// crash leaves a file without indexes, which the next iteration or the next opening repairs; no operation depends on
+/// them for its result.
 enum OplogAccess: Sendable {
     /// Not decided yet in this iteration; the indexes may be missing.
     case undecided
     /// The indexes exist.
     case indexed
+    /// The indexes exist, and stay for this iteration: a directory could not do their work.
+    case indexedForGood
     /// The indexes do not exist.
     case bulkLoad(KeyDirectory)
 
@@ -19,28 +22,33 @@ enum OplogAccess: Sendable {
 
     /// Decides how to find keys for the next data lines.
     ///
-    /// `asBulkLoad` says that much is to come, and that no checkpoint, complete or partial, was ever applied. A directory
-    /// that could miss a key of the next `operationCount` operations is not used: a REMOVE would not find its row.
+    /// `asBulkLoad` says that much is to come, and that no complete checkpoint was ever applied. A directory that could
+    /// miss a key of the next `operationCount` operations is not used: a REMOVE would not find its row.
     mutating func prepareToStore(asBulkLoad: Bool, operationCount: Int, _ db: Database) throws {
         switch self {
-        case .indexed:
+        case .indexedForGood:
             break
-        case .undecided where asBulkLoad:
+        case .undecided where asBulkLoad, .indexed where asBulkLoad:
             try OplogIndexes.drop(db)
-            let directory = try Self.directoryOfStoredKeys(db)
-            self = .bulkLoad(directory)
-            if !directory.hasRoom(for: operationCount) { try useIndexes(db) }
-        case .undecided:
+            try load(with: Self.directoryOfStoredKeys(db), operationCount: operationCount, db)
+        case .undecided, .indexed:
             try useIndexes(db)
         case .bulkLoad(let directory):
-            if !directory.hasRoom(for: operationCount) { try useIndexes(db) }
+            try load(with: directory, operationCount: operationCount, db)
         }
+    }
+
+    private mutating func load(with directory: KeyDirectory, operationCount: Int, _ db: Database) throws {
+        self = .bulkLoad(directory)
+        guard !directory.hasRoom(for: operationCount) else { return }
+        try useIndexes(db)
+        self = .indexedForGood
     }
 
     /// Creates the indexes unless they exist, before anything else than ingestion reads `ps_oplog`.
     mutating func useIndexes(_ db: Database) throws {
         switch self {
-        case .indexed:
+        case .indexed, .indexedForGood:
             break
         case .undecided, .bulkLoad:
             try OplogIndexes.ensureExist(db)
@@ -51,7 +59,7 @@ enum OplogAccess: Sendable {
     /// The directory to find keys with, if there is no index.
     var directory: KeyDirectory? {
         switch self {
-        case .undecided, .indexed: nil
+        case .undecided, .indexed, .indexedForGood: nil
         case .bulkLoad(let directory): directory
         }
     }

@@ -38,6 +38,8 @@ final class ConnectionState: @unchecked Sendable {
     let difference = JSONDifference()
     /// What the upload queue knows about the open transaction, and its statements.
     let recorder: LocalWriteRecorder
+    /// When the write-ahead log is to be emptied.
+    var writeAheadLog = WriteAheadLog()
     /// The tables that change, once `powersync_update_hooks('install')` was called.
     var tableChanges: TableChanges?
 

@@ -34,9 +34,11 @@ extension SyncEngine {
         _ = try machine.requireIteration()
         status.showConnected()
         let counts = status.progress?.overall ?? OperationCounts()
-        let isLarge = counts.total.addingSaturating(0 &- counts.downloaded) >= bulkLoadThreshold
+        let remaining = counts.total.addingSaturating(0 &- counts.downloaded)
+        // Creating the indexes once more after a partial checkpoint pays off when they become twice as large at least.
+        let isLarge = remaining >= max(bulkLoadThreshold, counts.downloaded)
         try access.prepareToStore(
-            asBulkLoad: isLarge && status.priorities.isEmpty,
+            asBulkLoad: isLarge && status.lastSyncedAt == nil,
             operationCount: line.operations.count,
             db
         )

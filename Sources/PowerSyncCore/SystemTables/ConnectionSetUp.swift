@@ -39,5 +39,6 @@ package enum ConnectionSetUp {
                 PRAGMA synchronous = NORMAL;
                 """
         )
+        try WriteAheadLog.keepSmall(db)
     }
 }

@@ -164,6 +164,51 @@ import Testing
         #expect(try oplogIndexes(scenario) == Self.indexes)
     }
 
+    @Test(
+        "most of a first download is a bulk load although a partial checkpoint came before",
+        arguments: Delivery.allCases
+    )
+    func afterPartialCheckpoint(_ delivery: Delivery) throws {
+        let first: [SyncLine] = [
+            .cp(9, [.bucket("a", checksum: 3, count: 2, priority: 1), .bucket("b", checksum: 9, count: 7)]),
+            .ops("a", .put(1, "x", 1), .put(2, "y", 2)), .part(1),
+        ]
+        let second: [SyncLine] = [
+            // A row that is visible already, and a new one.
+            .ops("b", .put(3, "x", 3), .put(4, "z", 4), .remove(5, "z", 2)), .ops("b", .put(9, "late", 0)),
+        ]
+        let snapshots = try ([3, .max] as [Int64]).map { threshold -> [String: [String]] in
+            let scenario = try SyncScenario(delivery: delivery, bulkLoadThreshold: threshold)
+            try scenario.start()
+            try scenario.send(first.map { .line($0) })
+            #expect(try oplogIndexes(scenario) == Self.indexes)
+            #expect(try scenario.itemIDs == ["x", "y"])
+            try scenario.send(second.map { .line($0) })
+            #expect(try oplogIndexes(scenario) == (threshold == 3 ? [] : Self.indexes))
+            #expect(try scenario.itemIDs == ["x", "y"])
+            try scenario.receive(.done)
+            #expect(try oplogIndexes(scenario) == Self.indexes)
+            #expect(try scenario.itemIDs == ["late", "x", "y"])
+            return try scenario.snapshot
+        }
+        #expect(snapshots[0] == snapshots[1])
+    }
+
+    @Test("the indexes stay when a partial checkpoint was most of the first download")
+    func afterMostOfTheDownload() throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 2)
+        try scenario.start()
+        try scenario.receive(
+            .cp(9, [.bucket("a", checksum: 6, count: 3, priority: 1), .bucket("b", checksum: 9, count: 2)]),
+            .ops("a", .put(1, "x", 1), .put(2, "y", 2), .put(3, "z", 3))
+        )
+        #expect(try oplogIndexes(scenario).isEmpty)
+        try scenario.receive(.part(1), .ops("b", .put(4, "x", 4), .put(5, "z", 5)))
+        #expect(try oplogIndexes(scenario) == Self.indexes)
+        try scenario.receive(.done)
+        #expect(scenario.status.hasSynced == true)
+    }
+
     @Test("the planner uses the intended indexes and sorts once")
     func queryPlans() throws {
         let scenario = try SyncScenario()

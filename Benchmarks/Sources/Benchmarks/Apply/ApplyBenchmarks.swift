@@ -22,8 +22,6 @@ enum ApplyBenchmarks {
         if includesMillion {
             try run(rows: 1_000_000, buckets: 10, repetitions: 1)
         }
-        try changeOneRow(rows: 100_000, buckets: 10)
-        try changeOneRow(rows: 100_000, buckets: 1_000)
     }
 
     private static func run(rows: Int, buckets: Int, repetitions: Int) throws {
@@ -73,48 +71,6 @@ enum ApplyBenchmarks {
         Report.memory("apply.\(rows / 1_000)k_rows.\(buckets)_buckets.peak_memory", ours: peak)
     }
 
-    /// Three lines that change one row of many.
-    private static func changeOneRow(rows: Int, buckets: Int) throws {
-        let workload = Workload(rows: rows, buckets: buckets)
-        var lines = workload.lines()
-        guard case .checkpoint(var checkpoint)? = lines.first else { return }
-        let database = try TemporaryDatabase()
-        var engine = SyncEngine()
-        try apply(lines, with: &engine, to: database.pool)
-
-        let changes = 200
-        let batches: [[SyncLine]] = (0..<changes).map { change in
-            let opID = OpID(Int64(rows + change + 1))
-            let row = workload.rows[change]
-            checkpoint.lastOpID = opID
-            checkpoint.buckets[row.bucket].checksum += row.checksum
-            var data = DataLine(bucket: Workload.bucketName(row.bucket))
-            data.append(
-                .put,
-                opID: opID,
-                checksum: row.checksum,
-                objectType: row.table,
-                objectID: row.id,
-                subkey: "5b2b4a0e-7b63-5b0d-9f0e-5a1f7f0d7c11/" + row.id,
-                data: row.data
-            )
-            return [
-                .checkpointDiff(
-                    CheckpointDiff(lastOpID: opID, updatedBuckets: [checkpoint.buckets[row.bucket]])
-                ),
-                .data(data),
-                .checkpointComplete(CheckpointComplete(lastOpID: opID)),
-            ]
-        }
-        lines = []
-        let time = try Measurement.best(of: 1, prepare: {}) {
-            for batch in batches {
-                try handle(batch, with: &engine, in: database.pool)
-            }
-        }
-        Report.line("apply.one_row.of_100k.\(buckets)_buckets", ours: time.rate(of: changes), floors: [])
-    }
-
     /// Hands lines to an engine, several a transaction as the SDK does.
     static func apply(_ lines: [SyncLine], with engine: inout SyncEngine, to pool: DatabasePool) throws {
         try perform([.start(SyncStart()), .streamOpened], with: &engine, in: pool)
@@ -125,7 +81,8 @@ enum ApplyBenchmarks {
         }
     }
 
-    private static func handle(_ lines: [SyncLine], with engine: inout SyncEngine, in pool: DatabasePool) throws {
+    /// Hands lines to an engine in one transaction.
+    static func handle(_ lines: [SyncLine], with engine: inout SyncEngine, in pool: DatabasePool) throws {
         let events = lines.map { line in
             SyncEvent.line(ReceivedLine(line: line, byteCount: 300_000))
         }

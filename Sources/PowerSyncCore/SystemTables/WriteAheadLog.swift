@@ -1,0 +1,65 @@
+import GRDB
+import GRDBSQLite
+
+/// Keeps the write-ahead log of a file small while much is written and others read.
+///
+/// SQLite copies the log into the file after every commit that leaves 1,000 pages or more (a *passive* checkpoint), and
+/// begins to write at the start of the log again when no reader needs any of it. Two things make the log grow all the same:
+///
+/// - a large transaction, such as the apply of a first sync. `journal_size_limit` shrinks the log when the *next*
+///   transaction is written, which may be tomorrow;
+/// - readers that overlap, so that one of them always needs an old page. The log then grows as long as they go on.
+///
+/// So from ``limit`` on the log is *truncated*: the writer waits a moment for the readers, who are not held up themselves.
+/// If one of them needs longer, the next attempt is due when the log has grown by another quarter.
+struct WriteAheadLog {
+    /// The size from which the log is truncated, in pages: 64 MiB in files with the usual 4 KiB a page.
+    static let limit: CInt = 16_384
+    /// The size from which the log is copied, in pages: SQLite's default.
+    private static let checkpointInterval: CInt = 1_000
+    /// How long a commit waits for readers, in milliseconds.
+    private static let patience: CInt = 100
+
+    private let limit: CInt
+    /// The size at which truncating is tried.
+    private var nextAttempt: CInt
+
+    /// A log with a limit in pages.
+    init(limit: CInt = WriteAheadLog.limit) {
+        self.limit = limit
+        nextAttempt = limit
+    }
+
+    /// Takes over checkpoints from SQLite.
+    ///
+    /// Does nothing when the application has chosen an interval of its own with `PRAGMA wal_autocheckpoint`.
+    static func keepSmall(_ db: Database) throws {
+        guard try CInt.fetchOne(db, sql: "PRAGMA wal_autocheckpoint") == checkpointInterval else { return }
+        let state = try ConnectionState.of(db)
+        // The state lives as long as the connection, whose functions refer to it.
+        sqlite3_wal_hook(
+            state.handle,
+            { context, handle, schema, pages in
+                guard let context, let handle else { return SQLITE_OK }
+                let state = Unmanaged<ConnectionState>.fromOpaque(context).takeUnretainedValue()
+                state.writeAheadLog.didCommit(handle, schema, pages: pages)
+                // The commit has succeeded, whatever became of the checkpoint.
+                return SQLITE_OK
+            },
+            Unmanaged.passUnretained(state).toOpaque()
+        )
+    }
+
+    private mutating func didCommit(_ handle: OpaquePointer, _ schema: UnsafePointer<CChar>?, pages: CInt) {
+        if pages < limit { nextAttempt = limit }
+        guard pages >= Self.checkpointInterval || pages >= limit else { return }
+        guard pages >= nextAttempt else {
+            sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+            return
+        }
+        sqlite3_busy_timeout(handle, Self.patience)
+        defer { sqlite3_busy_timeout(handle, CInt(ConnectionSetUp.busyTimeout * 1_000)) }
+        let code = sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        nextAttempt = code == SQLITE_OK ? limit : pages + limit / 4
+    }
+}
