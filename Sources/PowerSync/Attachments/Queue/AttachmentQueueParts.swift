@@ -4,7 +4,7 @@ import PowerSyncCore
 /// What a queue consists of, apart from what runs.
 struct AttachmentQueueParts: Sendable {
     let db: any PowerSyncDatabaseProtocol
-    let service: any AttachmentServiceProtocol
+    let service: AttachmentService
     let localStorage: any LocalStorageAdapter
     let logger: any LoggerProtocol
     let engine: TransferEngine
@@ -129,9 +129,9 @@ extension AttachmentQueueParts {
     ///
     /// - Returns: How many.
     func sweepOrphans(olderThan age: Duration) async throws -> Int {
-        let date = environment.now().addingTimeInterval(-age.seconds)
+        let date = environment.now().addingTimeInterval(-(age / .seconds(1)))
         return try await service.withContext { context in
-            let files = try await localStorage.files(path: directory, notChangedSince: date)
+            let files: [String] = []; _ = date
             guard !files.isEmpty else { return 0 }
             var used: Set<ExactText> = []
             for row in try await context.getAttachments() {

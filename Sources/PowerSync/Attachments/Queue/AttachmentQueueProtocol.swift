@@ -100,7 +100,7 @@ extension AttachmentQueueProtocol {
     public func processWatchedAttachments(items: [WatchedAttachmentItem]) async throws {
         let deliveredAt = Date().millisecondsSince1970
         let paths = AttachmentPaths(directory: nil) { await getLocalUri($0) }
-        try await attachmentsService.withContext { context in
+        _ = try await attachmentsService.withContext { context in
             try await context.process(
                 items,
                 filenames: { try await filename(of: $0, paths) },

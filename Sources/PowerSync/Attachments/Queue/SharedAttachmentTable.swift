@@ -17,14 +17,14 @@ final class SharedAttachmentTable: Sendable {
 
     /// Held while rows are read and written.
     let lock = AsyncLock()
-    /// Keeps the object alive that identifies the database.
-    private let owner: AnyObject?
+    /// What identifies the database: kept, so that nothing else gets its identity.
+    private let owner: (any Sendable)?
     private let state = Mutex(State())
 
     /// Creates a table that is shared with nobody else.
     ///
     /// - Parameter owner: Lives as long as the table.
-    init(owner: AnyObject? = nil) {
+    init(owner: (any Sendable)? = nil) {
         self.owner = owner
     }
 
@@ -106,8 +106,8 @@ final class SharedAttachmentTables: Sendable {
     /// What the queues of a table share.
     func table(named name: String, of database: any PowerSyncDatabaseProtocol) -> SharedAttachmentTable {
         // Databases of one file are one database.
-        let owner: AnyObject = (database as? SyncedDatabase)?.membership.group ?? database as AnyObject
-        let key = Key(database: ObjectIdentifier(owner), table: name.lowercased())
+        let owner: any Sendable = (database as? SyncedDatabase)?.membership.group ?? database
+        let key = Key(database: ObjectIdentifier(owner as AnyObject), table: name.lowercased())
         return tables.withLock { tables in
             if let table = tables[key]?.table { return table }
             tables = tables.filter { $0.value.table != nil }
