@@ -1,7 +1,7 @@
 /// How names and texts are written in SQL.
-enum SQLText {
+package enum SQLText {
     /// A name in double quotes, `"` doubled.
-    static func identifier(_ name: String) -> String {
+    package static func identifier(_ name: String) -> String {
         quote(name, with: UInt8(ascii: "\""))
     }
 

@@ -25,12 +25,12 @@ public struct LocatedAttachment: Sendable {
 /// size of the file if it is known.
 public protocol AttachmentTransportAdapter: Sendable {
     /// Uploads the file at the path. Uploading the same attachment again must succeed.
-    func upload(_ located: LocatedAttachment, progress: @Sendable (Int64, Int64?) -> Void) async throws
+    func upload(_ located: LocatedAttachment, progress: @escaping @Sendable (Int64, Int64?) -> Void) async throws
     /// Downloads to the path. It returns when the file there is complete; the queue then moves it to its final name.
     ///
     /// A file that is at the path already is the beginning that an earlier attempt of this transport left there: continue it or
     /// replace it.
-    func download(_ located: LocatedAttachment, progress: @Sendable (Int64, Int64?) -> Void) async throws
+    func download(_ located: LocatedAttachment, progress: @escaping @Sendable (Int64, Int64?) -> Void) async throws
     /// Deletes the remote file. Deleting a file that is not there must succeed, or throw ``AttachmentStorageError/notFound``.
     func delete(_ attachment: Attachment) async throws
 }

@@ -1,0 +1,150 @@
+import Crypto
+import Foundation
+
+/// The rules for names and paths of attachments (`attachments.md` 12.3).
+///
+/// Ids, extensions and file names come from synced data, so possibly from another user: they are checked before they
+/// become part of a path, and the path is checked again, with its symbolic links resolved.
+enum AttachmentPath {
+    /// What the names of unfinished files end with.
+    static let temporarySuffix = ".pstmp"
+
+    /// The most bytes of one component of a path, on all file systems that matter.
+    private static let componentLimit = 255
+
+    /// Checks a file name, which may contain sub-directories.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)``
+    static func check(filename: String) throws(PowerSyncAttachmentError) {
+        let bytes = filename.utf8
+        guard !bytes.isEmpty else { throw .invalidPath("the file name is empty") }
+        guard !bytes.contains(0) else { throw .invalidPath("the file name contains a NUL") }
+        guard bytes.first != slash else { throw .invalidPath("the file name \(shown(filename)) is absolute") }
+        guard bytes.last != slash else { throw .invalidPath("the file name \(shown(filename)) ends with a slash") }
+        for component in bytes.split(separator: slash, omittingEmptySubsequences: false) {
+            switch String(component) ?? "" {
+            case "": throw .invalidPath("the file name \(shown(filename)) has an empty component")
+            case ".", "..": throw .invalidPath("the file name \(shown(filename)) has a relative component")
+            default: break
+            }
+            guard component.count <= componentLimit else {
+                throw .invalidPath("a component of \(component.count) bytes is too long: \(shown(filename))")
+            }
+        }
+        guard !isTemporary(filename) else {
+            throw .invalidPath("the file name \(shown(filename)) ends like those of unfinished files")
+        }
+    }
+
+    /// Checks the extension of a file, without the dot.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)``
+    static func check(fileExtension: String) throws(PowerSyncAttachmentError) {
+        let isForbidden = fileExtension.utf8.contains { $0 == slash || $0 == UInt8(ascii: "\\") || $0 == 0 }
+        guard !isForbidden, fileExtension != ".." else {
+            throw .invalidPath("the file extension \(shown(fileExtension)) is not one")
+        }
+    }
+
+    /// Checks that a path leads into a directory, with the symbolic links on both ways resolved.
+    ///
+    /// Neither needs to exist. The last component is resolved as well: a link to a file elsewhere is no attachment.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)``
+    /// - Complexity: One system call for each component.
+    static func check(path: String, inside directory: String) throws(PowerSyncAttachmentError) {
+        let parent = try resolvedComponents(of: directory)
+        let child = try resolvedComponents(of: path)
+        guard child.count > parent.count, child.starts(with: parent) else {
+            throw .invalidPath("\(shown(path)) is not inside \(shown(directory))")
+        }
+    }
+
+    /// Checks that a path means the same to the system: C strings end at a NUL.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)``
+    static func check(systemPath path: String) throws(PowerSyncAttachmentError) {
+        guard !path.isEmpty else { throw .invalidPath("the path is empty") }
+        guard !path.utf8.contains(0) else { throw .invalidPath("\(shown(path)) contains a NUL") }
+    }
+
+    /// Whether a name or path is that of an unfinished file.
+    static func isTemporary(_ path: String) -> Bool {
+        path.lowercased().hasSuffix(temporarySuffix)
+    }
+
+    /// A name for an unfinished file beside its target: `<target>.<tag>.pstmp`.
+    ///
+    /// The target's name is shortened if the result would be too long for a file system; the same target and tag give
+    /// the same path.
+    static func temporaryPath(for target: String, tag: String) -> String {
+        let suffix = ".\(tag)\(temporarySuffix)"
+        let start = target.utf8.lastIndex(of: slash).map { target.utf8.index(after: $0) } ?? target.startIndex
+        let name = target[start...]
+        guard name.utf8.count + suffix.utf8.count > componentLimit else { return target + suffix }
+        let digest = SHA256.hash(data: Data(name.utf8)).prefix(8).map { String(format: "%02x", $0) }.joined()
+        var kept = name
+        while kept.utf8.count + 1 + digest.utf8.count + suffix.utf8.count > componentLimit { kept.removeLast() }
+        return "\(target[..<start])\(kept).\(digest)\(suffix)"
+    }
+
+    /// Where a file is downloaded to before it gets its name; a later attempt finds it there.
+    static func downloadPath(for target: String) -> String {
+        temporaryPath(for: target, tag: "download")
+    }
+
+    /// All files that an unfinished download may have left.
+    static func downloadFiles(for target: String) -> [String] {
+        let path = downloadPath(for: target)
+        return [path, downloadStatePath(for: path)]
+    }
+
+    /// Where a transport keeps what it must know to continue the download at a path.
+    static func downloadStatePath(for downloadPath: String) -> String {
+        temporaryPath(for: downloadPath, tag: "state")
+    }
+
+    /// The directory of a path; `.` for a name alone.
+    static func directory(of path: String) -> String {
+        guard let end = path.utf8.lastIndex(of: slash) else { return "." }
+        return end == path.startIndex ? "/" : String(path[..<end])
+    }
+
+    private static let slash = UInt8(ascii: "/")
+    /// The links that are followed before a path counts as a circle, as in the kernel.
+    private static let linkLimit = 40
+
+    /// The components of an absolute path without `.`, `..` and links.
+    ///
+    /// What does not exist is taken as it is.
+    private static func resolvedComponents(of path: String) throws(PowerSyncAttachmentError) -> [Substring] {
+        guard path.utf8.first == slash, !path.utf8.contains(0) else {
+            throw .invalidPath("\(shown(path)) is not an absolute path")
+        }
+        var rest = Array(path.split(separator: "/").reversed())
+        var resolved: [Substring] = []
+        var links = 0
+        while let component = rest.popLast() {
+            switch component {
+            case ".": continue
+            case "..": _ = resolved.popLast()
+            default:
+                let here = "/" + (resolved + [component]).joined(separator: "/")
+                guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: here) else {
+                    resolved.append(component)
+                    continue
+                }
+                links += 1
+                guard links <= linkLimit else { throw .invalidPath("\(shown(path)) has too many symbolic links") }
+                if target.utf8.first == slash { resolved.removeAll() }
+                rest += target.split(separator: "/").reversed()
+            }
+        }
+        return resolved
+    }
+
+    /// A name for a message: quoted, and not longer than a line.
+    private static func shown(_ text: String) -> String {
+        text.count > 80 ? "\(text.prefix(80).debugDescription)…" : text.debugDescription
+    }
+}

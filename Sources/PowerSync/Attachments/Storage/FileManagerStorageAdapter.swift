@@ -1,0 +1,253 @@
+public import Foundation
+
+/// Keeps attachments in the file system.
+///
+/// Files appear under their names only when they are complete and on the disk: each is written as `<name>.<uuid>.pstmp` in the
+/// same directory and then renamed. What a crash leaves is removed by ``removeTemporaryFiles(path:olderThan:)``, which the queue
+/// calls. Operations on different files run at the same time, on threads that may block.
+///
+/// Errors are ``PowerSyncAttachmentError``s: ``PowerSyncAttachmentError/fileNotFound(_:)``,
+/// ``PowerSyncAttachmentError/invalidPath(_:)`` and ``PowerSyncAttachmentError/ioError(_:)``; see
+/// ``PowerSyncAttachmentError/isDiskFull`` and ``PowerSyncAttachmentError/isPermissionDenied``.
+public actor FileManagerStorageAdapter: LocalStorageAdapter {
+    /// The most bytes that are copied before a cancellation is noticed: 8 MiB.
+    private static let copyStep = 8 * 1024 * 1024
+
+    private let files: FileManagerBox
+    private let directory: String?
+
+    /// Creates an adapter for all paths.
+    ///
+    /// The queue checks that the paths it uses lie inside its directory.
+    ///
+    /// - Parameter fileManager: Creates, lists and removes directories. `nil` for the default one.
+    public init(fileManager: FileManager? = nil) {
+        files = FileManagerBox(fileManager: fileManager ?? .default)
+        directory = nil
+    }
+
+    /// Creates an adapter that refuses all paths outside a directory, also those that lead out through symbolic links.
+    ///
+    /// - Parameters:
+    ///   - directory: An absolute path.
+    ///   - fileManager: Creates, lists and removes directories. `nil` for the default one.
+    public init(directory: String, fileManager: FileManager? = nil) {
+        files = FileManagerBox(fileManager: fileManager ?? .default)
+        self.directory = directory
+    }
+
+    /// Writes a file, with the directories above it; replaces an existing one atomically.
+    ///
+    /// - Returns: The number of bytes written.
+    @discardableResult
+    public nonisolated func saveFile(filePath: String, data: Data) async throws -> Int64 {
+        try await perform(on: filePath) { _ in
+            let file = try TemporaryFile(for: filePath)
+            try file.write(data)
+            try file.commit()
+            return Int64(data.count)
+        }
+    }
+
+    /// Writes a file chunk by chunk, with the directories above it; replaces an existing one atomically, after the last.
+    ///
+    /// A chunk is asked for when the one before has been written. If the chunks end with an error, nothing is left.
+    ///
+    /// - Returns: The number of bytes written.
+    @discardableResult
+    public nonisolated func saveFile(
+        filePath: String,
+        chunks: any AsyncSequence<Data, any Error> & Sendable
+    ) async throws -> Int64 {
+        let file = try await perform(on: filePath) { _ in try TemporaryFile(for: filePath) }
+        var size: Int64 = 0
+        // Small chunks are collected: each write is a visit to another thread.
+        var waiting = Data()
+        for try await chunk in chunks {
+            try Task.checkCancellation()
+            size += Int64(chunk.count)
+            waiting.append(chunk)
+            guard waiting.count >= FileWork.chunkSize else { continue }
+            let data = waiting
+            waiting = Data()
+            try await perform(on: filePath) { _ in try file.write(data) }
+        }
+        // A sequence may end because of the cancellation: what it gave is not the whole file.
+        try Task.checkCancellation()
+        let rest = waiting
+        try await perform(on: filePath) { _ in
+            try file.write(rest)
+            try file.commit()
+        }
+        return size
+    }
+
+    /// Reads a whole file.
+    public nonisolated func readFile(filePath: String, mediaType: String?) async throws -> Data {
+        try await perform(on: filePath) { _ in
+            let file = try OpenFile(filePath, for: .reading)
+            var data = Data(capacity: Int(try file.size()))
+            while case let chunk = try file.read(upTo: FileWork.chunkSize), !chunk.isEmpty { data.append(chunk) }
+            return data
+        }
+    }
+
+    /// Removes a file.
+    ///
+    /// No error when there is none.
+    public nonisolated func deleteFile(filePath: String) async throws {
+        try await perform(on: filePath) { _ in try OpenFile.remove(filePath) }
+    }
+
+    /// Whether there is a regular file at the path.
+    public nonisolated func fileExists(filePath: String) async throws -> Bool {
+        try await fileSize(filePath: filePath) != nil
+    }
+
+    /// The size of a file in bytes; `nil` when there is none.
+    public nonisolated func fileSize(filePath: String) async throws -> Int64? {
+        try await perform(on: filePath) { _ in try OpenFile.attributes(filePath)?.size }
+    }
+
+    /// Creates a directory and those above it.
+    ///
+    /// No error when it is there.
+    public nonisolated func makeDir(path: String) async throws {
+        try await perform(on: path, orDirectoryItself: true) { fileManager in
+            try fileManager.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+    }
+
+    /// Removes a directory with all that is in it.
+    ///
+    /// No error when there is none.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)`` for `/` and the user's home directory.
+    public nonisolated func rmDir(path: String) async throws {
+        try await perform(on: path, orDirectoryItself: true) { fileManager in
+            let forbidden = ["/", NSHomeDirectory()].map { URL(filePath: $0).standardizedFileURL.path }
+            guard !forbidden.contains(URL(filePath: path).standardizedFileURL.path) else {
+                throw PowerSyncAttachmentError.invalidPath("\(path) must not be removed")
+            }
+            do {
+                try fileManager.removeItem(atPath: path)
+            } catch CocoaError.fileNoSuchFile {
+                return
+            }
+        }
+    }
+
+    /// Copies a file, with the directories above the target; replaces an existing one atomically.
+    public nonisolated func copyFile(sourcePath: String, targetPath: String) async throws {
+        // The source may be anywhere: it is the app's file.
+        try AttachmentPath.check(systemPath: sourcePath)
+        guard sourcePath != targetPath else { return try await checkExists(sourcePath) }
+        let (source, target) = try await perform(on: targetPath) { _ in
+            let source = try OpenFile(sourcePath, for: .reading)
+            _ = try source.size()
+            return (source, try TemporaryFile(for: targetPath))
+        }
+        var isIncomplete = true
+        while isIncomplete {
+            try Task.checkCancellation()
+            isIncomplete = try await perform(on: targetPath) { _ in
+                try target.write(from: source, upTo: FileManagerStorageAdapter.copyStep)
+            }
+        }
+        try await perform(on: targetPath) { _ in try target.commit() }
+    }
+
+    /// Moves a file, with the directories above the target; replaces an existing one atomically.
+    ///
+    /// On one volume the file is renamed, after it has been flushed to the disk; to another volume it is copied and then deleted.
+    public nonisolated func moveFile(sourcePath: String, targetPath: String) async throws {
+        try AttachmentPath.check(systemPath: sourcePath)
+        guard sourcePath != targetPath else { return try await checkExists(sourcePath) }
+        let isMoved = try await perform(on: targetPath) { fileManager in
+            let source = try OpenFile(sourcePath, for: .reading)
+            _ = try source.size()
+            try source.synchronize()
+            let directory = AttachmentPath.directory(of: targetPath)
+            try fileManager.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            do {
+                try OpenFile.rename(sourcePath, to: targetPath)
+            } catch PowerSyncAttachmentError.ioError(let error as POSIXError) where error.code == .EXDEV {
+                return false
+            }
+            try OpenFile.synchronizeDirectory(directory)
+            return true
+        }
+        if isMoved { return }
+        try await copyFile(sourcePath: sourcePath, targetPath: targetPath)
+        try await perform(on: targetPath) { _ in try OpenFile.remove(sourcePath) }
+    }
+
+    /// Removes unfinished files in a directory and below that were last written before a date.
+    ///
+    /// Symbolic links are not followed. A file that cannot be removed is left for the next time.
+    public nonisolated func removeTemporaryFiles(path: String, olderThan date: Date) async throws {
+        try await perform(on: path, orDirectoryItself: true) { fileManager in
+            let old = FileManagerStorageAdapter.files(in: path, notChangedSince: date, fileManager)
+            for file in old where AttachmentPath.isTemporary(file) { try? OpenFile.remove(file) }
+        }
+    }
+
+    /// The regular files in a directory and below that were last written before a date.
+    ///
+    /// Symbolic links are not followed.
+    public nonisolated func files(path: String, notChangedSince date: Date) async throws -> [String] {
+        try await perform(on: path, orDirectoryItself: true) { fileManager in
+            FileManagerStorageAdapter.files(in: path, notChangedSince: date, fileManager)
+        }
+    }
+
+    private static func files(
+        in directory: String,
+        notChangedSince date: Date,
+        _ fileManager: FileManager
+    ) -> [String] {
+        guard let names = fileManager.enumerator(atPath: directory) else { return [] }
+        return names.compactMap { name in
+            guard let name = name as? String else { return nil }
+            let file = directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
+            guard let attributes = try? OpenFile.attributes(file, followsLinks: false), attributes.modified < date
+            else { return nil }
+            return file
+        }
+    }
+
+    private nonisolated func checkExists(_ path: String) async throws {
+        guard try await fileExists(filePath: path) else { throw PowerSyncAttachmentError.fileNotFound(path) }
+    }
+
+    /// Checks a path and runs an operation where it may block; gives its errors the types that are documented.
+    private nonisolated func perform<T: Sendable>(
+        on path: String,
+        orDirectoryItself: Bool = false,
+        _ body: @escaping @Sendable (FileManager) throws -> T
+    ) async throws -> T {
+        try Task.checkCancellation()
+        let (files, directory) = (files, directory)
+        return try await FileWork.run {
+            try AttachmentPath.check(systemPath: path)
+            if let directory, !(orDirectoryItself && path == directory) {
+                try AttachmentPath.check(path: path, inside: directory)
+            }
+            do {
+                return try body(files.fileManager)
+            } catch let error as PowerSyncAttachmentError {
+                throw error
+            } catch {
+                throw PowerSyncAttachmentError.ioError(error)
+            }
+        }
+    }
+}
+
+/// Lends a file manager to several threads.
+///
+/// `@unchecked`: Foundation documents the methods that are used here as safe to call from any thread; not all platforms
+/// declare the class as `Sendable`.
+private struct FileManagerBox: @unchecked Sendable {
+    let fileManager: FileManager
+}

@@ -1,0 +1,205 @@
+import Foundation
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// A file descriptor, closed with the last reference.
+///
+/// All methods block. Errors are ``PowerSyncAttachmentError/fileNotFound(_:)`` and
+/// ``PowerSyncAttachmentError/ioError(_:)`` with a `POSIXError`.
+final class OpenFile: Sendable {
+    /// What a file is opened for.
+    enum Purpose {
+        /// Reading; the file must exist.
+        case reading
+        /// Writing; the file must not exist.
+        case creating
+        /// Writing into an existing file, or a new one.
+        case continuing
+
+        fileprivate var flags: CInt {
+            switch self {
+            case .reading: O_RDONLY
+            case .creating: O_WRONLY | O_CREAT | O_EXCL
+            case .continuing: O_RDWR | O_CREAT
+            }
+        }
+    }
+
+    let path: String
+    private let descriptor: CInt
+
+    init(_ path: String, for purpose: Purpose) throws {
+        self.path = path
+        descriptor = try retrying(path) { open(path, purpose.flags | O_CLOEXEC, 0o644) }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// The size in bytes.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)`` also when this is not a regular file.
+    func size() throws -> Int64 {
+        var status = stat()
+        try retrying(path) { fstat(descriptor, &status) }
+        guard status.isRegular else { throw PowerSyncAttachmentError.ioError(POSIXError(.EISDIR)) }
+        return Int64(status.st_size)
+    }
+
+    /// The next bytes; empty at the end of the file.
+    func read(upTo count: Int) throws -> Data {
+        var data = Data(count: count)
+        let length = try data.withUnsafeMutableBytes { buffer in
+            try read(into: buffer)
+        }
+        data.removeLast(count - length)
+        return data
+    }
+
+    /// Reads the next bytes.
+    ///
+    /// - Returns: How many; 0 at the end of the file.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        try retrying(path) { systemRead(descriptor, buffer.baseAddress, buffer.count) }
+    }
+
+    /// The bytes at an offset; fewer, or none, at the end of the file.
+    func read(at offset: Int64, upTo count: Int) throws -> Data {
+        var data = Data(count: count)
+        let length = try data.withUnsafeMutableBytes { try read(at: offset, into: $0) }
+        data.removeLast(count - length)
+        return data
+    }
+
+    /// Reads the bytes at an offset; the present position does not matter.
+    ///
+    /// - Parameters:
+    ///   - offset: Where the first byte is.
+    ///   - buffer: Where the bytes go.
+    /// - Returns: How many; 0 at the end of the file.
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
+    func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        try retrying(path) { pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+    }
+
+    /// Writes all bytes at the present position.
+    func write(_ bytes: UnsafeRawBufferPointer) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let part = UnsafeRawBufferPointer(rebasing: rest)
+            let count = try retrying(path) { systemWrite(descriptor, part.baseAddress, part.count) }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Writes all bytes at the present position.
+    func write(_ data: Data) throws {
+        try data.withUnsafeBytes { try write($0) }
+    }
+
+    /// Cuts the file off and goes to its end.
+    func truncate(to size: Int64) throws {
+        try retrying(path) { ftruncate(descriptor, off_t(size)) }
+        _ = try retrying(path) { Int(lseek(descriptor, 0, SEEK_END)) }
+    }
+
+    /// Waits until the content is on the disk.
+    func synchronize() throws {
+        try retrying(path) { fsync(descriptor) }
+    }
+}
+
+extension OpenFile {
+    /// Gives a file another name; replaces what has that name, atomically.
+    static func rename(_ path: String, to target: String) throws {
+        try retrying(path) { systemRename(path, target) }
+    }
+
+    /// Removes a file or link.
+    ///
+    /// No error when there is none.
+    static func remove(_ path: String) throws {
+        do {
+            try retrying(path) { unlink(path) }
+        } catch PowerSyncAttachmentError.fileNotFound {
+            return
+        }
+    }
+
+    /// The size of a regular file and when it was last written; `nil` when there is none.
+    ///
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - followsLinks: Whether a symbolic link counts as what it points to.
+    /// - Returns: Both, or `nil`.
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
+    static func attributes(
+        _ path: String,
+        followsLinks: Bool = true
+    ) throws -> (size: Int64, modified: Date)? {
+        var status = stat()
+        do {
+            try retrying(path) { followsLinks ? stat(path, &status) : lstat(path, &status) }
+        } catch PowerSyncAttachmentError.fileNotFound {
+            return nil
+        }
+        guard status.isRegular else { return nil }
+        return (Int64(status.st_size), status.modified)
+    }
+
+    /// Waits until the names in a directory are on the disk, where the file system can say so.
+    static func synchronizeDirectory(_ path: String) throws {
+        let directory = try OpenFile(path, for: .reading)
+        do {
+            try directory.synchronize()
+        } catch PowerSyncAttachmentError.ioError(let error as POSIXError) where error.code == .EINVAL {
+            return
+        }
+    }
+}
+
+extension stat {
+    fileprivate var isRegular: Bool { st_mode & S_IFMT == S_IFREG }
+
+    fileprivate var modified: Date {
+        #if canImport(Darwin)
+        let time = st_mtimespec
+        #else
+        let time = st_mtim
+        #endif
+        return Date(timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
+    }
+}
+
+// The names of these functions are hidden inside the type.
+private let systemRead = read(_:_:_:)
+private let systemWrite = write(_:_:_:)
+
+private func systemRename(_ path: String, _ target: String) -> CInt { rename(path, target) }
+
+/// Calls a POSIX function until it is not interrupted.
+@discardableResult
+private func retrying<Result: SignedInteger>(
+    _ path: String,
+    _ call: () -> Result
+) throws -> Result {
+    while true {
+        let result = call()
+        guard result == -1 else { return result }
+        switch errno {
+        case EINTR: continue
+        // A part of the path that is a file has nothing below it.
+        case ENOENT, ENOTDIR: throw PowerSyncAttachmentError.fileNotFound(path)
+        case let code: throw PowerSyncAttachmentError.ioError(POSIXError(POSIXErrorCode(rawValue: code) ?? .EIO))
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import Synchronization
+
+/// A file that gets its name when it is complete (`attachments.md` 12.2).
+///
+/// It is written as `<target>.<uuid>.pstmp`, flushed to the disk and renamed; whoever looks at the target sees the old file
+/// or the new one. Without ``commit()`` it is removed with the last reference. All methods block.
+final class TemporaryFile: Sendable {
+    private let target: String
+    private let path: String
+    private let file: OpenFile
+    private let isCommitted = Mutex(false)
+
+    /// Creates the file, with the directories above it.
+    init(for target: String) throws {
+        self.target = target
+        path = AttachmentPath.temporaryPath(for: target, tag: UUID().uuidString.lowercased())
+        do {
+            file = try OpenFile(path, for: .creating)
+        } catch PowerSyncAttachmentError.fileNotFound {
+            try FileManager.default.createDirectory(
+                atPath: AttachmentPath.directory(of: target),
+                withIntermediateDirectories: true
+            )
+            file = try OpenFile(path, for: .creating)
+        }
+    }
+
+    deinit {
+        if !isCommitted.withLock({ $0 }) { try? OpenFile.remove(path) }
+    }
+
+    /// Adds bytes.
+    func write(_ data: Data) throws {
+        try file.write(data)
+    }
+
+    /// Adds the next bytes of another file.
+    ///
+    /// - Parameters:
+    ///   - source: The other file.
+    ///   - limit: About how many bytes at most.
+    /// - Returns: Whether there may be more.
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
+    func write(from source: OpenFile, upTo limit: Int) throws -> Bool {
+        try withUnsafeTemporaryAllocation(byteCount: FileWork.chunkSize, alignment: 1) { buffer in
+            var copied = 0
+            while copied < limit {
+                let count = try source.read(into: buffer)
+                guard count > 0 else { return false }
+                try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                copied += count
+            }
+            return true
+        }
+    }
+
+    /// Gives the file its name.
+    func commit() throws {
+        try file.synchronize()
+        try OpenFile.rename(path, to: target)
+        isCommitted.withLock { $0 = true }
+        try OpenFile.synchronizeDirectory(AttachmentPath.directory(of: target))
+    }
+}

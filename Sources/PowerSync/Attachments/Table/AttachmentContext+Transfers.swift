@@ -1,0 +1,34 @@
+// Callers hold the service's lock.
+extension AttachmentContext {
+    /// Writes what came of a transfer, to the row as it is now.
+    ///
+    /// - Returns: What to do with files, before the lock is released.
+    /// - Throws: An error of the database. Nothing has changed then.
+    func commit(_ outcome: TransferOutcome) async throws -> CommitFollowUp {
+        let (store, now, id) = (store, now(), outcome.started.id)
+        let (isGone, followUp) = try await db.writeTransaction { transaction in
+            let row = try store.attachment(id: id, in: transaction)
+            let commit = AttachmentStateMachine.finish(outcome, row: row, now: now)
+            try store.apply(commit.change, id: id, in: transaction)
+            if case .removeFile(let path) = commit.followUp,
+                try store.isPathUsed(path, besides: id, in: transaction)
+            {
+                return (row == nil, CommitFollowUp.none)
+            }
+            return (row == nil, commit.followUp)
+        }
+        if isGone, outcome.result == .uploaded {
+            logger.warning(
+                "The attachment \(id) was removed while it was uploaded; the remote storage has a file of it",
+                tag: LogTag.attachments
+            )
+        }
+        return followUp
+    }
+
+    /// Whether an attachment besides this one has its file at a path, so that the file must stay.
+    func isFileShared(path: String, besides id: String) async throws -> Bool {
+        let store = store
+        return try await db.readLock { try store.isPathUsed(path, besides: id, in: $0) }
+    }
+}

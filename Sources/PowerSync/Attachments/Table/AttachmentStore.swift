@@ -1,0 +1,139 @@
+import PowerSyncCore
+
+/// The statements over one attachments table.
+///
+/// The table is a view, which refuses upserts and reports 0 changed rows: whether a row is there has to be asked first, in
+/// the same transaction. Every statement names its columns, so that columns of the app survive.
+struct AttachmentStore: Sendable {
+    /// A row, or what can be said of one that is not an attachment.
+    enum StoredRow: Sendable {
+        case attachment(Attachment)
+        case unreadable(id: String, error: any Error)
+
+        init(_ cursor: any SqlCursor) throws {
+            let id = try cursor.getStringOptional(name: "id") ?? ""
+            do {
+                self = .attachment(try Attachment.fromCursor(cursor))
+            } catch {
+                self = .unreadable(id: id, error: error)
+            }
+        }
+    }
+
+    /// The columns that a queue knows.
+    static let columns = "id, timestamp, state, filename, has_synced, local_uri, media_type, size, meta_data"
+
+    /// The name of the table, as SQL.
+    let table: String
+
+    /// Creates the statements.
+    ///
+    /// - Parameter tableName: The name of the view.
+    init(tableName: String) {
+        table = SQLText.identifier(tableName)
+    }
+
+    /// All rows, oldest first.
+    func rows(in context: any ConnectionContext) throws -> [StoredRow] {
+        try rows(where: "1", in: context)
+    }
+
+    /// The rows with a transfer that waits or runs, oldest first.
+    func activeRows(in context: any ConnectionContext) throws -> [StoredRow] {
+        try rows(where: "state IN (0, 1, 2)", in: context)
+    }
+
+    private func rows(where condition: String, in context: any ConnectionContext) throws -> [StoredRow] {
+        try context.getAll(
+            sql: "SELECT \(Self.columns) FROM \(table) WHERE \(condition) ORDER BY timestamp, id",
+            parameters: [],
+            mapper: StoredRow.init
+        )
+    }
+
+    /// The row of an id.
+    ///
+    /// - Throws: What ``Attachment/fromCursor(_:)`` throws for a row that is not an attachment.
+    func attachment(id: String, in context: any ConnectionContext) throws -> Attachment? {
+        try context.getOptional(
+            sql: "SELECT \(Self.columns) FROM \(table) WHERE id = ?",
+            parameters: [id],
+            mapper: Attachment.fromCursor
+        )
+    }
+
+    /// Whether an id has a row, readable or not.
+    func hasRow(id: String, in context: any ConnectionContext) throws -> Bool {
+        try context.getOptional(sql: "SELECT 1 FROM \(table) WHERE id = ?", parameters: [id]) { _ in true } ?? false
+    }
+
+    /// Whether a row of another id says that its file is at a path.
+    ///
+    /// - Complexity: O(*n*), *n* rows.
+    func isPathUsed(_ path: String, besides id: String, in context: any ConnectionContext) throws -> Bool {
+        try context.getOptional(
+            sql: "SELECT 1 FROM \(table) WHERE local_uri = ? AND id <> ? LIMIT 1",
+            parameters: [path, id]
+        ) { _ in true } ?? false
+    }
+
+    /// Writes what a transition wants.
+    func apply(_ change: AttachmentChange, id: String, in context: any ConnectionContext) throws {
+        switch change {
+        case .none:
+            break
+        case .insert(let attachment):
+            try insert(attachment, in: context)
+        case .update(let attachment):
+            try context.execute(
+                sql: """
+                    UPDATE \(table) SET timestamp = ?, state = ?, has_synced = ?, local_uri = ?, size = ? WHERE id = ?
+                    """,
+                parameters: [
+                    attachment.timestamp, attachment.state.rawValue, attachment.hasSynced == true ? 1 : 0,
+                    attachment.localUri, attachment.size, id,
+                ]
+            )
+        case .remove:
+            try remove(id: id, in: context)
+        }
+    }
+
+    /// Adds a row with all its values.
+    func insert(_ attachment: Attachment, in context: any ConnectionContext) throws {
+        try context.execute(
+            sql: "INSERT INTO \(table) (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            parameters: [attachment.id] + values(of: attachment)
+        )
+    }
+
+    /// Adds a row or gives it all these values.
+    func upsert(_ attachment: Attachment, in context: any ConnectionContext) throws {
+        guard try hasRow(id: attachment.id, in: context) else { return try insert(attachment, in: context) }
+        try context.execute(
+            sql: """
+                UPDATE \(table) SET timestamp = ?, state = ?, filename = ?, has_synced = ?, local_uri = ?, media_type = ?,
+                    size = ?, meta_data = ? WHERE id = ?
+                """,
+            parameters: values(of: attachment) + [attachment.id]
+        )
+    }
+
+    /// Removes a row, if there is one.
+    func remove(id: String, in context: any ConnectionContext) throws {
+        try context.execute(sql: "DELETE FROM \(table) WHERE id = ?", parameters: [id])
+    }
+
+    /// Removes all rows.
+    func removeAll(in context: any ConnectionContext) throws {
+        try context.execute(sql: "DELETE FROM \(table)", parameters: [])
+    }
+
+    /// The values of all columns but the id, in the order of ``columns``.
+    private func values(of attachment: Attachment) -> [(any Sendable)?] {
+        [
+            attachment.timestamp, attachment.state.rawValue, attachment.filename, attachment.hasSynced == true ? 1 : 0,
+            attachment.localUri, attachment.mediaType, attachment.size, attachment.metaData,
+        ]
+    }
+}
