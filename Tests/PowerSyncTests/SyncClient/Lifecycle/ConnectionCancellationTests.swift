@@ -12,9 +12,10 @@ import Testing
     ///
     /// - Returns: A gate that opens when the task of the upload is cancelled.
     private func connectAndUpload(until gate: TaskGate) async throws -> TaskGate {
-        let cancelled = TaskGate()
+        let (began, cancelled) = (TaskGate(), TaskGate())
         harness.connector.onUpload { database, _ in
             let transaction = try await database.getNextCrudTransaction()
+            began.open()
             try await withTaskCancellationHandler {
                 try await Task { try await gate.pass() }.value
             } onCancel: {
@@ -24,7 +25,7 @@ import Testing
         }
         try await harness.insert("x")
         try await harness.connectAndAccept().send(.checkpoint(1))
-        try await harness.connector.waitForUploads(1)
+        try await began.pass()
         return cancelled
     }
 
@@ -75,9 +76,10 @@ import Testing
     }
 
     @Test func cancelledSyncOnceWaitsForTheUpload() async throws {
-        let (gate, cancelled) = (TaskGate(), TaskGate())
+        let (gate, began, cancelled) = (TaskGate(), TaskGate(), TaskGate())
         harness.connector.onUpload { database, _ in
             let transaction = try await database.getNextCrudTransaction()
+            began.open()
             try await withTaskCancellationHandler {
                 try await Task { try await gate.pass() }.value
             } onCancel: {
@@ -90,7 +92,7 @@ import Testing
             try await harness.database.syncOnce(connector: harness.connector, deadline: .seconds(25))
         }
         try await harness.acceptNext().send(.checkpoint(1))
-        try await harness.connector.waitForUploads(1)
+        try await began.pass()
         syncing.cancel()
         try await cancelled.pass()
         gate.open()
