@@ -1,4 +1,7 @@
+import Foundation
 import Synchronization
+
+@testable import PowerSyncService
 
 /// A clock that a test moves by hand.
 ///
@@ -83,6 +86,24 @@ final class ManualClock: Clock, Sendable {
         }
     }
 
+    /// Waits until a task sleeps that is to be woken exactly this much later.
+    ///
+    /// Returns at once when one does. Not for tests that also use ``nextTimerScheduled()``.
+    func timerScheduled(in delay: Duration) async {
+        var isScheduled = false
+        while !isScheduled {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                isScheduled = state.withLock { state in
+                    let deadline = state.now.advanced(by: delay)
+                    if state.timers.contains(where: { $0.deadline == deadline }) { return true }
+                    state.observers.append(continuation)
+                    return false
+                }
+                if isScheduled { continuation.resume() }
+            }
+        }
+    }
+
     /// Moves the time, and wakes every task whose deadline has come.
     func advance(by duration: Duration) {
         let due = state.withLock { state in
@@ -93,4 +114,15 @@ final class ManualClock: Clock, Sendable {
         }
         for timer in due { timer.continuation.resume() }
     }
+}
+
+extension ManualClock {
+    /// The wall-clock time at the beginning.
+    static let start = Date(timeIntervalSince1970: 1_767_225_700)
+
+    /// The wall-clock time.
+    var date: Date { Self.start.addingTimeInterval(now.offset / .seconds(1)) }
+
+    /// Time that passes only when the clock is moved; keepalives every 20 s.
+    var timing: Timing { Timing(clock: self, now: { self.date }, random: { 0.5 }) }
 }

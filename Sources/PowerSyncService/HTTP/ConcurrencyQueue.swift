@@ -2,18 +2,28 @@ import Synchronization
 
 /// Limits how much of one kind of work is done at the same time (`wire-protocol.md` 2.6, 8.5).
 ///
-/// A slot is an object: it is free again when the last reference to it goes away, also when a response is dropped before
-/// it was written.
+/// A slot is an object: it is free again when it is released, or else when the last reference to it goes away, as when a
+/// response is dropped before it was written.
 final class ConcurrencyQueue: Sendable {
     /// The right to do one piece of work.
     final class Slot: Sendable {
         private let queue: ConcurrencyQueue
+        private let isReleased = Mutex(false)
 
         fileprivate init(_ queue: ConcurrencyQueue) {
             self.queue = queue
         }
 
-        deinit { queue.release() }
+        deinit { release() }
+
+        /// Frees the slot; the second time does nothing.
+        func release() {
+            let wasReleased = isReleased.withLock { isReleased in
+                defer { isReleased = true }
+                return isReleased
+            }
+            if !wasReleased { queue.release() }
+        }
     }
 
     /// Why there is no slot.

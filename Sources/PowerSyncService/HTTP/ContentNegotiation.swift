@@ -55,25 +55,10 @@ enum ContentNegotiation {
     }
 
     private static func parse(_ header: String) -> [MediaRange] {
-        header.split(separator: ",").enumerated().compactMap { position, item in
-            let parts = item.split(separator: ";").map { $0.trimmingSpaces() }
-            let names = (parts.first ?? "").split(separator: "/", omittingEmptySubsequences: false)
+        WeightedItem.list(header).enumerated().compactMap { position, item in
+            let names = item.name.split(separator: "/", omittingEmptySubsequences: false)
             guard names.count == 2 else { return nil }
-            var quality = 1.0
-            for parameter in parts.dropFirst() where parameter.lowercased().hasPrefix("q=") {
-                quality = Double(parameter.dropFirst(2)) ?? 0
-            }
-            return MediaRange(type: names[0], subtype: names[1], quality: quality, position: position)
+            return MediaRange(type: names[0], subtype: names[1], quality: item.weight, position: position)
         }
-    }
-}
-
-extension Substring {
-    /// The text without spaces and tabs at both ends.
-    func trimmingSpaces() -> Substring {
-        var text = self
-        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return text
     }
 }

@@ -16,6 +16,17 @@ extension ErrorEnvelope {
         )
     }
 
+    /// 408: the body did not arrive in time.
+    static func bodyTooSlow(limit: Duration) -> ErrorEnvelope {
+        ErrorEnvelope(
+            code: .generic,
+            status: 408,
+            description: "Request body took too long",
+            name: "ValidationError",
+            details: "The limit is \(limit.components.seconds) seconds."
+        )
+    }
+
     /// 415: the body is not JSON.
     static func unsupportedMediaType(_ type: String?) -> ErrorEnvelope {
         ErrorEnvelope(

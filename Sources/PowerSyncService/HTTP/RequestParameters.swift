@@ -5,6 +5,11 @@ import PowerSyncProtocol
 
 /// The parameters of a request: query string and JSON body together, the body wins (`wire-protocol.md` 2.1).
 struct RequestParameters: Sendable {
+    /// How long the body of a request may take: 60 s.
+    ///
+    /// The request occupies a place in its queue meanwhile.
+    static let bodyTimeLimit = Duration.seconds(60)
+
     /// All parameters.
     ///
     /// Those of the query are strings.
@@ -15,28 +20,33 @@ struct RequestParameters: Sendable {
     /// - Parameters:
     ///   - request: The request; its body is collected.
     ///   - bodyLimit: The longest body in bytes.
-    /// - Throws: ``ErrorEnvelope`` with status 400, 413 or 415.
-    init(_ request: inout Request, bodyLimit: Int) async throws {
+    ///   - clock: Measures how long the body takes.
+    /// - Throws: ``ErrorEnvelope`` with status 400, 408, 413 or 415.
+    init(_ request: inout Request, bodyLimit: Int, clock: any Clock<Duration>) async throws {
         var members = JSONObject()
         for parameter in request.uri.queryParameters {
             members[String(parameter.key)] = .string(String(parameter.value))
         }
         if request.method == .post {
-            for member in try await Self.body(of: &request, limit: bodyLimit).members {
+            for member in try await Self.body(of: &request, limit: bodyLimit, clock).members {
                 members[member.name] = member.value
             }
         }
         self.members = members
     }
 
-    private static func body(of request: inout Request, limit: Int) async throws -> JSONObject {
+    private static func body(
+        of request: inout Request,
+        limit: Int,
+        _ clock: any Clock<Duration>
+    ) async throws -> JSONObject {
         // Known before anything is read, unless the body is chunked.
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw ErrorEnvelope.bodyTooLarge(limit: limit)
         }
         let body: ByteBuffer
         do {
-            body = try await request.collectBody(upTo: limit)
+            (request, body) = try await collectBody(of: request, limit: limit, clock)
         } catch let error as any HTTPResponseError where error.status == .contentTooLarge {
             throw ErrorEnvelope.bodyTooLarge(limit: limit)
         }
@@ -59,6 +69,28 @@ struct RequestParameters: Sendable {
         default:
             if body.readableBytes == 0 { return JSONObject() }
             throw ErrorEnvelope.unsupportedMediaType(contentType)
+        }
+    }
+
+    /// Reads the whole body in the time that it may take.
+    private static func collectBody(
+        of request: Request,
+        limit: Int,
+        _ clock: any Clock<Duration>
+    ) async throws -> (Request, ByteBuffer) {
+        try await withThrowingTaskGroup(of: (Request, ByteBuffer).self) { group in
+            group.addTask {
+                var request = request
+                let body = try await request.collectBody(upTo: limit)
+                return (request, body)
+            }
+            group.addTask {
+                try await clock.sleep(for: bodyTimeLimit)
+                throw ErrorEnvelope.bodyTooSlow(limit: bodyTimeLimit)
+            }
+            defer { group.cancelAll() }
+            guard let collected = try await group.next() else { throw CancellationError() }
+            return collected
         }
     }
 

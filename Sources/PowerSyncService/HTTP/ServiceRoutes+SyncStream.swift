@@ -14,7 +14,7 @@ extension ServiceRoutes {
         guard !Task.isShuttingDownGracefully else { throw ErrorEnvelope.shuttingDown }
         let token = try await authorize(request)
         var request = request
-        let parameters = try await RequestParameters(&request, bodyLimit: Self.largeBodyLimit)
+        let parameters = try await parameters(of: &request, bodyLimit: Self.largeBodyLimit)
         let syncRequest = try Self.syncRequest(parameters)
         let format = formats.allowsBSON ? ContentNegotiation.format(accept: request.headers[.accept]) : .ndjson
         let opened = try await OpenedSyncStream(
@@ -44,6 +44,8 @@ extension ServiceRoutes {
             slot: slot,
             logger: opened.logger
         )
+        let coding = ContentCoding.negotiated(acceptEncoding: request.headers[.acceptEncoding])
+        if coding == .gzip { response.headers[.contentEncoding] = coding.rawValue }
         response.body = ResponseBody { writer in try await stream.write(to: &writer) }
         return response
     }

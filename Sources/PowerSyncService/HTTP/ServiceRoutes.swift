@@ -49,6 +49,7 @@ struct ServiceRoutes: Sendable {
 
         router.post("sync/stream") { try await openStream($0, $1) }
         router.get("write-checkpoint2.json") { request, _ in try await createWriteCheckpoint(request) }
+        router.post("sync/checkpoint-request") { request, _ in try await requestCheckpoint(request) }
         if probeOptions.useHTTP {
             for question in Probes.Question.allCases {
                 router.get("probes/\(question.rawValue)") { _, _ in
@@ -72,15 +73,10 @@ struct ServiceRoutes: Sendable {
         try await tokens.verify(authorization: request.headers[.authorization], now: sessions.timing.seconds)
     }
 
-    /// `GET /write-checkpoint2.json?client_id=…` (`wire-protocol.md` 12.1).
-    private func createWriteCheckpoint(_ request: Request) async throws -> Response {
-        try await checkpointQueue.withSlot {
-            let token = try await authorize(request)
-            var request = request
-            let parameters = try await RequestParameters(&request, bodyLimit: Self.bodyLimit)
-            let key = token.writeCheckpointKey(clientID: try parameters.string("client_id"))
-            let checkpoint = try await writeCheckpoints.create(userKey: key)
-            return Response(data: ["write_checkpoint": .string(checkpoint.description)])
-        }
+    /// Reads the parameters of a request.
+    ///
+    /// - Throws: ``ErrorEnvelope``.
+    func parameters(of request: inout Request, bodyLimit: Int) async throws -> RequestParameters {
+        try await RequestParameters(&request, bodyLimit: bodyLimit, clock: sessions.timing.clock)
     }
 }

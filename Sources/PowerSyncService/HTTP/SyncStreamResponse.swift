@@ -7,8 +7,8 @@ import ServiceLifecycle
 
 /// Writes a sync stream for as long as its client, its token and the process last (`wire-protocol.md` 4.8, 9).
 ///
-/// It owns three tasks: the session and the keepalives, which hand their lines to a ``LineQueue``, and the watch for the end
-/// of the connection. The lines are written by the task that runs ``write(to:)``.
+/// It owns four tasks: the session and the keepalives, which hand their lines to a ``LineQueue``, and the watches for the
+/// end of the connection and for a client that does not read. The lines are written by the task that runs ``write(to:)``.
 struct SyncStreamResponse: Sendable {
     /// The line that is sent with the head.
     let firstLine: ByteBuffer
@@ -22,7 +22,7 @@ struct SyncStreamResponse: Sendable {
     let channel: any Channel
     /// Counts what is sent.
     let statistics: StreamStatistics
-    /// The place among the concurrent streams, free when the response goes away.
+    /// The place among the concurrent streams, free when the stream has ended.
     let slot: ConcurrencyQueue.Slot
     /// With the ids of the request.
     let logger: Logger
@@ -38,7 +38,10 @@ struct SyncStreamResponse: Sendable {
     func write(to writer: inout any ResponseBodyWriter) async throws {
         let lines = LineQueue()
         let start = statistics.didStart()
-        defer { statistics.didEnd(lines.end, startedAt: start, logger: logger) }
+        defer {
+            slot.release()
+            statistics.didEnd(lines.end, startedAt: start, logger: logger)
+        }
         try await withGracefulShutdownHandler {
             try await requestBody.consumeWithInboundCloseHandler { _ in
                 do {
@@ -57,17 +60,24 @@ struct SyncStreamResponse: Sendable {
             channel.close(promise: nil)
         }
         switch lines.end {
-        case .completed: try await writer.finish(nil)
+        case .completed: break
         case .failed(let error): throw error
-        case .clientClosed, .shutdown, nil: throw BrokenOff()
+        case .clientClosed, .unread, .shutdown, nil: throw BrokenOff()
         }
     }
 
+    /// Writes all lines, and the end if it is a proper one.
     @concurrent
     private func write(_ lines: LineQueue, to writer: inout any ResponseBodyWriter) async throws {
-        try await writer.write(firstLine)
-        statistics.didWrite(byteCount: firstLine.readableBytes)
         try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [keepalives, channel] in
+                guard (try? await keepalives.timing.sleep(until: keepalives.schedule.closesAt)) != nil else { return }
+                lines.finish(.unread)
+                channel.close(promise: nil)
+            }
+            defer { group.cancelAll() }
+            try await writer.write(firstLine)
+            statistics.didWrite(byteCount: firstLine.readableBytes)
             group.addTask { [session] in
                 var session = session
                 await lines.finish(afterRunning: { try await session.run(lines) })
@@ -80,7 +90,7 @@ struct SyncStreamResponse: Sendable {
                 try await writer.write(line)
                 statistics.didWrite(byteCount: byteCount)
             }
-            group.cancelAll()
+            if case .completed = lines.end { try await writer.finish(nil) }
         }
     }
 }

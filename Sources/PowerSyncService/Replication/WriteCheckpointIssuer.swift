@@ -9,6 +9,11 @@ package import PowerSyncProtocol
 package struct WriteCheckpointIssuer: Sendable {
     private let storage: any BucketStorage
     private let source: any ReplicationSource
+    /// One record at a time.
+    ///
+    /// A client may have several requests under way. Recorded in another order than their positions were read, the last
+    /// number would be visible before the position of an earlier one is reached.
+    private let order = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
 
     /// Creates an issuer.
     package init(storage: any BucketStorage, source: any ReplicationSource) {
@@ -23,8 +28,23 @@ package struct WriteCheckpointIssuer: Sendable {
     /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation, or an error of the
     ///   source.
     package func create(userKey: String) async throws -> WriteCheckpoint {
-        let head = try await source.head()
-        let checkpoint = try await storage.createWriteCheckpoint(userKey: userKey, head: head)
+        try await record { head in try await storage.createWriteCheckpoint(userKey: userKey, head: head) }
+    }
+
+    /// Records a number that the client has chosen, for everything that has been committed to the source before the call.
+    ///
+    /// - Parameters:
+    ///   - id: The number, at least 1.
+    ///   - userKey: As in ``create(userKey:)``.
+    /// - Returns: The recorded number: the larger one of `id` and what was recorded before.
+    /// - Throws: As ``create(userKey:)``.
+    package func request(_ id: WriteCheckpoint, userKey: String) async throws -> WriteCheckpoint {
+        try await record { head in try await storage.recordCheckpointRequest(id, userKey: userKey, head: head) }
+    }
+
+    private func record(_ body: (LSN) async throws -> WriteCheckpoint) async throws -> WriteCheckpoint {
+        let checkpoint = try await order.withSlot { try await body(try await source.head()) }
+        // Also when nothing was recorded: a repeated request makes up for a marker that was lost.
         try await source.emitMarker()
         return checkpoint
     }

@@ -131,6 +131,19 @@ package protocol BucketStorage: Sendable {
     /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation.
     func createWriteCheckpoint(userKey: String, head: LSN) async throws -> WriteCheckpoint
 
+    /// Records a number that the client has chosen, unless the recorded one is as large (`wire-protocol.md` 12.2).
+    ///
+    /// A larger number is recorded with its position; the same number only has its time of request renewed, so that it
+    /// keeps waiting for the position of its first request; a smaller one changes nothing.
+    ///
+    /// - Parameters:
+    ///   - id: The number, at least 1.
+    ///   - userKey: As in ``createWriteCheckpoint(userKey:head:)``, which shares the numbers.
+    ///   - head: A source position that is not before what the client wants to see.
+    /// - Returns: The recorded number: the larger one of `id` and what was recorded before.
+    /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation.
+    func recordCheckpointRequest(_ id: WriteCheckpoint, userKey: String, head: LSN) async throws -> WriteCheckpoint
+
     /// The newest write checkpoint of a user that a checkpoint covers (`wire-protocol.md` 12.3).
     ///
     /// A number that was visible once stays so while a newer one is pending.

@@ -6,11 +6,18 @@ struct KeepaliveSchedule: Sendable {
     static let warning = 20.0
     /// The shortest and the longest time between two keepalives.
     static let interval = 18.0...22.0
+    /// How long a client may take to read what is left when the token has expired.
+    static let patience = 30.0
 
     /// When the token expires.
     let expiresAt: Double
     /// Whether there are keepalives in between; over WebSocket the connection has its own.
     var isPeriodic = true
+
+    /// When the connection is closed, whether the client has read everything or not.
+    ///
+    /// A client that does not read would keep its place among the concurrent streams for ever.
+    var closesAt: Double { expiresAt + Self.patience }
 
     /// Whether a stream that starts now ends after its first line, `{"token_expires_in":0}`.
     func isExpired(at now: Double) -> Bool {

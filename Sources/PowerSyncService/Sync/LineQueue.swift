@@ -12,6 +12,8 @@ final class LineQueue: Sendable {
         case completed
         /// The client has gone away.
         case clientClosed
+        /// The token expired, and the client has not read what is left.
+        case unread
         /// The process shuts down.
         case shutdown
         /// A task failed.

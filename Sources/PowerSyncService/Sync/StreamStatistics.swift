@@ -60,6 +60,7 @@ final class StreamStatistics: Sendable {
             case .clientClosed: "client closing stream"
             case .completed: "service closing stream"
             case .failed: "stream error"
+            case .unread: "client not reading"
             case .shutdown: "process shutdown"
             case nil: "unknown"
             }

@@ -11,4 +11,16 @@ struct Timing: Sendable {
 
     /// The time in seconds since 1970.
     var seconds: Double { now().timeIntervalSince1970 }
+
+    /// Waits until a time, also when the wall clock is set meanwhile.
+    ///
+    /// - Parameter time: In seconds since 1970; returns at most a millisecond earlier.
+    /// - Throws: `CancellationError`.
+    func sleep(until time: Double) async throws {
+        while true {
+            let left = time - seconds
+            guard left > 0.001 else { return }
+            try await clock.sleep(for: .seconds(left))
+        }
+    }
 }

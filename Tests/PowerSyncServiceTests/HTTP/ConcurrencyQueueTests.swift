@@ -16,6 +16,19 @@ import Testing
         #expect(queue.running == 0)
     }
 
+    @Test func aSlotIsReleasedOnce() async throws {
+        let queue = ConcurrencyQueue(maximumRunning: 2, maximumWaiting: 0)
+        let other = try await queue.acquire()
+        do {
+            let slot = try await queue.acquire()
+            slot.release()
+            #expect(queue.running == 1)
+            slot.release()
+        }
+        #expect(queue.running == 1)
+        withExtendedLifetime(other) {}
+    }
+
     @Test func waitingTasksGetReleasedSlots() async throws {
         let queue = ConcurrencyQueue(maximumRunning: 2, maximumWaiting: 10)
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -7,34 +7,24 @@ import Testing
 /// Keepalives and the end of tokens, with a clock moved by hand (`wire-protocol.md` 9; 22.2, items 22 and 23).
 @Suite(.timeLimit(.minutes(1))) struct KeepaliveTests {
     private typealias Scenario = ServiceScenario
-    private static let start = Date(timeIntervalSince1970: 1_767_225_700)
-
-    /// Time that passes only when the clock is moved; keepalives every 20 s.
-    private static func timing(_ clock: ManualClock) -> Timing {
-        Timing(
-            clock: clock,
-            now: { start.addingTimeInterval(clock.now.offset / .seconds(1)) },
-            random: { 0.5 }
-        )
-    }
 
     /// Waits until the stream is idle: the pause after the checkpoint and the next keepalive are scheduled.
-    private static func idle(_ clock: ManualClock) async {
-        await clock.nextTimerScheduled()
-        await clock.nextTimerScheduled()
+    private static func idle(_ clock: ManualClock, nextKeepaliveIn delay: Duration) async {
+        await clock.timerScheduled(in: SyncSession.pauseAfterCheckpoint)
+        await clock.timerScheduled(in: delay)
     }
 
     @Test("22.2.22: an idle stream gets keepalives")
     func keepalives() async throws {
         let clock = ManualClock()
-        try await Scenario.run(timing: Self.timing(clock)) { scenario in
-            var stream = try await scenario.stream(try scenario.token(now: Self.start))
+        try await Scenario.run(timing: clock.timing) { scenario in
+            var stream = try await scenario.stream(try scenario.token(now: ManualClock.start))
             #expect(try await stream.untilComplete().last == "complete 0")
-            await Self.idle(clock)
+            await Self.idle(clock, nextKeepaliveIn: .seconds(20))
             for seconds in [3580, 3560, 3540] as [Int64] {
                 clock.advance(by: .seconds(20))
                 #expect(try await stream.next() == ["token_expires_in": .integer(seconds)])
-                await clock.nextTimerScheduled()
+                await clock.timerScheduled(in: .seconds(20))
             }
         }
     }
@@ -43,13 +33,13 @@ import Testing
     func expiry() async throws {
         let clock = ManualClock()
         let log = CollectedLog()
-        try await Scenario.run(timing: Self.timing(clock), log: log) { scenario in
-            var stream = try await scenario.stream(try scenario.token(lifetime: .seconds(25), now: Self.start))
+        try await Scenario.run(timing: clock.timing, log: log) { scenario in
+            var stream = try await scenario.stream(try scenario.token(lifetime: .seconds(25), now: ManualClock.start))
             _ = try await stream.untilComplete()
-            await Self.idle(clock)
+            await Self.idle(clock, nextKeepaliveIn: .seconds(5))
             clock.advance(by: .seconds(5))
             #expect(try await stream.next() == ["token_expires_in": 20])
-            await clock.nextTimerScheduled()
+            await clock.timerScheduled(in: .seconds(20))
             clock.advance(by: .seconds(20))
             #expect(try await stream.next() == ["token_expires_in": 0])
             #expect(try await stream.next() == nil)
@@ -59,8 +49,8 @@ import Testing
 
     @Test("22.1: a token that expired within the tolerance gets the end at once")
     func expiredWithinTolerance() async throws {
-        try await Scenario.run(timing: Self.timing(ManualClock())) { scenario in
-            let issued = Self.start.addingTimeInterval(-100)
+        try await Scenario.run(timing: ManualClock().timing) { scenario in
+            let issued = ManualClock.start.addingTimeInterval(-100)
             var stream = try await scenario.stream(try scenario.token(lifetime: .seconds(41), now: issued))
             #expect(try await stream.next() == ["token_expires_in": 0])
             #expect(try await stream.next() == nil)

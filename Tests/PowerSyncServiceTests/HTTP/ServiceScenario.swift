@@ -134,7 +134,8 @@ struct ServiceScenario: Sendable {
         _ path: String,
         token: String?,
         headers: [String: String],
-        body: String?
+        body: String?,
+        client: HTTPClient = .shared
     ) async throws -> HTTPClientResponse {
         var request = HTTPClientRequest(url: address.url + path)
         request.method = .RAW(value: method)
@@ -144,7 +145,7 @@ struct ServiceScenario: Sendable {
             if headers["Content-Type"] == nil { request.headers.add(name: "Content-Type", value: "application/json") }
         }
         for (name, value) in headers { request.headers.add(name: name, value: value) }
-        return try await HTTPClient.shared.execute(request, deadline: .distantFuture)
+        return try await client.execute(request, deadline: .distantFuture)
     }
 
     // MARK: Back end
@@ -192,15 +193,20 @@ struct ServiceScenario: Sendable {
         _ token: String,
         _ body: JSONObject = ["raw_data": true],
         accept: String? = nil,
-        query: String = ""
+        acceptEncoding: String? = nil,
+        query: String = "",
+        client: HTTPClient = .shared
     ) async throws -> StreamReader {
-        let headers = accept.map { ["Accept": $0] } ?? [:]
+        var headers: [String: String] = [:]
+        headers["Accept"] = accept
+        headers["Accept-Encoding"] = acceptEncoding
         let response = try await execute(
             "POST",
             "/sync/stream" + query,
             token: token,
             headers: headers,
-            body: body.text
+            body: body.text,
+            client: client
         )
         if response.status != .ok {
             let body = String(buffer: try await response.body.collect(upTo: 1024 * 1024))
@@ -213,12 +219,14 @@ struct ServiceScenario: Sendable {
 /// The lines of a response, as they come.
 struct StreamReader {
     let contentType: String?
+    let contentEncoding: String?
     private(set) var byteCount = 0
     private var body: HTTPClientResponse.Body.AsyncIterator
     private var buffer = ByteBuffer()
 
     init(_ response: HTTPClientResponse) {
         contentType = response.headers.first(name: "Content-Type")
+        contentEncoding = response.headers.first(name: "Content-Encoding")
         body = response.body.makeAsyncIterator()
     }
 

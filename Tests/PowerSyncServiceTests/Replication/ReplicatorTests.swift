@@ -89,6 +89,20 @@ import Testing
         #expect(source.events == ["head, stored: nil", "marker, stored: 1"])
     }
 
+    @Test("requests at the same time are recorded one after the other, each with a position read after the one before")
+    func writeCheckpointsAreRecordedInTheOrderOfTheirPositions() async throws {
+        let scenario = try SourceScenario()
+        try await scenario.replicate()
+        let source = RecordingSource(scenario.source, storage: scenario.storage)
+        let issuer = WriteCheckpointIssuer(storage: scenario.storage, source: source)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<20 { group.addTask { _ = try await issuer.create(userKey: "u") } }
+            try await group.waitForAll()
+        }
+        let heads = source.events.filter { $0.hasPrefix("head") }
+        #expect(heads == ["head, stored: nil"] + (1..<20).map { "head, stored: \($0)" })
+    }
+
     @Test("N6: a column added to a table")
     func addedColumnIsCopied() async throws {
         let scenario = try SourceScenario()

@@ -78,6 +78,7 @@ struct UpgradableHTTPChannel: ServerChildChannel {
     private func setUpHTTP(_ channel: any Channel, _ logger: Logger) throws -> Dialect {
         let pipeline = channel.pipeline.syncOperations
         pipeline.removeHandler(try pipeline.handler(type: UndecidedConnectionHandler.self), promise: nil)
+        try pipeline.addHandler(ResponseCompressionHandler())
         try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
         try pipeline.addHandler(HTTPConnectionStateHandler(logger: logger))
         return .http(

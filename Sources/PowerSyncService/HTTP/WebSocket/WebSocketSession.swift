@@ -37,7 +37,7 @@ struct WebSocketSession: Sendable {
                     while try await events.next() != nil {}
                     return
                 }
-                try await run(&events, client)
+                try await run(&events, client, channel.channel)
             }
         } catch is CancellationError {
             return
@@ -48,9 +48,12 @@ struct WebSocketSession: Sendable {
 
     private func run(
         _ events: inout NIOAsyncChannelInboundStream<ResponderEvent>.AsyncIterator,
-        _ client: Client
+        _ client: Client,
+        _ channel: any Channel
     ) async throws {
         try await withThrowingDiscardingTaskGroup { group in
+            defer { group.cancelAll() }
+            group.addTask { await close(channel, whenExpired: client.token) }
             var queues: [StreamID: LineQueue] = [:]
             // A task that fails is cancelled with the others; streams handle their own errors.
             var end = LineQueue.End.clientClosed
@@ -74,6 +77,14 @@ struct WebSocketSession: Sendable {
     }
 
     // MARK: The connection
+
+    /// Closes the connection when its token has been expired for a while; with it, nothing can be asked for any more.
+    private func close(_ channel: any Channel, whenExpired token: VerifiedToken) async {
+        let schedule = KeepaliveSchedule(expiresAt: token.expiresAt)
+        guard (try? await sessions.timing.sleep(until: schedule.closesAt)) != nil else { return }
+        logger.info("WebSocket connection closed, the token has expired")
+        channel.close(promise: nil)
+    }
 
     /// Checks a SETUP and accepts or rejects it.
     ///

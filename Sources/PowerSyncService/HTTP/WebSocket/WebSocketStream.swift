@@ -31,7 +31,7 @@ struct WebSocketStream: Sendable {
             lines.finish(.clientClosed)
         }
         switch lines.end {
-        case .completed, .shutdown: connection.complete(id)
+        case .completed, .unread, .shutdown: connection.complete(id)
         case .failed(let error): connection.fail(id, message: ErrorEnvelope(error).text)
         case .clientClosed, nil: break
         }

@@ -1,0 +1,81 @@
+import NIOCore
+import NIOHTTP1
+import NIOHTTPCompression
+
+/// Compresses the responses whose head says `Content-Encoding: gzip`, each write at once (`wire-protocol.md` 4.4).
+///
+/// The work is done by NIO's `HTTPResponseCompressor`, on the event loop of the connection. What it has been given leaves
+/// with the flush that follows every write, so nothing waits in it, and a socket that takes nothing suspends the writer
+/// as it does without compression.
+///
+/// The compressor is in the pipeline for one response only, and is told what to do by a request head of our own. In
+/// there for the life of the connection it would compress small answers, too, prefer `deflate` to `gzip`, and trap when
+/// Hummingbird answers 400 to bytes that are not a request.
+final class ResponseCompressionHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    /// What the compressor sees of a request.
+    private static let requestHead = HTTPRequestHead(
+        version: .http1_1,
+        method: .POST,
+        uri: "/",
+        headers: ["Accept-Encoding": ContentCoding.gzip.rawValue]
+    )
+
+    /// In the pipeline, just before this handler, from the head to the end of a response.
+    private var compressor: HTTPResponseCompressor?
+    /// While the compressor reads, and passes on, the head that no client has sent.
+    private var isInstructing = false
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if !isInstructing { context.fireChannelRead(data) }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(let head) where head.isToBeCompressed:
+            do {
+                try addCompressor(context)
+                context.write(data, promise: promise)
+            } catch {
+                promise?.fail(error)
+                context.close(promise: nil)
+            }
+        case .head, .body:
+            context.write(data, promise: promise)
+        case .end:
+            context.write(data, promise: promise)
+            removeCompressor(context)
+        }
+    }
+
+    private func addCompressor(_ context: ChannelHandlerContext) throws {
+        removeCompressor(context)
+        let compressor = HTTPResponseCompressor()
+        let pipeline = context.pipeline.syncOperations
+        try pipeline.addHandler(compressor, position: .before(self))
+        self.compressor = compressor
+        isInstructing = true
+        defer { isInstructing = false }
+        compressor.channelRead(
+            context: try pipeline.context(handler: compressor),
+            data: wrapInboundOut(.head(Self.requestHead))
+        )
+    }
+
+    private func removeCompressor(_ context: ChannelHandlerContext) {
+        guard let compressor else { return }
+        self.compressor = nil
+        context.pipeline.syncOperations.removeHandler(compressor, promise: nil)
+    }
+}
+
+extension HTTPResponseHead {
+    /// Whether a route has asked for compression.
+    fileprivate var isToBeCompressed: Bool {
+        headers.first(name: "Content-Encoding") == ContentCoding.gzip.rawValue
+    }
+}

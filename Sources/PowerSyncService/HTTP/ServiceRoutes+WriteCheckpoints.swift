@@ -1,0 +1,53 @@
+import Hummingbird
+import PowerSyncProtocol
+
+/// Write checkpoints, whose numbers the service or the client chooses (`wire-protocol.md` 12).
+extension ServiceRoutes {
+    /// `GET /write-checkpoint2.json?client_id=…` (12.1).
+    func createWriteCheckpoint(_ request: Request) async throws -> Response {
+        try await checkpointQueue.withSlot {
+            let token = try await authorize(request)
+            var request = request
+            let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
+            let key = token.writeCheckpointKey(clientID: try parameters.string("client_id"))
+            let checkpoint = try await writeCheckpoints.create(userKey: key)
+            return Response(data: ["write_checkpoint": .string(checkpoint.description)])
+        }
+    }
+
+    /// `POST /sync/checkpoint-request` with `{"client_id":"c1","checkpoint_request_id":"42"}` (12.2).
+    func requestCheckpoint(_ request: Request) async throws -> Response {
+        try await checkpointQueue.withSlot {
+            let token = try await authorize(request)
+            var request = request
+            let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
+            let key = token.writeCheckpointKey(clientID: try parameters.requiredString("client_id"))
+            let id = try parameters.requiredWriteCheckpoint("checkpoint_request_id")
+            let recorded = try await writeCheckpoints.request(id, userKey: key)
+            return Response(data: ["checkpoint_request_id": .string(recorded.description)])
+        }
+    }
+}
+
+extension RequestParameters {
+    /// Integers up to this magnitude survive JSON implementations that have only doubles: 2^53 − 1.
+    private static let safeIntegers = 1...((Int64(1) << 53) - 1)
+
+    /// A number that must be there: decimal digits as text, or a JSON integer that is exact everywhere.
+    ///
+    /// - Throws: ``ErrorEnvelope`` with status 400 when it is missing, something else, or not positive.
+    fileprivate func requiredWriteCheckpoint(_ name: String) throws -> WriteCheckpoint {
+        switch members[name] {
+        case nil:
+            throw ErrorEnvelope.validationFailed(["\(name) is required"])
+        case .string(let text):
+            if let checkpoint = WriteCheckpoint(decimal: text), checkpoint.rawValue > 0 { return checkpoint }
+        case .integer(let number) where Self.safeIntegers.contains(number):
+            return WriteCheckpoint(number)
+        default: break
+        }
+        throw ErrorEnvelope.validationFailed([
+            "\(name) must be a string with a number from 1 to 9223372036854775807, or an integer up to 9007199254740991"
+        ])
+    }
+}

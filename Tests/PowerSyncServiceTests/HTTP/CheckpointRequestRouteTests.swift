@@ -1,0 +1,116 @@
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncService
+
+/// `POST /sync/checkpoint-request` (`wire-protocol.md` 12.2; 22.2, items 34 and 35).
+@Suite(.timeLimit(.minutes(1))) struct CheckpointRequestRouteTests {
+    private typealias Scenario = ServiceScenario
+
+    private func request(
+        _ scenario: Scenario,
+        _ body: JSONObject,
+        user: String = "u1",
+        query: String = ""
+    ) async throws -> Scenario.Reply {
+        try await scenario.send(
+            "POST",
+            "/sync/checkpoint-request" + query,
+            token: try scenario.token(user),
+            body: body.text
+        )
+    }
+
+    private func answer(_ id: String) -> String { #"{"data":{"checkpoint_request_id":"\#(id)"}}"# }
+
+    @Test("22.2.34: the answer is the largest number so far")
+    func numbersGrow() async throws {
+        try await Scenario.run { scenario in
+            for (sent, answered) in [
+                ("5", "5"), ("3", "5"), ("5", "5"), (7, "7"), (9_007_199_254_740_991, "9007199254740991"),
+                ("9223372036854775807", "9223372036854775807"), ("1", "9223372036854775807"),
+            ] as [(JSONValue, String)] {
+                let reply = try await request(scenario, ["client_id": "c9", "checkpoint_request_id": sent])
+                #expect(reply.status == 200)
+                #expect(reply.body == answer(answered))
+            }
+            // Per user and client; the query counts as much as the body (2.1).
+            let other = try await request(scenario, ["checkpoint_request_id": "2"], query: "?client_id=c8")
+            #expect(other.body == answer("2"))
+            let user = try await request(scenario, ["client_id": "c9", "checkpoint_request_id": "1"], user: "u2")
+            #expect(user.body == answer("1"))
+        }
+    }
+
+    @Test(
+        "22.2.34: bodies are checked",
+        arguments: [
+            ["client_id": "c9", "checkpoint_request_id": "0"], ["client_id": "c9", "checkpoint_request_id": "-1"],
+            ["client_id": "c9", "checkpoint_request_id": "9223372036854775808"],
+            ["client_id": "c9", "checkpoint_request_id": ""], ["client_id": "c9", "checkpoint_request_id": " 5"],
+            ["client_id": "c9", "checkpoint_request_id": "5.0"], ["client_id": "c9", "checkpoint_request_id": 0],
+            ["client_id": "c9", "checkpoint_request_id": -5], ["client_id": "c9", "checkpoint_request_id": 1.5],
+            ["client_id": "c9", "checkpoint_request_id": 9_007_199_254_740_992],
+            ["client_id": "c9", "checkpoint_request_id": nil], ["client_id": "c9", "checkpoint_request_id": true],
+            ["client_id": "c9"], ["checkpoint_request_id": "5"], ["client_id": 9, "checkpoint_request_id": "5"], [:],
+        ] as [JSONObject]
+    )
+    func bodies(_ body: JSONObject) async throws {
+        try await Scenario.run { scenario in
+            let reply = try await request(scenario, body)
+            #expect(reply.status == 400)
+            #expect(try reply.error("code") == "PSYNC_S2001")
+            #expect(try reply.error("name") == "ValidationError")
+            #expect(
+                try reply.error("details")?.contains(body["checkpoint_request_id"] == "5" ? "client_id" : "") == true
+            )
+            // Nothing was recorded.
+            let next = try await request(scenario, ["client_id": "c9", "checkpoint_request_id": "1"])
+            #expect(next.body == answer("1"))
+        }
+    }
+
+    @Test func strangersAndOtherMethodsAreRefused() async throws {
+        try await Scenario.run { scenario in
+            let body = #"{"client_id":"c1","checkpoint_request_id":"1"}"#
+            let stranger = try await scenario.send("POST", "/sync/checkpoint-request", body: body)
+            #expect(stranger.status == 401)
+            #expect(try stranger.error("code") == "PSYNC_S2106")
+            let method = try await scenario.send("GET", "/sync/checkpoint-request", token: try scenario.token())
+            #expect(method.status == 404)
+            let type = try await scenario.send(
+                "POST",
+                "/sync/checkpoint-request",
+                token: try scenario.token(),
+                headers: ["Content-Type": "application/xml"],
+                body: "<a/>"
+            )
+            #expect(type.status == 415)
+        }
+    }
+
+    @Test("22.2.35: a number comes back on the stream of its client, also when the source is idle")
+    func delivery() async throws {
+        try await Scenario.run { scenario in
+            let token = try scenario.token()
+            var own = try await scenario.stream(token, ["client_id": "c1"])
+            #expect(try await own.untilComplete() == ["checkpoint 0: 1#lists|0[\"u1\"] ×0 p1", "complete 0"])
+            for number in ["5", "8"] {
+                _ = try await request(scenario, ["client_id": "c1", "checkpoint_request_id": .string(number)])
+                #expect(try await own.untilComplete() == ["diff 0 write \(number):  -[]", "complete 0"])
+            }
+            // A stale number brings nothing: the next line is about the row.
+            _ = try await request(scenario, ["client_id": "c1", "checkpoint_request_id": "6"])
+            try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "A"]))
+            #expect(try await own.untilComplete().first?.hasPrefix("diff 2 write 8: ") == true)
+            // The counter goes on from there, and a new stream begins with the number.
+            let reply = try await scenario.send("GET", "/write-checkpoint2.json?client_id=c1", token: token)
+            #expect(reply.body == #"{"data":{"write_checkpoint":"9"}}"#)
+            #expect(try await own.untilComplete().first?.hasPrefix("diff 2 write 9: ") == true)
+            var again = try await scenario.stream(token, ["client_id": "c1"])
+            #expect(try await again.summary()?.hasPrefix("checkpoint 2 write 9: ") == true)
+            var other = try await scenario.stream(token, ["client_id": "c2"])
+            #expect(try await other.summary()?.hasPrefix("checkpoint 2: ") == true)
+        }
+    }
+}

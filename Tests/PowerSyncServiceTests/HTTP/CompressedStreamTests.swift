@@ -1,0 +1,167 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTPCompression
+import PowerSyncProtocol
+import TestSupport
+import Testing
+
+@testable import PowerSyncService
+
+/// Streams with `Content-Encoding: gzip`, over a socket (`wire-protocol.md` 4.4; 22.2, item 10).
+@Suite(.timeLimit(.minutes(3))) struct CompressedStreamTests {
+    private typealias Scenario = ServiceScenario
+
+    /// What ends every flush: an empty stored block.
+    private static let flushMarker: [UInt8] = [0x00, 0x00, 0xff, 0xff]
+
+    /// Runs something with a client that decompresses what it receives, piece by piece.
+    private static func withDecompressingClient(_ body: (HTTPClient) async throws -> Void) async throws {
+        var configuration = HTTPClient.Configuration()
+        configuration.decompression = .enabled(limit: .none)
+        let client = HTTPClient(configuration: configuration)
+        do {
+            try await body(client)
+            try await client.shutdown()
+        } catch {
+            try await client.shutdown()
+            throw error
+        }
+    }
+
+    /// The next bytes of a compressed stream, up to the end of a flush.
+    private static func nextFlush(_ stream: inout StreamReader) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let chunk = try await stream.chunk() {
+            bytes += chunk.readableBytesView
+            if bytes.suffix(4) == flushMarker { break }
+        }
+        return bytes
+    }
+
+    @Test("22.2.10: every line arrives although nothing follows it")
+    func linesAreFlushed() async throws {
+        // Keepalives come when the clock is moved by 20 s, which nobody does.
+        let clock = ManualClock()
+        try await Scenario.run(timing: clock.timing) { scenario in
+            try await Self.withDecompressingClient { client in
+                var stream = try await scenario.stream(
+                    try scenario.token(now: ManualClock.start),
+                    acceptEncoding: "gzip, deflate, br",
+                    client: client
+                )
+                #expect(stream.contentEncoding == "gzip")
+                #expect(stream.contentType == "application/x-ndjson")
+                #expect(try await stream.untilComplete().last == "complete 0")
+                for number in 1...3 {
+                    await clock.timerScheduled(in: SyncSession.pauseAfterCheckpoint)
+                    clock.advance(by: SyncSession.pauseAfterCheckpoint)
+                    let token = try scenario.token(now: clock.date)
+                    let row: JSONObject = ["owner_id": "u1", "name": .string("Number \(number)")]
+                    let body: JSONObject = ["data": [.object(Scenario.put("lists", "l\(number)", row))]]
+                    #expect(try await scenario.send("POST", "/dev/write", token: token, body: body.text).status == 200)
+                    let lines = try await stream.untilComplete()
+                    #expect(lines.first?.hasPrefix("diff ") == true, "\(lines)")
+                    #expect(lines.last?.hasPrefix("complete ") == true, "\(lines)")
+                }
+            }
+        }
+    }
+
+    @Test(
+        "BSON and NDJSON are compressed, as one member that is flushed after each line",
+        arguments: SyncLineFormat.all
+    )
+    func bytes(format: SyncLineFormat) async throws {
+        try await Scenario.run { scenario in
+            let rows = (0..<200).map {
+                Scenario.put("lists", "l\($0)", ["owner_id": "u1", "name": .string("List number \($0)")])
+            }
+            try await scenario.write(rows)
+            try await scenario.settle()
+            let token = try scenario.token()
+            var compressed = try await scenario.stream(token, accept: format.mediaType, acceptEncoding: "gzip")
+            #expect(compressed.contentEncoding == "gzip")
+            #expect(compressed.contentType == format.mediaType)
+            let first = try await Self.nextFlush(&compressed)
+            #expect(first.starts(with: [0x1f, 0x8b, 0x08]))
+            // Four lines: checkpoint, data, partial completion, completion. A chunk may hold the ends of several.
+            var flushes = first
+            while flushes.markerCount < 4 { flushes += try await Self.nextFlush(&compressed) }
+
+            var plain = try await scenario.stream(token, accept: format.mediaType)
+            #expect(plain.contentEncoding == nil)
+            #expect(plain.contentType == format.mediaType)
+            var lines = SyncLineReader(format: format)
+            reading: while let chunk = try await plain.chunk() {
+                lines.append(chunk)
+                while let line = try lines.next() {
+                    if case .checkpointComplete = line.line { break reading }
+                }
+            }
+            #expect(flushes.count * 3 < plain.byteCount)
+        }
+    }
+
+    @Test("Streams that nobody wants compressed, and small answers, are not", arguments: [nil, "identity", "br"])
+    func uncompressed(acceptEncoding: String?) async throws {
+        try await Scenario.run { scenario in
+            var stream = try await scenario.stream(try scenario.token(), acceptEncoding: acceptEncoding)
+            #expect(stream.contentEncoding == nil)
+            #expect(try await stream.untilComplete().last == "complete 0")
+            let error = try await scenario.send(
+                "POST",
+                "/sync/stream",
+                headers: ["Accept-Encoding": "gzip"],
+                body: "{}"
+            )
+            #expect(error.status == 401)
+            #expect(error.headers["content-encoding"] == nil)
+            let answer = try await scenario.send("GET", "/probes/liveness", headers: ["Accept-Encoding": "gzip"])
+            #expect(answer.status == 200)
+            #expect(answer.headers["content-encoding"] == nil)
+        }
+    }
+
+    @Test("A compressed stream has a proper end")
+    func end() async throws {
+        let clock = ManualClock()
+        try await Scenario.run(timing: clock.timing) { scenario in
+            try await Self.withDecompressingClient { client in
+                var stream = try await scenario.stream(
+                    try scenario.token(lifetime: .seconds(15), now: ManualClock.start),
+                    acceptEncoding: "gzip",
+                    client: client
+                )
+                _ = try await stream.untilComplete()
+                await clock.timerScheduled(in: .seconds(15))
+                clock.advance(by: .seconds(15))
+                #expect(try await stream.next() == ["token_expires_in": 0])
+                #expect(try await stream.next() == nil)
+            }
+        }
+    }
+
+    @Test("Bytes that are not a request get 400, also after a request")
+    func garbage() async throws {
+        try await Scenario.run { scenario in
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                try await connection.send("GET /probes/liveness HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")
+                #expect(try await connection.text(until: "}").contains("200 OK"))
+                try await connection.send("?!\r\n\r\n")
+                #expect(try await connection.text(until: "\r\n\r\n").contains("400 Bad Request"))
+            }
+            #expect(try await scenario.send("GET", "/probes/liveness").status == 200)
+        }
+    }
+}
+
+extension SyncLineFormat {
+    fileprivate static let all: [SyncLineFormat] = [.bson, .ndjson]
+}
+
+extension [UInt8] {
+    /// How many flushes have ended.
+    fileprivate var markerCount: Int {
+        indices.dropFirst(3).count { self[($0 - 3)...$0].elementsEqual([0x00, 0x00, 0xff, 0xff]) }
+    }
+}

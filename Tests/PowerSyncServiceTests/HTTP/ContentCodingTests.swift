@@ -1,0 +1,20 @@
+import Testing
+
+@testable import PowerSyncService
+
+/// `wire-protocol.md` 4.4.
+@Suite struct ContentCodingTests {
+    @Test(
+        arguments: [
+            (nil, .identity), ("", .identity), ("identity", .identity), ("br", .identity), ("gzip", .gzip),
+            ("gzip, deflate, br", .gzip), ("gzip, deflate, br, zstd", .gzip), ("*", .gzip), ("GZIP", .gzip),
+            ("zstd;q=0.5, gzip", .gzip), ("zstd, gzip;q=0.5", .gzip), ("br, gzip ; q=0.1", .gzip),
+            ("gzip;q=0", .identity), ("*, gzip;q=0", .identity), ("gzip, *;q=0", .gzip), ("*;q=0", .identity),
+            ("identity, gzip", .identity), ("identity;q=0.5, gzip", .gzip), ("identity, gzip;q=0.5", .identity),
+            ("gzip;q=0, identity;q=0", .identity), ("gzip;q=x", .identity), (";;,,", .identity),
+        ] as [(String?, ContentCoding)]
+    )
+    func acceptEncodingSelectsTheCoding(_ header: String?, _ coding: ContentCoding) {
+        #expect(ContentCoding.negotiated(acceptEncoding: header) == coding)
+    }
+}

@@ -1,0 +1,105 @@
+import PowerSyncProtocol
+import TestSupport
+import Testing
+
+@testable import PowerSyncService
+
+/// Clients that are too slow, with a clock moved by hand.
+@Suite(.timeLimit(.minutes(3))) struct SlowClientTests {
+    private typealias Scenario = ServiceScenario
+
+    private static let rowCount = 6_000
+    private static let rowLength = 4_000
+
+    /// Fills a list of `u1` with 24 MB that gzip cannot make small: more than the buffers between service and client
+    /// hold.
+    private static func writeRandomRows(in folder: TemporaryFolder) async throws {
+        try await Scenario.run(in: folder) { scenario in
+            var random = SeededGenerator(seed: 17)
+            let letters = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-".utf8)
+            // Longer than what gzip looks back to: 32 KiB.
+            let text = (0..<1 << 20).map { _ in letters[Int(random.next() >> 58)] }
+            try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "A"]))
+            for start in stride(from: 0, to: rowCount, by: 1_000) {
+                let rows = (start..<start + 1_000).map { number in
+                    let offset = random.number(below: text.count - rowLength)
+                    let title = String(decoding: text[offset..<offset + rowLength], as: UTF8.self)
+                    return Scenario.put("todos", "t\(number)", ["list_id": "l1", "title": .string(title)])
+                }
+                try await scenario.write(rows)
+            }
+            try await scenario.settle()
+        }
+    }
+
+    @Test(
+        "A client that does not read gets no more than the buffers hold, and loses its place when its token expires",
+        arguments: ["identity", "gzip"]
+    )
+    func unreadStream(coding: String) async throws {
+        let folder = try TemporaryFolder()
+        try await Self.writeRandomRows(in: folder)
+        let clock = ManualClock()
+        let log = CollectedLog()
+        try await Scenario.run(
+            in: folder,
+            timing: clock.timing,
+            log: log,
+            configure: { $0.limits.maxConcurrentConnections = 2 }
+        ) { scenario in
+            let unread = try await scenario.stream(
+                try scenario.token(lifetime: .seconds(25), now: ManualClock.start),
+                ["client_id": "unread"],
+                acceptEncoding: coding
+            )
+            // In the time that another client needs for everything, this one could have been sent everything, too.
+            var reader = try await scenario.stream(try scenario.token(now: ManualClock.start))
+            while reader.byteCount < Self.rowCount * Self.rowLength { _ = try #require(try await reader.chunk()) }
+            let token = try scenario.token(now: ManualClock.start)
+            #expect(try await scenario.status("POST", "/sync/stream", token: token, body: "{}") == 429)
+
+            await clock.timerScheduled(in: .seconds(55))
+            clock.advance(by: .seconds(55))
+            let line = try await log.line(containing: "Sync stream complete")
+            #expect(line.contains("client_id=unread"))
+            #expect(line.contains("close_reason=client not reading"), "\(line)")
+            let bytes = try #require(line.split(separator: " ").first { $0.hasPrefix("data_synced_bytes=") })
+            let count = try #require(Int(bytes.dropFirst("data_synced_bytes=".count)))
+            #expect(count < Self.rowCount * Self.rowLength * 3 / 4)
+            // Its place is free.
+            _ = try await scenario.stream(try scenario.token(now: clock.date))
+            withExtendedLifetime((unread, reader)) {}
+        }
+    }
+
+    @Test(
+        "A body that takes longer than a minute is not waited for",
+        arguments: ["/sync/stream", "/sync/checkpoint-request", "/dev/write"]
+    )
+    func slowBody(path: String) async throws {
+        let clock = ManualClock()
+        try await Scenario.run(timing: clock.timing) { scenario in
+            let token = try scenario.token(now: ManualClock.start)
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                try await connection.send(
+                    """
+                    POST \(path) HTTP/1.1\r
+                    Host: x\r
+                    Authorization: Token \(token)\r
+                    Content-Type: application/json\r
+                    Content-Length: 100\r
+                    \r
+                    {"client_id"
+                    """
+                )
+                await clock.timerScheduled(in: .seconds(60))
+                clock.advance(by: .seconds(60))
+                let response = try await connection.text(until: "}}")
+                #expect(response.contains("408 Request Timeout"), "\(response)")
+                #expect(response.contains("PSYNC_S2001"), "\(response)")
+                // The connection is of no use any more.
+                #expect(try await connection.read() == nil)
+            }
+        }
+    }
+}

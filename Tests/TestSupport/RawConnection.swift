@@ -1,0 +1,46 @@
+package import NIOCore
+import NIOPosix
+
+/// One end of a TCP connection that sends and receives bytes as a test says.
+package struct RawConnection: ~Copyable {
+    private var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
+    private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+
+    /// Sends a text.
+    package func send(_ text: String) async throws {
+        try await outbound.write(ByteBuffer(string: text))
+    }
+
+    /// Waits for bytes.
+    ///
+    /// - Returns: `nil` when the other end has closed the connection.
+    package mutating func read() async throws -> ByteBuffer? {
+        try await inbound.next(isolation: #isolation)
+    }
+
+    /// Reads until a text has arrived, or the connection is closed.
+    ///
+    /// - Returns: Everything that was read.
+    package mutating func text(until end: String) async throws -> String {
+        var text = ""
+        while !text.contains(end), let bytes = try await read() { text += String(buffer: bytes) }
+        return text
+    }
+
+    /// Opens a connection to a service, and closes it after a closure.
+    package static func connect<Result>(
+        port: Int,
+        _ body: (inout RawConnection) async throws -> Result
+    ) async throws -> Result {
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: port) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                }
+            }
+        return try await channel.executeThenClose { inbound, outbound in
+            var connection = RawConnection(inbound: inbound.makeAsyncIterator(), outbound: outbound)
+            return try await body(&connection)
+        }
+    }
+}
