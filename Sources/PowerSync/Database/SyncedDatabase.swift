@@ -8,7 +8,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     package let logger: any LoggerProtocol
     let local: LocalDatabase
     let sync: SyncClient
-    private let membership: DatabaseMembership
+    let membership: DatabaseMembership
 
     /// Creates a database in a file of its own, or in memory, that is opened at first use.
     ///

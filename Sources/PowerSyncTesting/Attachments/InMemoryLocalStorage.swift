@@ -48,16 +48,22 @@ public final class InMemoryLocalStorage: LocalStorageAdapter {
 
     private struct Content {
         var files: [String: Data]
+        /// When each file was last written; files from the beginning were in the distant past.
+        var changes: [String: Date] = [:]
         var directories: Set<String> = []
     }
 
     private let content: Mutex<Content>
     private let script = StorageScript<Operation>()
+    private let now: @Sendable () -> Date
 
     /// Creates a storage.
     ///
-    /// - Parameter files: What it holds: contents by path.
-    public init(files: [String: Data] = [:]) {
+    /// - Parameters:
+    ///   - files: What it holds: contents by path. They count as old.
+    ///   - now: The time at which files are written.
+    public init(files: [String: Data] = [:], now: @escaping @Sendable () -> Date = { Date() }) {
+        self.now = now
         let pairs = files.map { (InMemoryLocalStorage.normalized($0.key), $0.value) }
         content = Mutex(Content(files: Dictionary(pairs) { _, last in last }))
     }
@@ -68,7 +74,9 @@ public final class InMemoryLocalStorage: LocalStorageAdapter {
     /// The directories that were created and not removed.
     public var directories: Set<String> { content.withLock { $0.directories } }
 
-    /// The content of a file, by its path. Set it to damage, lose or restore a file behind the queue's back.
+    /// The content of a file, by its path.
+    ///
+    /// Set it to damage, lose or restore a file behind the queue's back.
     public subscript(path: String) -> Data? {
         get { content.withLock { $0.files[InMemoryLocalStorage.normalized(path)] } }
         set { content.withLock { $0.files[InMemoryLocalStorage.normalized(path)] = newValue } }
@@ -87,7 +95,9 @@ public final class InMemoryLocalStorage: LocalStorageAdapter {
         try await script.waitForCalls(count, of: operation)
     }
 
-    /// Lets requests fail. They leave the files as they are.
+    /// Lets requests fail.
+    ///
+    /// They leave the files as they are.
     ///
     /// - Parameters:
     ///   - operation: Which kind of requests.
@@ -127,6 +137,7 @@ extension InMemoryLocalStorage {
     public func saveFile(filePath: String, data: Data) async throws -> Int64 {
         try await run(.save, filePath) { content, path in
             content.files[path] = data
+            content.changes[path] = now()
             return Int64(data.count)
         }
     }
@@ -139,7 +150,9 @@ extension InMemoryLocalStorage {
         }
     }
 
-    /// Removes a file. No error when there is none.
+    /// Removes a file.
+    ///
+    /// No error when there is none.
     public func deleteFile(filePath: String) async throws {
         try await run(.delete, filePath) { content, path in content.files[path] = nil }
     }
@@ -162,7 +175,9 @@ extension InMemoryLocalStorage {
         }
     }
 
-    /// Removes a directory with all files below it. No error when there is none.
+    /// Removes a directory with all files below it.
+    ///
+    /// No error when there is none.
     public func rmDir(path: String) async throws {
         try await run(.removeDirectory, path) { content, path in
             let below = path.hasSuffix("/") ? path : path + "/"
@@ -177,6 +192,7 @@ extension InMemoryLocalStorage {
             let source = InMemoryLocalStorage.normalized(sourcePath)
             guard let data = content.files[source] else { throw PowerSyncAttachmentError.fileNotFound(sourcePath) }
             content.files[target] = data
+            content.changes[target] = now()
         }
     }
 
@@ -188,6 +204,16 @@ extension InMemoryLocalStorage {
                 throw PowerSyncAttachmentError.fileNotFound(sourcePath)
             }
             content.files[target] = data
+            content.changes[target] = now()
+        }
+    }
+
+    /// The files below a directory that were last written before a date.
+    public func files(path: String, notChangedSince date: Date) async throws -> [String] {
+        let path = InMemoryLocalStorage.normalized(path)
+        let below = path.hasSuffix("/") ? path : path + "/"
+        return content.withLock { content in
+            content.files.keys.filter { $0.hasPrefix(below) && content.changes[$0] ?? .distantPast < date }
         }
     }
 

@@ -50,7 +50,9 @@ public final class InMemoryRemoteStorage: RemoteStorageAdapter {
     /// What the storage holds: contents by file name.
     public var files: [String: Data] { content.withLock { $0 } }
 
-    /// The content of a file, by its name. Set it to act as another device.
+    /// The content of a file, by its name.
+    ///
+    /// Set it to act as another device.
     public subscript(filename: String) -> Data? {
         get { content.withLock { $0[filename] } }
         set { content.withLock { $0[filename] = newValue } }
@@ -72,7 +74,9 @@ public final class InMemoryRemoteStorage: RemoteStorageAdapter {
         try await script.waitForCalls(count, of: operation)
     }
 
-    /// Lets requests fail. They leave the files as they are.
+    /// Lets requests fail.
+    ///
+    /// They leave the files as they are.
     ///
     /// - Parameters:
     ///   - operation: Which kind of requests.

@@ -114,7 +114,9 @@ enum AttachmentPath {
     /// The links that are followed before a path counts as a circle, as in the kernel.
     private static let linkLimit = 40
 
-    /// The components of an absolute path without `.`, `..` and links. What does not exist is taken as it is.
+    /// The components of an absolute path without `.`, `..` and links.
+    ///
+    /// What does not exist is taken as it is.
     private static func resolvedComponents(of path: String) throws(PowerSyncAttachmentError) -> [Substring] {
         guard path.utf8.first == slash, !path.utf8.contains(0) else {
             throw .invalidPath("\(shown(path)) is not an absolute path")

@@ -92,7 +92,9 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
         }
     }
 
-    /// Removes a file. No error when there is none.
+    /// Removes a file.
+    ///
+    /// No error when there is none.
     public nonisolated func deleteFile(filePath: String) async throws {
         try await perform(on: filePath) { _ in try OpenFile.remove(filePath) }
     }
@@ -107,14 +109,18 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
         try await perform(on: filePath) { _ in try OpenFile.attributes(filePath)?.size }
     }
 
-    /// Creates a directory and those above it. No error when it is there.
+    /// Creates a directory and those above it.
+    ///
+    /// No error when it is there.
     public nonisolated func makeDir(path: String) async throws {
         try await perform(on: path, orDirectoryItself: true) { fileManager in
             try fileManager.createDirectory(atPath: path, withIntermediateDirectories: true)
         }
     }
 
-    /// Removes a directory with all that is in it. No error when there is none.
+    /// Removes a directory with all that is in it.
+    ///
+    /// No error when there is none.
     ///
     /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)`` for `/` and the user's home directory.
     public nonisolated func rmDir(path: String) async throws {
@@ -181,14 +187,32 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
     /// Symbolic links are not followed. A file that cannot be removed is left for the next time.
     public nonisolated func removeTemporaryFiles(path: String, olderThan date: Date) async throws {
         try await perform(on: path, orDirectoryItself: true) { fileManager in
-            for case let name as String in fileManager.enumerator(atPath: path) ?? .init()
-            where AttachmentPath.isTemporary(name) {
-                let file = path + "/" + name
-                guard let attributes = try? OpenFile.attributes(file, followsLinks: false),
-                    attributes.modified < date
-                else { continue }
-                try? OpenFile.remove(file)
-            }
+            let old = FileManagerStorageAdapter.files(in: path, notChangedSince: date, fileManager)
+            for file in old where AttachmentPath.isTemporary(file) { try? OpenFile.remove(file) }
+        }
+    }
+
+    /// The regular files in a directory and below that were last written before a date.
+    ///
+    /// Symbolic links are not followed.
+    public nonisolated func files(path: String, notChangedSince date: Date) async throws -> [String] {
+        try await perform(on: path, orDirectoryItself: true) { fileManager in
+            FileManagerStorageAdapter.files(in: path, notChangedSince: date, fileManager)
+        }
+    }
+
+    private static func files(
+        in directory: String,
+        notChangedSince date: Date,
+        _ fileManager: FileManager
+    ) -> [String] {
+        guard let names = fileManager.enumerator(atPath: directory) else { return [] }
+        return names.compactMap { name in
+            guard let name = name as? String else { return nil }
+            let file = directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
+            guard let attributes = try? OpenFile.attributes(file, followsLinks: false), attributes.modified < date
+            else { return nil }
+            return file
         }
     }
 

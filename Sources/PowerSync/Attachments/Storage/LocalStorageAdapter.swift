@@ -48,6 +48,12 @@ public protocol LocalStorageAdapter: Sendable {
     ///
     /// The default implementation does nothing.
     func removeTemporaryFiles(path: String, olderThan date: Date) async throws
+    /// The files in a directory and below that were last written before a date.
+    ///
+    /// The default implementation finds none, so that `sweepOrphanFiles(olderThan:)` of the queue removes nothing.
+    ///
+    /// - Returns: Absolute paths of regular files, in any order.
+    func files(path: String, notChangedSince date: Date) async throws -> [String]
 }
 
 extension LocalStorageAdapter {
@@ -81,4 +87,7 @@ extension LocalStorageAdapter {
 
     /// Does nothing.
     public func removeTemporaryFiles(path: String, olderThan date: Date) async throws {}
+
+    /// Finds none.
+    public func files(path: String, notChangedSince date: Date) async throws -> [String] { [] }
 }

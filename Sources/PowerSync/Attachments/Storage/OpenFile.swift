@@ -72,6 +72,25 @@ final class OpenFile: Sendable {
         try retrying(path) { systemRead(descriptor, buffer.baseAddress, buffer.count) }
     }
 
+    /// The bytes at an offset; fewer, or none, at the end of the file.
+    func read(at offset: Int64, upTo count: Int) throws -> Data {
+        var data = Data(count: count)
+        let length = try data.withUnsafeMutableBytes { try read(at: offset, into: $0) }
+        data.removeLast(count - length)
+        return data
+    }
+
+    /// Reads the bytes at an offset; the present position does not matter.
+    ///
+    /// - Parameters:
+    ///   - offset: Where the first byte is.
+    ///   - buffer: Where the bytes go.
+    /// - Returns: How many; 0 at the end of the file.
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
+    func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        try retrying(path) { pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+    }
+
     /// Writes all bytes at the present position.
     func write(_ bytes: UnsafeRawBufferPointer) throws {
         var rest = bytes[...]
@@ -93,11 +112,6 @@ final class OpenFile: Sendable {
         _ = try retrying(path) { Int(lseek(descriptor, 0, SEEK_END)) }
     }
 
-    /// Goes to a position.
-    func seek(to offset: Int64) throws {
-        _ = try retrying(path) { Int(lseek(descriptor, off_t(offset), SEEK_SET)) }
-    }
-
     /// Waits until the content is on the disk.
     func synchronize() throws {
         try retrying(path) { fsync(descriptor) }
@@ -110,7 +124,9 @@ extension OpenFile {
         try retrying(path) { systemRename(path, target) }
     }
 
-    /// Removes a file or link. No error when there is none.
+    /// Removes a file or link.
+    ///
+    /// No error when there is none.
     static func remove(_ path: String) throws {
         do {
             try retrying(path) { unlink(path) }

@@ -51,4 +51,32 @@ public struct AttachmentTransferProgress: Sendable, Equatable {
         self.transferredBytes = transferredBytes
         self.totalBytes = totalBytes
     }
+
+    /// The same transfer with more bytes moved.
+    func moved(transferred: Int64, total: Int64?) -> AttachmentTransferProgress {
+        with(phase: .running, transferred: transferred, total: total)
+    }
+
+    /// The same transfer in another phase.
+    func with(phase: Phase, transferred: Int64? = nil, total: Int64? = nil) -> AttachmentTransferProgress {
+        AttachmentTransferProgress(
+            attachmentId: attachmentId,
+            direction: direction,
+            phase: phase,
+            transferredBytes: transferred ?? transferredBytes,
+            totalBytes: total ?? totalBytes
+        )
+    }
+}
+
+extension Attachment {
+    /// The transfer that the attachment needs; `nil` for none.
+    var neededTransfer: AttachmentTransferProgress.Direction? {
+        switch state {
+        case .queuedUpload: .upload
+        case .queuedDownload: .download
+        case .queuedDelete: .delete
+        case .synced, .archived: nil
+        }
+    }
 }

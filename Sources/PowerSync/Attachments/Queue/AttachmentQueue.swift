@@ -1,0 +1,216 @@
+public import Foundation
+
+/// Keeps files on this device and in a remote storage in step with the references in the app's tables.
+///
+/// The app's tables hold ids; the queue downloads the files of new ids, uploads the files that the app saves, and removes files that
+/// nothing refers to any more. All of it survives restarts and times without a network.
+///
+/// ```swift
+/// let queue = AttachmentQueue(
+///     db: db,
+///     remoteStorage: storage,
+///     attachmentsDirectory: directory,
+///     watchAttachments: {
+///         try db.watch("SELECT photo_id FROM users WHERE photo_id IS NOT NULL") { cursor in
+///             WatchedAttachmentItem(id: try cursor.getString(name: "photo_id"), fileExtension: "jpg")
+///         }
+///     }
+/// )
+/// try await queue.startSync()
+///
+/// try await queue.saveFile(data: photo, mediaType: "image/jpeg", fileExtension: "jpg") { transaction, attachment in
+///     try transaction.execute(
+///         sql: "UPDATE users SET photo_id = ? WHERE id = ?",
+///         parameters: [attachment.id, user]
+///     )
+/// }
+/// ```
+///
+/// Every queue needs an attachments table of its own; see ``createAttachmentTable(name:)``. Files are immutable: a changed picture
+/// gets a new id. An element of `watchAttachments` that is empty because the app's tables are empty for a moment archives everything;
+/// `archiveOnlyAfterFirstSync` protects from that at the first sign-in.
+///
+/// The queue stops when its last reference goes away.
+public actor AttachmentQueue: AttachmentQueueProtocol {
+    /// The database.
+    public nonisolated let db: any PowerSyncDatabaseProtocol
+    /// Takes and gives files; throws for everything in a queue that was made with a transport.
+    public nonisolated let remoteStorage: any RemoteStorageAdapter
+    /// Where the files are on this device.
+    public nonisolated let localStorage: any LocalStorageAdapter
+    /// Whether files of new references are downloaded.
+    public nonisolated let downloadAttachments: Bool
+    /// Where messages go.
+    public nonisolated let logger: any LoggerProtocol
+    /// The attachments table.
+    public nonisolated let attachmentsService: any AttachmentServiceProtocol
+    /// What transfers.
+    public nonisolated let syncingService: SyncingService
+
+    nonisolated let lifecycle: QueueLifecycle
+
+    /// Whether ``close()`` was called.
+    public var closed: Bool { lifecycle.isClosed }
+
+    /// Creates a queue over a remote storage that takes and gives whole files.
+    ///
+    /// It begins to compare rows and files at once; see ``waitForInit()``. Nothing is transferred before ``startSync()``.
+    ///
+    /// - Parameters:
+    ///   - db: The database. The queue does not close it.
+    ///   - remoteStorage: Takes and gives files.
+    ///   - attachmentsDirectory: The absolute path of the directory for files.
+    ///   - watchAttachments: Called by each start. Each element of the stream is the complete set of references.
+    ///   - localStorage: Keeps the files on this device.
+    ///   - attachmentsQueueTableName: The attachments table, which belongs to this queue alone.
+    ///   - errorHandler: Decides whether a failed transfer is tried again; `nil` for always.
+    ///   - syncInterval: The seconds after which the queue looks at its table without a reason; 0 or less for never.
+    ///   - archivedCacheLimit: How many archived attachments are kept with their files.
+    ///   - syncThrottleDuration: The least time between two looks at the table that are caused by changes, in seconds.
+    ///   - subdirectories: Directories to create below `attachmentsDirectory`.
+    ///   - downloadAttachments: Whether files of new references are downloaded.
+    ///   - logger: Where messages go; `nil` for the database's logger.
+    ///   - getLocalUri: Maps a file name to a path; `nil` for `attachmentsDirectory/<filename>`. The queue then does not
+    ///     check that paths are inside the directory.
+    ///   - maxConcurrentTransfers: How many files are transferred at a time.
+    ///   - transferPolicy: Asked before each transfer, for example whether the network is good enough. What is not allowed
+    ///     waits for the next look at the table; ``triggerSync()`` causes one.
+    ///   - archivedCacheByteLimit: How many bytes of archived files are kept, besides `archivedCacheLimit`.
+    ///   - archiveOnlyAfterFirstSync: Whether nothing is archived before the database has synced for the first time.
+    public init(
+        db: any PowerSyncDatabaseProtocol,
+        remoteStorage: any RemoteStorageAdapter,
+        attachmentsDirectory: String,
+        watchAttachments: @Sendable @escaping () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>,
+        localStorage: any LocalStorageAdapter = FileManagerStorageAdapter(),
+        attachmentsQueueTableName: String = defaultAttachmentsTableName,
+        errorHandler: (any SyncErrorHandler)? = nil,
+        syncInterval: TimeInterval = 30.0,
+        archivedCacheLimit: Int64 = 100,
+        syncThrottleDuration: TimeInterval = 1.0,
+        subdirectories: [String]? = nil,
+        downloadAttachments: Bool = true,
+        logger: (any LoggerProtocol)? = nil,
+        getLocalUri: (@Sendable (_ filename: String) async -> String)? = nil,
+        maxConcurrentTransfers: Int = 1,
+        transferPolicy: AttachmentTransferPolicy? = nil,
+        archivedCacheByteLimit: Int64? = nil,
+        archiveOnlyAfterFirstSync: Bool = false
+    ) {
+        self.init(
+            db: db,
+            storage: .remote(remoteStorage),
+            attachmentsDirectory: attachmentsDirectory,
+            watchAttachments: watchAttachments,
+            localStorage: localStorage,
+            configuration: AttachmentQueueConfiguration(
+                tableName: attachmentsQueueTableName,
+                errorHandler: errorHandler,
+                syncInterval: syncInterval,
+                archivedCacheLimit: archivedCacheLimit,
+                syncThrottleDuration: syncThrottleDuration,
+                subdirectories: subdirectories ?? [],
+                downloadAttachments: downloadAttachments,
+                logger: logger,
+                getLocalUri: getLocalUri,
+                maxConcurrentTransfers: maxConcurrentTransfers,
+                transferPolicy: transferPolicy,
+                archivedCacheByteLimit: archivedCacheByteLimit,
+                archiveOnlyAfterFirstSync: archiveOnlyAfterFirstSync
+            )
+        )
+    }
+
+    /// Creates a queue over a transport, which moves bytes between the disk and the remote storage by itself.
+    ///
+    /// - Parameters:
+    ///   - db: The database. The queue does not close it.
+    ///   - transport: Moves files.
+    ///   - attachmentsDirectory: The absolute path of the directory for files.
+    ///   - watchAttachments: Called by each start. Each element of the stream is the complete set of references.
+    ///   - localStorage: Keeps the files on this device, where the transport reads and writes them.
+    ///   - attachmentsQueueTableName: The attachments table, which belongs to this queue alone.
+    ///   - errorHandler: Decides whether a failed transfer is tried again; `nil` for always.
+    ///   - syncInterval: The seconds after which the queue looks at its table without a reason; 0 or less for never.
+    ///   - archivedCacheLimit: How many archived attachments are kept with their files.
+    ///   - syncThrottleDuration: The least time between two looks at the table that are caused by changes, in seconds.
+    ///   - subdirectories: Directories to create below `attachmentsDirectory`.
+    ///   - downloadAttachments: Whether files of new references are downloaded.
+    ///   - logger: Where messages go; `nil` for the database's logger.
+    ///   - getLocalUri: Maps a file name to a path; `nil` for `attachmentsDirectory/<filename>`.
+    ///   - maxConcurrentTransfers: How many files are transferred at a time.
+    ///   - transferPolicy: Asked before each transfer.
+    ///   - archivedCacheByteLimit: How many bytes of archived files are kept, besides `archivedCacheLimit`.
+    ///   - archiveOnlyAfterFirstSync: Whether nothing is archived before the database has synced for the first time.
+    public init(
+        db: any PowerSyncDatabaseProtocol,
+        transport: any AttachmentTransportAdapter,
+        attachmentsDirectory: String,
+        watchAttachments: @Sendable @escaping () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>,
+        localStorage: any LocalStorageAdapter = FileManagerStorageAdapter(),
+        attachmentsQueueTableName: String = defaultAttachmentsTableName,
+        errorHandler: (any SyncErrorHandler)? = nil,
+        syncInterval: TimeInterval = 30.0,
+        archivedCacheLimit: Int64 = 100,
+        syncThrottleDuration: TimeInterval = 1.0,
+        subdirectories: [String]? = nil,
+        downloadAttachments: Bool = true,
+        logger: (any LoggerProtocol)? = nil,
+        getLocalUri: (@Sendable (_ filename: String) async -> String)? = nil,
+        maxConcurrentTransfers: Int = 1,
+        transferPolicy: AttachmentTransferPolicy? = nil,
+        archivedCacheByteLimit: Int64? = nil,
+        archiveOnlyAfterFirstSync: Bool = false
+    ) {
+        self.init(
+            db: db,
+            storage: .transport(transport),
+            attachmentsDirectory: attachmentsDirectory,
+            watchAttachments: watchAttachments,
+            localStorage: localStorage,
+            configuration: AttachmentQueueConfiguration(
+                tableName: attachmentsQueueTableName,
+                errorHandler: errorHandler,
+                syncInterval: syncInterval,
+                archivedCacheLimit: archivedCacheLimit,
+                syncThrottleDuration: syncThrottleDuration,
+                subdirectories: subdirectories ?? [],
+                downloadAttachments: downloadAttachments,
+                logger: logger,
+                getLocalUri: getLocalUri,
+                maxConcurrentTransfers: maxConcurrentTransfers,
+                transferPolicy: transferPolicy,
+                archivedCacheByteLimit: archivedCacheByteLimit,
+                archiveOnlyAfterFirstSync: archiveOnlyAfterFirstSync
+            )
+        )
+    }
+
+    /// Creates a queue in an environment of its own.
+    package init(
+        db: any PowerSyncDatabaseProtocol,
+        storage: AttachmentQueueStorage,
+        attachmentsDirectory: String,
+        watchAttachments: @Sendable @escaping () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>,
+        localStorage: any LocalStorageAdapter,
+        configuration: AttachmentQueueConfiguration,
+        environment: AttachmentEnvironment = AttachmentEnvironment()
+    ) {
+        let parts = configuration.makeParts(
+            db: db,
+            storage: storage,
+            directory: attachmentsDirectory,
+            references: watchAttachments,
+            localStorage: localStorage,
+            environment: environment
+        )
+        self.db = db
+        self.remoteStorage = storage.remoteStorage
+        self.localStorage = localStorage
+        self.downloadAttachments = configuration.downloadAttachments
+        self.logger = parts.logger
+        self.attachmentsService = parts.service
+        self.syncingService = SyncingService(engine: parts.engine)
+        lifecycle = QueueLifecycle(parts: parts)
+    }
+}

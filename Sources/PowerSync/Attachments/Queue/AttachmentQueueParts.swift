@@ -1,0 +1,159 @@
+import Foundation
+import PowerSyncCore
+
+/// What a queue consists of, apart from what runs.
+struct AttachmentQueueParts: Sendable {
+    let db: any PowerSyncDatabaseProtocol
+    let service: AttachmentService
+    let localStorage: any LocalStorageAdapter
+    let logger: any LoggerProtocol
+    let engine: TransferEngine
+    let paths: AttachmentPaths
+    let table: SharedAttachmentTable
+    let tableName: String
+    let directory: String
+    let subdirectories: [String]
+    /// The time between two looks at the table without a reason; `nil` for none.
+    let interval: Duration?
+    let downloads: Bool
+    let archivesOnlyAfterFirstSync: Bool
+    let environment: AttachmentEnvironment
+    let references: @Sendable () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>
+
+    /// Saves files.
+    var saver: FileSaver {
+        FileSaver(
+            service: service,
+            localStorage: localStorage,
+            paths: paths,
+            table: table,
+            filename: { AttachmentQueueParts.filename(id: $0, fileExtension: $1) }
+        )
+    }
+
+    /// The name of a new file.
+    static func filename(id: String, fileExtension: String?) -> String {
+        let fileExtension = fileExtension ?? ""
+        return "\(id).\(fileExtension.isEmpty ? "attachment" : fileExtension)"
+    }
+
+    /// Follows an element of the watch, and makes room in the cache if something was archived.
+    func process(_ items: [WatchedAttachmentItem], deliveredAt: Date) async throws {
+        let archives = !archivesOnlyAfterFirstSync || db.currentStatus.hasSynced == true
+        let summary = try await service.withContext { context in
+            try await context.process(
+                items,
+                filenames: { try await filename(of: $0) },
+                deliveredAt: deliveredAt.millisecondsSince1970,
+                downloads: downloads,
+                archives: archives,
+                localUri: paths.path,
+                storage: localStorage
+            )
+        }
+        guard summary.archived > 0 else { return }
+        _ = try await service.withContext { try await engine.context.expire($0) }
+    }
+
+    /// The name of the file of a new reference, checked.
+    private func filename(of item: WatchedAttachmentItem) async throws -> String {
+        if item.filename == nil, let fileExtension = item.fileExtension {
+            try AttachmentPath.check(fileExtension: fileExtension)
+        }
+        let filename =
+            item.filename ?? AttachmentQueueParts.filename(id: item.id, fileExtension: item.fileExtension)
+        _ = try await paths.path(of: filename)
+        return filename
+    }
+}
+
+// Upkeep.
+extension AttachmentQueueParts {
+    /// Creates the directories, and removes what interrupted writes have left there.
+    func prepareDirectories() async throws {
+        try await makeDirectories()
+        do {
+            let oneHourAgo = environment.now().addingTimeInterval(-3600)
+            try await localStorage.removeTemporaryFiles(path: directory, olderThan: oneHourAgo)
+        } catch {
+            try Task.checkCancellation()
+            log(.warning, "Temporary files could not be removed: \(error.localizedDescription)")
+        }
+    }
+
+    private func makeDirectories() async throws {
+        try await localStorage.makeDir(path: directory)
+        for name in subdirectories {
+            try AttachmentPath.check(filename: name)
+            try await localStorage.makeDir(path: directory + "/" + name)
+        }
+    }
+
+    /// Compares all rows with the files on the disk and repairs them.
+    func verify() async throws {
+        try await service.withContext { context in
+            try await context.verify(downloads: downloads, localUri: paths.path, storage: localStorage)
+        }
+    }
+
+    /// Removes all archived attachments that the cache has no room for.
+    func expire() async throws {
+        var round = ExpiryRound()
+        repeat {
+            let failed = round.failed
+            round = try await service.withContext { try await engine.context.expire($0, besides: failed) }
+        } while !round.isComplete
+    }
+
+    /// Removes all rows and files.
+    ///
+    /// - Parameter keepsDirectory: Whether the directory is needed afterwards.
+    func clear(keepsDirectory: Bool) async throws {
+        try await service.withContext { context in
+            try await context.clearQueue()
+            try await localStorage.rmDir(path: directory)
+            if keepsDirectory { try await makeDirectories() }
+        }
+    }
+
+    /// Refuses directories that nobody wants to be emptied.
+    func checkMayBeEmptied() throws {
+        let path = URL(fileURLWithPath: directory).standardizedFileURL.path
+        guard !directory.isEmpty, path != "/", path != URL(fileURLWithPath: NSHomeDirectory()).standardizedFileURL.path
+        else {
+            throw PowerSyncAttachmentError.invalidPath("\(directory.debugDescription) will not be emptied")
+        }
+    }
+
+    /// Removes files that no row refers to.
+    ///
+    /// - Returns: How many.
+    func sweepOrphans(olderThan age: Duration) async throws -> Int {
+        let date = environment.now().addingTimeInterval(-(age / .seconds(1)))
+        return try await service.withContext { context in
+            let files: [String] = []; _ = date
+            guard !files.isEmpty else { return 0 }
+            var used: Set<ExactText> = []
+            for row in try await context.getAttachments() {
+                if let path = row.localUri { used.insert(ExactText(path)) }
+                guard let path = try? await paths.path(of: row.filename) else { continue }
+                used.insert(ExactText(path))
+                for part in AttachmentPath.downloadFiles(for: path) { used.insert(ExactText(part)) }
+            }
+            let orphans = files.filter { !used.contains(ExactText($0)) }
+            for orphan in orphans { try await localStorage.deleteFile(filePath: orphan) }
+            return orphans.count
+        }
+    }
+
+    /// Counts rows and bytes by state.
+    func stats() async throws -> AttachmentQueueStats {
+        let store = AttachmentStore(tableName: tableName)
+        return try await db.readLock { try store.stats(in: $0) }
+    }
+
+    /// Logs a message about attachments.
+    func log(_ severity: LogSeverity, _ message: String) {
+        logger.log(severity, message, tag: LogTag.attachments)
+    }
+}

@@ -1,0 +1,87 @@
+/// One attempt to transfer one attachment, outside the lock.
+struct TransferAttempt: Sendable {
+    /// What an attempt found out, to be written into the table.
+    struct Completion: Sendable {
+        let result: TransferOutcome.Result
+        /// The file that a download has written, to be moved to its path before the row is written.
+        var temporaryPath: String?
+    }
+
+    /// Failures that are not for the error handler alone to decide.
+    enum Failure: Error {
+        /// There is nothing to upload.
+        case localFileMissing(PowerSyncAttachmentError)
+        /// The remote file is deleted; the local one could not be.
+        case localFileNotRemoved(any Error)
+        /// The attempt was successful; the table does not say so.
+        case notWritten(any Error)
+    }
+
+    let context: TransferContext
+    /// The row when the attempt begins.
+    let attachment: Attachment
+
+    /// Transfers.
+    ///
+    /// - Throws: ``Failure``, or what the transport or the local storage throws.
+    func perform(_ direction: AttachmentTransferProgress.Direction) async throws -> Completion {
+        let target = try await context.paths.path(of: attachment.filename)
+        switch direction {
+        case .upload: return try await upload()
+        case .download: return try await download(to: target)
+        case .delete: return try await delete(partsOf: target)
+        }
+    }
+
+    private var report: @Sendable (Int64, Int64?) -> Void {
+        { [progress = context.progress, id = attachment.id] in progress.moved(id, transferred: $0, total: $1) }
+    }
+
+    private func upload() async throws -> Completion {
+        guard let path = attachment.localUri else {
+            throw Failure.localFileMissing(.generalError("The attachment \(attachment.id) has no local file."))
+        }
+        guard try await context.localStorage.fileExists(filePath: path) else {
+            throw Failure.localFileMissing(.fileNotFound(path))
+        }
+        do {
+            let located = LocatedAttachment(attachment: attachment, localPath: path)
+            try await context.transport.upload(located, progress: report)
+        } catch AttachmentStorageError.alreadyExists {
+            // Files are immutable: an earlier attempt has brought it there.
+        }
+        return Completion(result: .uploaded)
+    }
+
+    private func download(to target: String) async throws -> Completion {
+        let temporaryPath = AttachmentPath.downloadPath(for: target)
+        let located = LocatedAttachment(attachment: attachment.with(localUri: target), localPath: temporaryPath)
+        try await context.transport.download(located, progress: report)
+        guard let size = try await context.localStorage.fileSize(filePath: temporaryPath) else {
+            throw PowerSyncAttachmentError.fileNotFound(temporaryPath)
+        }
+        return Completion(result: .downloaded(path: target, size: size), temporaryPath: temporaryPath)
+    }
+
+    private func delete(partsOf target: String) async throws -> Completion {
+        do {
+            try await context.transport.delete(attachment)
+        } catch AttachmentStorageError.notFound {
+            // That is what was wanted.
+        }
+        try Task.checkCancellation()
+        do {
+            var paths = AttachmentPath.downloadFiles(for: target)
+            if let path = attachment.localUri, try await !isShared(path) { paths.append(path) }
+            for path in paths { try await context.localStorage.deleteFile(filePath: path) }
+        } catch {
+            throw Failure.localFileNotRemoved(error)
+        }
+        return Completion(result: .deleted)
+    }
+
+    private func isShared(_ path: String) async throws -> Bool {
+        let id = attachment.id
+        return try await context.service.withContext { try await $0.isFileShared(path: path, besides: id) }
+    }
+}

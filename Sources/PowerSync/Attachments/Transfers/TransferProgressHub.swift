@@ -1,0 +1,205 @@
+import PowerSyncCore
+import Synchronization
+
+/// Tells subscribers how far transfers are.
+///
+/// A subscriber gets what is running now, then what changes. Of one attachment it gets the newest state only, so a slow
+/// subscriber costs at most one element per attachment that has news.
+final class TransferProgressHub: Sendable {
+    /// News for one subscriber.
+    private struct Subscriber {
+        /// The attachment of interest; `nil` for all.
+        let id: ExactText?
+        let signal: AsyncStream<Void>.Continuation
+        var news: [ExactText: AttachmentTransferProgress] = [:]
+        /// The keys of `news`, the oldest news first.
+        var order: [ExactText] = []
+
+        mutating func add(_ progress: AttachmentTransferProgress) {
+            let changed = ExactText(progress.attachmentId)
+            guard id == nil || id == changed else { return }
+            if news.updateValue(progress, forKey: changed) == nil { order.append(changed) }
+        }
+    }
+
+    private struct State {
+        var running: [ExactText: AttachmentTransferProgress] = [:]
+        /// The ids in `running`, in the order in which they began.
+        var order: [ExactText] = []
+        var finished = 0
+        var remaining = 0
+        var isFinished = false
+        var lastID = 0
+        var subscribers: [Int: Subscriber] = [:]
+        var followers: [Int: AsyncStream<AttachmentQueueProgress>.Continuation] = [:]
+
+        var overall: AttachmentQueueProgress {
+            var progress = AttachmentQueueProgress()
+            progress.finishedTransfers = finished
+            progress.remainingTransfers = max(remaining, running.count)
+            progress.running = order.compactMap { running[$0] }
+            return progress
+        }
+
+        mutating func makeID() -> Int {
+            lastID += 1
+            return lastID
+        }
+
+        /// A transfer does not run any more.
+        ///
+        /// - Returns: How far it was; `nil` if it did not run.
+        mutating func ended(_ id: String) -> AttachmentTransferProgress? {
+            guard let progress = running.removeValue(forKey: ExactText(id)) else { return nil }
+            order.removeAll { $0 == ExactText(id) }
+            return progress
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// How far all transfers are now.
+    var overall: AttachmentQueueProgress { state.withLock { $0.overall } }
+
+    /// The table was read.
+    ///
+    /// - Parameter active: How many attachments are running or have to be transferred.
+    func looked(active: Int) {
+        change { state in
+            if state.remaining == 0, state.running.isEmpty { state.finished = 0 }
+            state.remaining = active
+            return nil
+        }
+    }
+
+    /// A transfer begins.
+    func began(_ progress: AttachmentTransferProgress) {
+        change { state in
+            let id = ExactText(progress.attachmentId)
+            if state.running.updateValue(progress, forKey: id) == nil { state.order.append(id) }
+            return progress
+        }
+    }
+
+    /// A transfer is complete.
+    func finished(_ id: String) {
+        change { state in
+            guard let progress = state.ended(id) else { return nil }
+            state.finished += 1
+            state.remaining = max(0, state.remaining - 1)
+            return progress.with(phase: .finished)
+        }
+    }
+
+    /// A transfer has failed or was cancelled.
+    func interrupted(_ id: String) {
+        change { $0.ended(id)?.with(phase: .interrupted) }
+    }
+
+    /// A running transfer has moved bytes; ignored when it is over.
+    func moved(_ id: String, transferred: Int64, total: Int64?) {
+        change { state in
+            guard let before = state.running[ExactText(id)] else { return nil }
+            let progress = before.moved(transferred: transferred, total: total ?? before.totalBytes)
+            state.running[ExactText(id)] = progress
+            return progress
+        }
+    }
+
+    /// A transfer will not be tried again.
+    func gaveUp() {
+        change { state in
+            state.remaining = max(0, state.remaining - 1)
+            return nil
+        }
+    }
+
+    /// Changes the state, and tells those who are interested afterwards.
+    private func change(_ change: (inout State) -> AttachmentTransferProgress?) {
+        let (signals, followers, overall) = state.withLock { state in
+            let before = state.followers.isEmpty ? nil : state.overall
+            var signals: [AsyncStream<Void>.Continuation] = []
+            if let progress = change(&state) {
+                for key in state.subscribers.keys { state.subscribers[key]?.add(progress) }
+                signals = state.subscribers.values.map(\.signal)
+            }
+            let overall = before.map { _ in state.overall }
+            return (signals, overall == before ? [] : Array(state.followers.values), overall)
+        }
+        for signal in signals { signal.yield() }
+        if let overall {
+            for follower in followers { follower.yield(overall) }
+        }
+    }
+
+    /// The transfers from now on: those that run, then their changes.
+    ///
+    /// - Parameter id: The attachment of interest; `nil` for all.
+    func transfers(of id: String? = nil) -> AsyncStream<AttachmentTransferProgress> {
+        let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let key = state.withLock { state -> Int? in
+            guard !state.isFinished else { return nil }
+            var subscriber = Subscriber(id: id.map { ExactText($0) }, signal: signal)
+            for id in state.order {
+                if let progress = state.running[id] { subscriber.add(progress) }
+            }
+            let key = state.makeID()
+            state.subscribers[key] = subscriber
+            return key
+        }
+        guard let key else { return AsyncStream { nil } }
+        signal.onTermination = { [weak self] _ in self?.remove(key) }
+        return AsyncStream { [weak self] in
+            if let news = self?.takeNews(of: key) { return news }
+            for await _ in signals {
+                if let news = self?.takeNews(of: key) { return news }
+            }
+            return self?.takeNews(of: key)
+        }
+    }
+
+    /// How far all transfers are: now, then after each change.
+    func overallChanges() -> AsyncStream<AttachmentQueueProgress> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: AttachmentQueueProgress.self,
+            bufferingPolicy: .bufferingNewest(1)
+        )
+        let key = state.withLock { state -> Int? in
+            continuation.yield(state.overall)
+            guard !state.isFinished else { return nil }
+            let key = state.makeID()
+            state.followers[key] = continuation
+            return key
+        }
+        guard let key else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in self?.remove(key) }
+        return stream
+    }
+
+    /// Ends all streams, each after what its subscriber has not read yet.
+    func finish() {
+        let (signals, followers) = state.withLock { state in
+            state.isFinished = true
+            return (state.subscribers.values.map(\.signal), Array(state.followers.values))
+        }
+        for signal in signals { signal.finish() }
+        for follower in followers { follower.finish() }
+    }
+
+    private func takeNews(of key: Int) -> AttachmentTransferProgress? {
+        state.withLock { state in
+            guard var subscriber = state.subscribers[key], !subscriber.order.isEmpty else { return nil }
+            let news = subscriber.news.removeValue(forKey: subscriber.order.removeFirst())
+            state.subscribers[key] = subscriber
+            return news
+        }
+    }
+
+    private func remove(_ key: Int) {
+        // Streams must not go away under the lock.
+        _ = state.withLock { ($0.subscribers.removeValue(forKey: key), $0.followers.removeValue(forKey: key)) }
+    }
+}

@@ -1,0 +1,152 @@
+import Synchronization
+
+// Attempts, and what comes of them.
+extension TransferRun {
+    /// Tries to transfer an attachment, if it still is as it was when it was offered.
+    func attempt(_ offered: Attachment) async {
+        do {
+            guard let attachment = try await current(offered), let direction = attachment.neededTransfer,
+                await isAllowed(attachment, direction)
+            else { return }
+            await attempt(attachment, direction)
+        } catch {
+            guard !Task.isCancelled, let direction = offered.neededTransfer else { return }
+            retryLater(offered, direction, error)
+        }
+    }
+
+    /// The row as it is now; `nil` when it has changed since it was read.
+    private func current(_ offered: Attachment) async throws -> Attachment? {
+        let row = try await context.service.withContext { try await $0.getAttachment(id: offered.id) }
+        return row?.state == offered.state ? row : nil
+    }
+
+    private func isAllowed(
+        _ attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction
+    ) async -> Bool {
+        guard !Task.isCancelled else { return false }
+        guard let policy = context.options.policy else { return true }
+        return await policy(attachment, direction) && !Task.isCancelled
+    }
+
+    private func attempt(_ attachment: Attachment, _ direction: AttachmentTransferProgress.Direction) async {
+        let progress = AttachmentTransferProgress(
+            attachmentId: attachment.id,
+            direction: direction,
+            phase: .running,
+            transferredBytes: 0,
+            totalBytes: attachment.size
+        )
+        context.progress.began(progress)
+        do {
+            let completion = try await TransferAttempt(context: context, attachment: attachment).perform(direction)
+            try await commit(attachment, completion)
+            state.withLock { $0.backoff.succeeded(attachment.id, direction) }
+            context.progress.finished(attachment.id)
+        } catch {
+            context.progress.interrupted(attachment.id)
+            await failed(attachment, direction, error)
+        }
+    }
+
+    /// Writes a result, unless the run has ended.
+    private func commit(_ attachment: Attachment, _ completion: TransferAttempt.Completion) async throws {
+        let outcome = TransferOutcome(started: attachment, result: completion.result)
+        try await gate.withLockIgnoringCancellation {
+            guard state.withLock({ !$0.isEnded }) else { throw CancellationError() }
+            if let source = completion.temporaryPath, case .downloaded(let path, _) = completion.result {
+                try await context.localStorage.moveFile(sourcePath: source, targetPath: path)
+            }
+            do {
+                try await write(outcome)
+            } catch {
+                throw TransferAttempt.Failure.notWritten(error)
+            }
+        }
+    }
+
+    private func write(_ outcome: TransferOutcome) async throws {
+        try await context.service.withContext { [context] table in
+            guard case .removeFile(let path) = try await table.commit(outcome) else { return }
+            do {
+                try await context.localStorage.deleteFile(filePath: path)
+            } catch {
+                context.log(.warning, "A file without a row is left: \(error.localizedDescription)")
+            }
+        }
+    }
+
+    private func failed(
+        _ attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction,
+        _ error: any Error
+    ) async {
+        if direction == .download, !context.keepsPartialDownloads || state.withLock({ $0.discardsParts }) {
+            await context.discardPartialDownload(of: attachment)
+        }
+        guard !Task.isCancelled, !context.isDatabaseClosed() else { return }
+        do {
+            switch error {
+            case TransferAttempt.Failure.localFileMissing(let error):
+                context.log(.error, "The file of \(attachment.id) is gone before it was uploaded.")
+                try await commit(attachment, TransferAttempt.Completion(result: .localFileMissing))
+                context.progress.gaveUp()
+                _ = await context.errorHandler?.onUploadError(attachment: attachment, error: error)
+            case TransferAttempt.Failure.localFileNotRemoved(let error), TransferAttempt.Failure.notWritten(let error):
+                retryLater(attachment, direction, error)
+            case is CancellationError:
+                // The adapter cancelled something of its own, which is no answer to the question whether to go on.
+                retryLater(attachment, direction, error)
+            default:
+                guard await !isRetried(attachment, direction, error), !Task.isCancelled else {
+                    return retryLater(attachment, direction, error)
+                }
+                try await giveUp(attachment, direction, error)
+            }
+        } catch {
+            guard !Task.isCancelled else { return }
+            retryLater(attachment, direction, error)
+        }
+    }
+
+    private func isRetried(
+        _ attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction,
+        _ error: any Error
+    ) async -> Bool {
+        guard let handler = context.errorHandler else { return true }
+        return switch direction {
+        case .upload: await handler.onUploadError(attachment: attachment, error: error)
+        case .download: await handler.onDownloadError(attachment: attachment, error: error)
+        case .delete: await handler.onDeleteError(attachment: attachment, error: error)
+        }
+    }
+
+    private func giveUp(
+        _ attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction,
+        _ error: any Error
+    ) async throws {
+        context.log(.warning, "The \(direction) of \(attachment.id) failed and is given up: \(error)")
+        // Before the row changes: the next watch element may queue it again at once.
+        state.withLock { $0.backoff.givenUp(attachment.id, direction, now: context.clock.now) }
+        try await commit(attachment, TransferAttempt.Completion(result: .givenUp))
+        context.progress.gaveUp()
+        if direction == .download { await context.discardPartialDownload(of: attachment) }
+    }
+
+    private func retryLater(
+        _ attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction,
+        _ error: any Error
+    ) {
+        let (now, random) = (context.clock.now, context.random())
+        let wait = state.withLock { state in
+            let wait = state.backoff.failed(attachment.id, direction, now: now, random: random)
+            state.nextRetry = min(state.nextRetry ?? now + wait, now + wait)
+            return wait
+        }
+        context.log(.warning, "The \(direction) of \(attachment.id) failed; trying again in \(wait): \(error)")
+    }
+}

@@ -1,0 +1,113 @@
+import PowerSyncCore
+import Synchronization
+
+// Looking at the table, and beginning what is to be done.
+extension TransferRun {
+    /// Looks and begins attempts, until the task is cancelled or the database is closed.
+    func dispatch() async {
+        var mayExpire = false
+        while let wake = try? await nextWake() {
+            if wake > .transferEnded {
+                guard await look(isHopeful: wake == .hopefulLook) else { return }
+                mayExpire = true
+            }
+            startAttempts()
+            if mayExpire, state.withLock({ $0.schedule.isDrained }) {
+                mayExpire = false
+                await expire()
+            }
+        }
+    }
+
+    /// Waits for something to do.
+    private func nextWake() async throws -> Wake {
+        guard let retry = state.withLock({ $0.nextRetry }) else { return try await wakes.wait() }
+        return try await withThrowingTaskGroup(of: Wake.self) { [clock = context.clock, wakes] group in
+            group.addTask { try await wakes.wait() }
+            group.addTask {
+                try await clock.sleep(until: retry)
+                return .look
+            }
+            guard let first = try await group.next() else { throw CancellationError() }
+            group.cancelAll()
+            // A flag that was taken down at the same time must not get lost.
+            let second = try? await group.next()
+            return max(first, second ?? first)
+        }
+    }
+
+    /// Reads what is to be transferred.
+    ///
+    /// - Returns: Whether there is still a database.
+    private func look(isHopeful: Bool) async -> Bool {
+        do {
+            let rows = try await context.service.withContext { try await $0.getActiveAttachments() }
+            schedule(rows, isHopeful: isHopeful)
+            return true
+        } catch {
+            if Task.isCancelled { return true }
+            if context.isDatabaseClosed() || state.withLock({ $0.isWatchOver }) {
+                context.log(.debug, "The database is closed: attachments are not transferred any more.")
+                return false
+            }
+            context.log(.error, "The attachments cannot be read: \(error.localizedDescription)")
+            let retry = context.clock.now + TransferRun.waitAfterFailedLook
+            state.withLock { $0.nextRetry = retry }
+            return true
+        }
+    }
+
+    private func schedule(_ rows: [Attachment], isHopeful: Bool) {
+        let now = context.clock.now
+        let active = rows.filter { $0.neededTransfer != .download || context.options.downloads }
+        state.withLock { state in
+            if isHopeful { state.backoff.reset() }
+            state.nextRetry = nil
+            var due: [Attachment] = []
+            for row in active {
+                guard let direction = row.neededTransfer else { continue }
+                if let end = state.backoff.end(of: row.id, direction), end > now {
+                    state.nextRetry = min(state.nextRetry ?? end, end)
+                } else {
+                    due.append(row)
+                }
+            }
+            state.schedule.offer(due)
+        }
+        context.progress.looked(active: active.count)
+    }
+
+    private func startAttempts() {
+        state.withLock { state in
+            while let attachment = state.schedule.next() {
+                guard context.table.claim(attachment.id) else {
+                    // Whoever has it causes a look when it is free.
+                    state.schedule.ended(attachment.id)
+                    continue
+                }
+                state.tasks[ExactText(attachment.id)] = Task {
+                    await self.attempt(attachment)
+                    self.attemptEnded(attachment.id)
+                }
+            }
+        }
+    }
+
+    private func attemptEnded(_ id: String) {
+        state.withLock { state in
+            state.tasks[ExactText(id)] = nil
+            state.schedule.ended(id)
+        }
+        context.table.release(id)
+        wakes.fire(.transferEnded)
+    }
+
+    private func expire() async {
+        do {
+            _ = try await context.service.withContext { [context] in try await context.expire($0) }
+        } catch {
+            guard !Task.isCancelled, !context.isDatabaseClosed() else { return }
+            context.log(.error, "Archived attachments could not be removed: \(error.localizedDescription)")
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import PowerSyncCore
+
+/// Which attachment is transferred next.
+///
+/// ```
+///            offer(rows)             next()               ended(id)
+///  in table ───────────► ready ───────────────► running ───────────► (the next offer decides)
+///                          │ ▲
+///                          └─┘ offer replaces what is ready, never what is running
+/// ```
+///
+/// Order: prioritized ids in the order of the list, then the oldest first. At most ``limit`` run at a time, none twice.
+struct TransferSchedule {
+    /// How many transfers run at a time.
+    let limit: Int
+    /// Whether nothing is to begin.
+    var isPaused = false
+
+    private(set) var running: Set<ExactText> = []
+    private var ready: [ExactText: Attachment] = [:]
+    /// The ids of `ready`, the oldest first, from `next` on; it may contain ids that have left `ready`.
+    private var order: [ExactText] = []
+    private var nextInOrder = 0
+    private var priorities: [ExactText] = []
+
+    /// Creates an empty schedule.
+    init(limit: Int) {
+        self.limit = max(1, limit)
+    }
+
+    /// Whether nothing runs and nothing can begin.
+    var isDrained: Bool { running.isEmpty && ready.isEmpty }
+
+    /// Replaces what is ready.
+    ///
+    /// - Parameter attachments: The attachments that may be transferred now, the oldest first.
+    mutating func offer(_ attachments: [Attachment]) {
+        ready.removeAll(keepingCapacity: true)
+        order.removeAll(keepingCapacity: true)
+        nextInOrder = 0
+        for attachment in attachments {
+            let id = ExactText(attachment.id)
+            guard !running.contains(id), ready.updateValue(attachment, forKey: id) == nil else { continue }
+            order.append(id)
+        }
+    }
+
+    /// Replaces the ids that go first, the most urgent first.
+    mutating func prioritize(_ ids: [String]) {
+        priorities = ids.map { ExactText($0) }
+    }
+
+    /// Takes the next attachment to transfer.
+    ///
+    /// - Returns: `nil` when nothing is ready, the limit is reached, or the schedule is paused.
+    mutating func next() -> Attachment? {
+        guard !isPaused, running.count < limit, !ready.isEmpty else { return nil }
+        for id in priorities {
+            if let attachment = begin(id) { return attachment }
+        }
+        while nextInOrder < order.count {
+            defer { nextInOrder += 1 }
+            if let attachment = begin(order[nextInOrder]) { return attachment }
+        }
+        return nil
+    }
+
+    private mutating func begin(_ id: ExactText) -> Attachment? {
+        guard let attachment = ready.removeValue(forKey: id) else { return nil }
+        running.insert(id)
+        return attachment
+    }
+
+    /// A transfer is over.
+    mutating func ended(_ id: String) {
+        running.remove(ExactText(id))
+    }
+}

@@ -1,0 +1,146 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+extension HTTPAttachmentTransport {
+    /// Downloads to the path, or continues what an earlier attempt left there.
+    ///
+    /// Beside it, a file with the suffix `.state.pstmp` says how to continue. After success there is only the file itself, flushed to the
+    /// disk; after a failure only what a later attempt can use.
+    public func download(
+        _ located: LocatedAttachment,
+        progress: @escaping @Sendable (Int64, Int64?) -> Void
+    ) async throws {
+        let path = located.localPath
+        let target = try await resolveDownload(located)
+        var record = try await PartialDownload.record(at: path)
+        // Without a tag nothing but the digest of the whole would tell that the rest belongs to the beginning.
+        if record?.etag == nil, target.sha256 == nil { record = nil }
+        while true {
+            let request = makeRequest(target, continuing: record)
+            let response = try await http.send(request)
+            let status = Int(response.status.code)
+            switch DownloadRecord.answer(status: status, header: response.headers.first(name:), to: record) {
+            case .startOver:
+                record = nil
+            case .whole(let total):
+                let start = DownloadRecord(bytes: 0, etag: response.headers.strongETag, total: total)
+                return try await receive(response, to: request, target, path, from: start, progress)
+            case .rest(let total):
+                var rest = DownloadRecord(bytes: 0, etag: record?.etag, total: total)
+                rest.bytes = record?.offset ?? 0
+                return try await receive(response, to: request, target, path, from: rest, progress)
+            case nil where [404, 410].contains(status):
+                await PartialDownload.discard(path)
+                throw AttachmentStorageError.notFound
+            case nil:
+                throw await http.failure(
+                    (200..<300).contains(status) ? .unexpectedResponse : .status,
+                    of: request,
+                    response
+                )
+            }
+        }
+    }
+
+    private func makeRequest(_ target: AttachmentHTTPRequest, continuing record: DownloadRecord?) -> HTTPClientRequest {
+        var request = makeRequest(target, method: .GET)
+        // Ranges and sizes are those of the file as it is stored.
+        request.headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
+        if let record {
+            request.headers.replaceOrAdd(name: "Range", value: "bytes=\(record.offset)-")
+            if let etag = record.etag { request.headers.replaceOrAdd(name: "If-Range", value: etag) }
+        }
+        return request
+    }
+
+    private func receive(
+        _ response: HTTPClientResponse,
+        to request: HTTPClientRequest,
+        _ target: AttachmentHTTPRequest,
+        _ path: String,
+        from record: DownloadRecord,
+        _ progress: @escaping @Sendable (Int64, Int64?) -> Void
+    ) async throws {
+        var expectation = DownloadExpectation(total: record.total, size: target.size, request: request.target)
+        expectation.digests = AnnouncedDigests.find(
+            header: response.headers.first(name:),
+            isWholeFile: response.status != .partialContent
+        )
+        if let digest = target.sha256 { expectation.digests.append(digest) }
+        try expectation.checkAnnouncement()
+        var file = try await PartialDownload(
+            path: path,
+            record: record,
+            isResumable: record.etag != nil || target.sha256 != nil,
+            isHashed: !expectation.digests.isEmpty
+        )
+        do {
+            progress(file.bytes, expectation.bytes)
+            try await write(response.body, of: request, to: &file, expectation, progress)
+            try expectation.check(bytes: file.bytes, digest: file.digest())
+            try await file.finish()
+        } catch {
+            if error.isFinal {
+                await PartialDownload.discard(path)
+            } else {
+                await file.interrupt()
+            }
+            throw error
+        }
+    }
+
+    private func write(
+        _ body: HTTPClientResponse.Body,
+        of request: HTTPClientRequest,
+        to file: inout PartialDownload,
+        _ expectation: DownloadExpectation,
+        _ progress: @escaping @Sendable (Int64, Int64?) -> Void
+    ) async throws {
+        var waiting = ByteBuffer()
+        var chunks = body.makeAsyncIterator()
+        while true {
+            let chunk: ByteBuffer?
+            do {
+                chunk = try await chunks.next()
+            } catch {
+                // What has arrived counts.
+                if waiting.readableBytes > 0 { try await file.write(waiting) }
+                throw try http.transferError(error, of: request)
+            }
+            // A cancelled response ends like a finished one.
+            try Task.checkCancellation()
+            if let chunk { waiting.writeImmutableBuffer(chunk) }
+            // Small pieces are collected: each write is a visit to another thread.
+            if waiting.readableBytes >= FileWork.chunkSize || (chunk == nil && waiting.readableBytes > 0) {
+                try expectation.check(bytesSoFar: file.bytes + Int64(waiting.readableBytes))
+                try await file.write(waiting)
+                waiting.clear()
+                progress(file.bytes, expectation.bytes)
+            }
+            if chunk == nil { return }
+        }
+    }
+}
+
+extension Error {
+    /// Whether what has been written is of no use to a later attempt, or in its way.
+    fileprivate var isFinal: Bool {
+        switch self {
+        case let error as AttachmentTransferError: [.sizeMismatch, .digestMismatch].contains(error.code)
+        case let error as PowerSyncAttachmentError: error.isDiskFull
+        default: false
+        }
+    }
+}
+
+extension HTTPHeaders {
+    /// The entity tag, if it promises the same bytes.
+    fileprivate var strongETag: String? {
+        guard let etag = first(name: "ETag"), etag.count >= 2, etag.hasPrefix("\""), etag.hasSuffix("\"") else {
+            return nil
+        }
+        return etag
+    }
+}

@@ -1,0 +1,118 @@
+package import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// Moves files between the disk and a storage that is reached over HTTP, without holding them in memory.
+///
+/// The app says where each file goes; usually its backend signs URLs, for which there is ``SignedURLAttachmentTransport``:
+///
+/// ```swift
+/// let transport = HTTPAttachmentTransport(
+///     resolveUpload: { file in AttachmentHTTPRequest(url: try await api.uploadURL(for: file.attachment.filename)) },
+///     resolveDownload: { file in AttachmentHTTPRequest(url: try await api.downloadURL(for: file.attachment.filename)) },
+///     resolveDelete: { attachment in AttachmentHTTPRequest(url: try await api.deletionURL(for: attachment.filename)) }
+/// )
+/// ```
+///
+/// - **Uploads** stream from the disk with a `Content-Length`; `Content-Type` is the attachment's media type.
+/// - **Downloads** stream to the disk after the status has been checked. An interrupted download is continued where it stopped
+///   (`Range` with `If-Range`) if the storage gives a strong `ETag` or the request has a digest, also after a restart of the app.
+///   Size (`Content-Length`, `Content-Range`, ``AttachmentHTTPRequest/size``) and SHA-256 digest
+///   (``AttachmentHTTPRequest/sha256``, `Repr-Digest`, `Content-Digest`, `x-amz-checksum-sha256`) are checked when they are known; a file
+///   that differs is deleted.
+/// - **Redirects** of downloads are followed, and those of uploads and deletions that keep the method (307, 308). Another host
+///   does not get the app's headers.
+/// - A connection on which nothing moves for 60 seconds is given up.
+///
+/// Status 404 or 410 is ``AttachmentStorageError/notFound`` for downloads and success for deletions. Status 412 to an upload with
+/// `If-None-Match` means that the file is there already, which is success. Every other status but 200 to 299 is an
+/// ``AttachmentTransferError``. What the closures throw is passed on.
+public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
+    let http: AttachmentHTTPClient
+    let resolveUpload: @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest
+    let resolveDownload: @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest
+    private let deletion: Deletion
+
+    private enum Deletion: Sendable {
+        case resolve(@Sendable (Attachment) async throws -> AttachmentHTTPRequest)
+        case delegate(@Sendable (Attachment) async throws -> Void)
+    }
+
+    /// Creates a transport that deletes over HTTP as well.
+    ///
+    /// - Parameters:
+    ///   - resolveUpload: Gives the request for an upload.
+    ///   - resolveDownload: Gives the request for a download.
+    ///   - resolveDelete: Gives the request for a deletion.
+    public init(
+        resolveUpload: @escaping @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest,
+        resolveDownload: @escaping @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest,
+        resolveDelete: @escaping @Sendable (Attachment) async throws -> AttachmentHTTPRequest
+    ) {
+        http = .shared
+        self.resolveUpload = resolveUpload
+        self.resolveDownload = resolveDownload
+        deletion = .resolve(resolveDelete)
+    }
+
+    /// Creates a transport that leaves deletions to the app, for example to a call of its backend.
+    ///
+    /// - Parameters:
+    ///   - resolveUpload: Gives the request for an upload.
+    ///   - resolveDownload: Gives the request for a download.
+    ///   - deleteFile: Deletes a file.
+    public init(
+        resolveUpload: @escaping @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest,
+        resolveDownload: @escaping @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest,
+        deleteFile: @escaping @Sendable (Attachment) async throws -> Void
+    ) {
+        http = .shared
+        self.resolveUpload = resolveUpload
+        self.resolveDownload = resolveDownload
+        deletion = .delegate(deleteFile)
+    }
+
+    private init(_ original: HTTPAttachmentTransport, _ http: AttachmentHTTPClient) {
+        self.http = http
+        resolveUpload = original.resolveUpload
+        resolveDownload = original.resolveDownload
+        deletion = original.deletion
+    }
+
+    /// The same transport on another HTTP client, which must not follow redirects nor decompress.
+    package func using(_ client: HTTPClient) -> HTTPAttachmentTransport {
+        HTTPAttachmentTransport(self, AttachmentHTTPClient(client: client))
+    }
+
+    /// Deletes a remote file.
+    ///
+    /// It is no error when there is none.
+    public func delete(_ attachment: Attachment) async throws {
+        switch deletion {
+        case .delegate(let deleteFile):
+            try await deleteFile(attachment)
+        case .resolve(let resolve):
+            let request = makeRequest(try await resolve(attachment), method: .DELETE)
+            let response = try await http.send(request)
+            switch response.status.code {
+            case 200..<300, 404, 410: _ = try? await http.body(of: response, to: request)
+            default: throw await http.failure(.status, of: request, response)
+            }
+        }
+    }
+
+    /// The request with its headers; those that the HTTP client makes itself are left out.
+    func makeRequest(_ target: AttachmentHTTPRequest, method: HTTPMethod) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: target.url.absoluteString)
+        request.method = target.method.map(HTTPMethod.init(rawValue:)) ?? method
+        for (name, value) in target.headers.sorted(by: { $0.key < $1.key })
+        where !["content-length", "transfer-encoding", "host"].contains(name.lowercased()) {
+            request.headers.add(name: name, value: value)
+        }
+        if !request.headers.contains(name: "User-Agent") {
+            request.headers.add(name: "User-Agent", value: UserAgent.text)
+        }
+        return request
+    }
+}

@@ -1,0 +1,66 @@
+import Synchronization
+
+/// A coalescing flag that says "look again", for one waiting task.
+///
+/// Reasons are ordered: of several the greatest counts.
+final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
+    private typealias Waiter = CheckedContinuation<Reason, any Error>
+
+    private enum State {
+        case idle
+        case pending(Reason)
+        case waiting(Waiter)
+    }
+
+    private let state = Mutex(State.idle)
+
+    /// Sets the flag.
+    func fire(_ reason: Reason) {
+        let waiter = state.withLock { state -> Waiter? in
+            switch state {
+            case .idle:
+                state = .pending(reason)
+                return nil
+            case .pending(let earlier):
+                state = .pending(max(earlier, reason))
+                return nil
+            case .waiting(let waiter):
+                state = .idle
+                return waiter
+            }
+        }
+        waiter?.resume(returning: reason)
+    }
+
+    /// Waits for the flag and takes it down.
+    ///
+    /// - Returns: The greatest reason since the last call.
+    /// - Throws: `CancellationError`
+    func wait() async throws -> Reason {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (waiter: Waiter) in
+                let result = state.withLock { state -> Result<Reason, any Error>? in
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    switch state {
+                    case .idle:
+                        state = .waiting(waiter)
+                        return nil
+                    case .pending(let reason):
+                        state = .idle
+                        return .success(reason)
+                    case .waiting:
+                        preconditionFailure("Two tasks wait for one trigger")
+                    }
+                }
+                if let result { waiter.resume(with: result) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state -> Waiter? in
+                guard case .waiting(let waiter) = state else { return nil }
+                state = .idle
+                return waiter
+            }
+            waiter?.resume(throwing: CancellationError())
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import Foundation
+import PowerSyncTesting
+import Synchronization
+
+@testable import PowerSync
+
+/// A queue over a real database, storages in memory and a clock that stands still.
+///
+/// The references are the `photo_id`s of the table `users`.
+final class QueueHarness: Sendable {
+    static let directory = "/attachments"
+    static let schema = Schema(tables: [
+        Table(name: "users", columns: [.text("photo_id")]),
+        Table(name: "documents", columns: [.text("file_id")]),
+        createAttachmentTable(name: "attachments"),
+        createAttachmentTable(name: "document_files"),
+    ])
+
+    let remote: InMemoryRemoteStorage
+    let local: InMemoryLocalStorage
+    let clock = TestClock()
+    let date = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
+    let log = QueueLog()
+    let database: any PowerSyncDatabaseProtocol
+
+    /// - Parameters:
+    ///   - path: Where the database is; in memory by default.
+    ///   - remote: The remote storage.
+    ///   - local: The local storage.
+    ///   - service: What the database syncs with; nothing by default.
+    init(
+        path: String = ":memory:",
+        remote: InMemoryRemoteStorage = InMemoryRemoteStorage(),
+        local: InMemoryLocalStorage = InMemoryLocalStorage(),
+        service: ScriptedTransport = ScriptedTransport()
+    ) {
+        self.remote = remote
+        self.local = local
+        database = service.makeDatabase(schema: QueueHarness.schema, dbFilename: path, clock: clock, logger: log)
+    }
+
+    /// Runs a test with a queue, which is closed afterwards with the database.
+    static func run(
+        remote files: [String: String] = [:],
+        _ configuration: AttachmentQueueConfiguration = .test,
+        _ body: (QueueHarness, AttachmentQueue) async throws -> Void
+    ) async throws {
+        let harness = QueueHarness(remote: InMemoryRemoteStorage(files: files.mapValues { Data($0.utf8) }))
+        let queue = harness.makeQueue(configuration)
+        do {
+            try await body(harness, queue)
+        } catch {
+            try? await harness.end(queue)
+            throw error
+        }
+        try await harness.end(queue)
+    }
+
+    private func end(_ queue: AttachmentQueue) async throws {
+        try await queue.close()
+        try await database.close()
+    }
+
+    /// Makes a queue that follows the photos of users.
+    func makeQueue(
+        _ configuration: AttachmentQueueConfiguration = .test,
+        storage: AttachmentQueueStorage? = nil,
+        directory: String = QueueHarness.directory,
+        references: (@Sendable () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>)? = nil
+    ) -> AttachmentQueue {
+        AttachmentQueue(
+            db: database,
+            storage: storage ?? .remote(remote),
+            attachmentsDirectory: directory,
+            watchAttachments: references ?? { [database] in try QueueHarness.photos(of: database) },
+            localStorage: local,
+            configuration: configuration,
+            environment: environment
+        )
+    }
+
+    /// The environment of the queues.
+    var environment: AttachmentEnvironment {
+        AttachmentEnvironment(
+            clock: clock,
+            now: { [self] in
+                // Each look at the date is a millisecond later than the one before, so that the order of rows is that of time.
+                date.withLock { date in
+                    date.addTimeInterval(0.001)
+                    return date
+                }
+            },
+            random: { 0.5 }
+        )
+    }
+
+    /// The photos of all users, as an app watches them.
+    static func photos(
+        of database: any PowerSyncDatabaseProtocol
+    ) throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error> {
+        try database.watch(
+            options: WatchOptions(
+                sql: "SELECT photo_id FROM users WHERE photo_id IS NOT NULL",
+                throttle: 0,
+                mapper: { WatchedAttachmentItem(id: try $0.getString(index: 0), fileExtension: "jpg") }
+            )
+        )
+    }
+
+    /// Adds a user with a photo.
+    func link(_ id: String) async throws {
+        try await database.execute(
+            sql: "INSERT INTO users (id, photo_id) VALUES (uuid(), ?)",
+            parameters: [id]
+        )
+    }
+
+    /// Adds users with photos, in one transaction.
+    func link(_ ids: [String]) async throws {
+        try await database.writeTransaction { transaction in
+            for id in ids {
+                try transaction.execute(
+                    sql: "INSERT INTO users (id, photo_id) VALUES (uuid(), ?)",
+                    parameters: [id]
+                )
+            }
+        }
+    }
+
+    /// Removes the users with a photo.
+    func unlink(_ id: String) async throws {
+        try await database.execute(sql: "DELETE FROM users WHERE photo_id = ?", parameters: [id])
+    }
+
+    /// Writes rows of the attachments table.
+    func insert(_ attachments: Attachment..., table: String = "attachments") async throws {
+        let context = AttachmentContext(db: database, tableName: table, logger: log, maxArchivedCount: 100)
+        try await context.saveAttachments(attachments: attachments)
+    }
+
+    /// The rows of the attachments table by id.
+    func rows(in table: String = "attachments") async throws -> [String: Attachment] {
+        let rows = try await database.getAll("SELECT * FROM \(table)", mapper: Attachment.fromCursor)
+        return Dictionary(uniqueKeysWithValues: rows.map { ($0.id, $0) })
+    }
+
+    /// Waits for rows.
+    ///
+    /// - Returns: The rows by id.
+    @discardableResult
+    func waitForRows(
+        in table: String = "attachments",
+        until isReached: ([String: Attachment]) -> Bool
+    ) async throws -> [String: Attachment] {
+        let options = WatchOptions(sql: "SELECT * FROM \(table)", throttle: 0, mapper: Attachment.fromCursor)
+        for try await rows in try database.watch(options: options) {
+            let rows = Dictionary(uniqueKeysWithValues: rows.map { ($0.id, $0) })
+            if isReached(rows) { return rows }
+        }
+        throw CancellationError()
+    }
+
+    /// Waits until an attachment is in a state.
+    @discardableResult
+    func wait(for id: String, _ state: AttachmentState) async throws -> Attachment? {
+        try await waitForRows { $0[id]?.state == state }[id]
+    }
+
+    /// The path of a file.
+    func path(_ filename: String) -> String { "\(QueueHarness.directory)/\(filename)" }
+}
+
+extension AttachmentQueueConfiguration {
+    /// Without a throttle, which tests of the throttle set.
+    static var test: AttachmentQueueConfiguration { AttachmentQueueConfiguration(syncThrottleDuration: 0) }
+
+    /// The options of most tests, with changes.
+    static func test(_ change: (inout AttachmentQueueConfiguration) -> Void) -> AttachmentQueueConfiguration {
+        var configuration = test
+        change(&configuration)
+        return configuration
+    }
+}
+
+/// Remembers messages.
+final class QueueLog: LoggerProtocol {
+    private let messages = Mutex<[(severity: LogSeverity, text: String)]>([])
+    private let changes = Signal()
+
+    /// The messages of a severity, in order.
+    func messages(_ severity: LogSeverity) -> [String] {
+        messages.withLock { $0.filter { $0.severity == severity }.map(\.text) }
+    }
+
+    /// Waits for a message.
+    func wait(for severity: LogSeverity, containing text: String) async throws {
+        try await changes.wait { messages(severity).contains { $0.contains(text) } ? () : nil }
+    }
+
+    private func record(_ severity: LogSeverity, _ text: String) {
+        messages.withLock { $0.append((severity, text)) }
+        changes.fire()
+    }
+
+    func info(_ message: String, tag: String?) { record(.info, message) }
+    func error(_ message: String, tag: String?) { record(.error, message) }
+    func debug(_ message: String, tag: String?) { record(.debug, message) }
+    func warning(_ message: String, tag: String?) { record(.warning, message) }
+    func fault(_ message: String, tag: String?) { record(.fault, message) }
+}
+
+/// An error handler that answers as a test says, and remembers what it was asked.
+final class ScriptedErrorHandler: SyncErrorHandler {
+    struct Question: Sendable, Equatable {
+        let direction: AttachmentTransferProgress.Direction
+        let id: String
+        let state: AttachmentState
+    }
+
+    private let answer: @Sendable (any Error) -> Bool
+    private let asked = Mutex<[Question]>([])
+    private let changes = Signal()
+
+    init(_ answer: @escaping @Sendable (any Error) -> Bool) {
+        self.answer = answer
+    }
+
+    var questions: [Question] { asked.withLock { $0 } }
+
+    func waitForQuestions(_ count: Int) async throws {
+        try await changes.wait { questions.count >= count ? () : nil }
+    }
+
+    private func ask(_ direction: AttachmentTransferProgress.Direction, _ attachment: Attachment, _ error: any Error) -> Bool {
+        asked.withLock { $0.append(Question(direction: direction, id: attachment.id, state: attachment.state)) }
+        changes.fire()
+        return answer(error)
+    }
+
+    func onDownloadError(attachment: Attachment, error: any Error) async -> Bool { ask(.download, attachment, error) }
+    func onUploadError(attachment: Attachment, error: any Error) async -> Bool { ask(.upload, attachment, error) }
+    func onDeleteError(attachment: Attachment, error: any Error) async -> Bool { ask(.delete, attachment, error) }
+}
