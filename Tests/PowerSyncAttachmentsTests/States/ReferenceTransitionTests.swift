@@ -14,6 +14,11 @@ struct ReferenceTransitionTests {
         /// `nil`: nothing is written.
         let expected: Attachment?
 
+        var change: AttachmentChange {
+            guard let expected else { return .none }
+            return .update(expected)
+        }
+
         var testDescription: String {
             let file = file.map { "\($0)" } ?? "not looked for"
             return "\(state), synced: \(hasSynced), file: \(file), downloads: \(downloads)"
@@ -83,7 +88,7 @@ struct ReferenceTransitionTests {
     func reference(_ example: Case) {
         let machine = AttachmentStateMachine(row: before(example))
         let change = machine.referenced(file: example.file, deliveredAt: 50, downloads: example.downloads)
-        #expect(change == example.expected.map(AttachmentChange.update) ?? .none)
+        #expect(change == example.change)
     }
 
     @Test
@@ -149,7 +154,7 @@ struct ReferenceTransitionTests {
     @Test("6.2: an element does not have the id", arguments: unreferenced)
     func noReference(_ example: Case) {
         let change = AttachmentStateMachine(row: before(example)).unreferenced(deliveredAt: 50, now: 60)
-        #expect(change == example.expected.map(AttachmentChange.update) ?? .none)
+        #expect(change == example.change)
     }
 
     @Test(

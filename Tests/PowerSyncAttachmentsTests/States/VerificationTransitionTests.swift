@@ -15,6 +15,11 @@ struct VerificationTransitionTests {
         /// `nil`: nothing is written.
         let expected: Attachment?
 
+        var change: AttachmentChange {
+            guard let expected else { return .none }
+            return .update(expected)
+        }
+
         var testDescription: String {
             "\(row.state) at \(row.localUri ?? "-"), file \(file), downloads: \(downloads)"
         }
@@ -96,6 +101,6 @@ struct VerificationTransitionTests {
     func verification(_ example: Case) {
         let machine = AttachmentStateMachine(row: example.row)
         let change = machine.verified(file: example.file, downloads: example.downloads, now: 60)
-        #expect(change == example.expected.map(AttachmentChange.update) ?? .none)
+        #expect(change == example.change)
     }
 }

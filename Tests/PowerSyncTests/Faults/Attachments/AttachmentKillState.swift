@@ -79,7 +79,7 @@ struct AttachmentKillState {
     /// A reference that the worker has not committed with its file would be looked for in vain: the file must be here or
     /// there.
     private func checkRows(_ database: any PowerSyncDatabaseProtocol) async throws {
-        let rows = try await database.getAll("SELECT * FROM attachments", mapper: Attachment.fromCursor)
+        let rows = try await database.getAll("SELECT * FROM attachments", mapper: PowerSync.Attachment.fromCursor)
         for row in rows where row.state == .queuedUpload {
             #expect(row.localUri == localPath(row.id))
             #expect(FileManager.default.contents(atPath: localPath(row.id)) == AttachmentFiles.content(of: row.id))
