@@ -231,7 +231,11 @@ final class ScriptedErrorHandler: SyncErrorHandler {
         try await changes.wait { questions.count >= count ? () : nil }
     }
 
-    private func ask(_ direction: AttachmentTransferProgress.Direction, _ attachment: Attachment, _ error: any Error) -> Bool {
+    private func ask(
+        _ direction: AttachmentTransferProgress.Direction,
+        _ attachment: Attachment,
+        _ error: any Error
+    ) -> Bool {
         asked.withLock { $0.append(Question(direction: direction, id: attachment.id, state: attachment.state)) }
         changes.fire()
         return answer(error)

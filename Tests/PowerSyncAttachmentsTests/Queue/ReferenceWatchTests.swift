@@ -69,7 +69,9 @@ struct ReferenceWatchTests {
         )
     }
 
-    private func items(_ id: String) -> [WatchedAttachmentItem] { [WatchedAttachmentItem(id: id, fileExtension: "jpg")] }
+    private func items(_ id: String) -> [WatchedAttachmentItem] {
+        [WatchedAttachmentItem(id: id, fileExtension: "jpg")]
+    }
 
     @Test
     func `S-64: A stream that throws is watched again after waits that double`() async throws {

@@ -8,7 +8,9 @@ struct TransferBackoffTests {
     func `Waits double up to the sync interval`() {
         var backoff = TransferBackoff(syncInterval: .seconds(30))
         let waits = (1...7).map { _ in backoff.failed("a", .upload, now: .zero, random: 0.5) }
-        #expect(waits == [.seconds(1), .seconds(2), .seconds(4), .seconds(8), .seconds(16), .seconds(30), .seconds(30)])
+        #expect(
+            waits == [.seconds(1), .seconds(2), .seconds(4), .seconds(8), .seconds(16), .seconds(30), .seconds(30)]
+        )
     }
 
     @Test(arguments: [(0.0, Duration.milliseconds(800)), (1.0, .milliseconds(1200))])

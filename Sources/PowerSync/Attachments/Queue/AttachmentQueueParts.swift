@@ -131,7 +131,7 @@ extension AttachmentQueueParts {
     func sweepOrphans(olderThan age: Duration) async throws -> Int {
         let date = environment.now().addingTimeInterval(-(age / .seconds(1)))
         return try await service.withContext { context in
-            let files: [String] = []; _ = date
+            let files = try await localStorage.files(path: directory, notChangedSince: date)
             guard !files.isEmpty else { return 0 }
             var used: Set<ExactText> = []
             for row in try await context.getAttachments() {

@@ -4,7 +4,7 @@ extension AttachmentStore {
         let sql = "SELECT state, count(*), coalesce(sum(size), 0) FROM \(table) GROUP BY state"
         let shares = try context.getAll(sql: sql, parameters: []) { cursor in
             (
-                try cursor.getIntOptional(index: 0).flatMap { AttachmentState(rawValue: $0) },
+                cursor.getIntOptional(index: 0).flatMap { AttachmentState(rawValue: $0) },
                 AttachmentQueueStats.Share(count: try cursor.getInt(index: 1), bytes: try cursor.getInt64(index: 2))
             )
         }

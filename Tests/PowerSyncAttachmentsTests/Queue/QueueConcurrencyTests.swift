@@ -1,0 +1,324 @@
+import Foundation
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct QueueConcurrencyTests {
+    @Test
+    func `S-52: A file that is deleted while its upload runs goes everywhere`() async throws {
+        try await QueueHarness.run { harness, queue in
+            let gate = harness.remote.hold(.upload)
+            try await queue.startSync()
+            let saved = try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: "jpg")
+            try await gate.waitForArrivals(1)
+            try await queue.deleteFile(attachmentId: saved.id)
+            gate.open()
+            try await harness.waitForRows { $0.isEmpty }
+            #expect(harness.remote.files.isEmpty)
+            #expect(harness.local.files.isEmpty)
+        }
+    }
+
+    @Test
+    func `S-53: A file that is unlinked while its download runs is archived, with the file`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
+            let gate = harness.remote.hold(.download)
+            try await queue.startSync()
+            try await harness.link("a")
+            try await gate.waitForArrivals(1)
+            try await harness.unlink("a")
+            try await harness.wait(for: "a", .archived)
+            gate.open()
+            let rows = try await harness.waitForRows { $0["a"]?.localUri != nil }
+            #expect(rows["a"]?.state == .archived)
+            #expect(rows["a"]?.hasSynced == true)
+            #expect(harness.local[harness.path("a.jpg")] == Data("abc".utf8))
+        }
+    }
+
+    @Test
+    func `S-54: A file that is unlinked and linked again while its download runs is downloaded once`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
+            let gate = harness.remote.hold(.download)
+            try await queue.startSync()
+            try await harness.link("a")
+            try await gate.waitForArrivals(1)
+            try await harness.unlink("a")
+            try await harness.wait(for: "a", .archived)
+            try await harness.link("a")
+            try await harness.wait(for: "a", .queuedDownload)
+            gate.open()
+            try await harness.wait(for: "a", .synced)
+            #expect(harness.remote.calls.count == 1)
+        }
+    }
+
+    @Test
+    func `S-55: Clearing while a download runs leaves neither a row nor a file`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
+            let gate = harness.remote.hold(.download)
+            try await queue.startSync()
+            try await harness.link("a")
+            try await gate.waitForArrivals(1)
+            try await queue.clearQueue()
+            gate.open()
+            #expect(try await harness.rows().isEmpty)
+            #expect(harness.local.files.isEmpty)
+            try await harness.link("b")
+            try await harness.wait(for: "a", .synced)
+        }
+    }
+
+    @Test
+    func `S-56: 100 files that are saved at once are uploaded once each`() async throws {
+        try await QueueHarness.run(.test { $0.maxConcurrentTransfers = 8 }) { harness, queue in
+            try await queue.startSync()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<100 {
+                    group.addTask {
+                        try await queue.saveFile(
+                            data: Data("\(number)".utf8),
+                            mediaType: "text/plain",
+                            fileExtension: "txt"
+                        ) {
+                            try $0.execute(
+                                sql: "INSERT INTO users (id, photo_id) VALUES (uuid(), ?)",
+                                parameters: [$1.id]
+                            )
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let rows = try await harness.waitForRows { rows in
+                rows.count == 100 && rows.values.allSatisfy { $0.state == .synced }
+            }
+            #expect(harness.local.files.count == 100)
+            #expect(Set(harness.remote.calls.map(\.id)) == Set(rows.keys))
+            #expect(harness.remote.calls.count == 100)
+        }
+    }
+
+    @Test
+    func `S-57: Ten starts at once leave one engine`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
+            try await harness.link(["a", "b"])
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<10 { group.addTask { try await queue.startSync() } }
+                try await group.waitForAll()
+            }
+            try await harness.waitForRows { $0["a"]?.state == .synced && $0["b"]?.state == .synced }
+            #expect(Set(harness.local.files.keys) == [harness.path("a.jpg"), harness.path("b.jpg")])
+            #expect(harness.remote.mostConcurrentCalls == 1)
+            #expect(harness.log.messages(.error).isEmpty)
+        }
+    }
+
+    @Test
+    func `S-58, PA-8: A transfer that ignores its cancellation is waited for half a second, and its result ignored`()
+        async throws
+    {
+        try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
+            let gate = harness.remote.hold(.download, ignoringCancellation: true)
+            try await queue.startSync()
+            try await harness.link("a")
+            try await gate.waitForArrivals(1)
+            let stop = Task { try await queue.stopSyncing() }
+            try await harness.clock.waitForTimer(of: .milliseconds(500))
+            harness.clock.advance(by: .milliseconds(500))
+            try await stop.value
+            // While the old attempt holds the file, a new start does not begin another one.
+            try await queue.startSync()
+            gate.open()
+            try await harness.wait(for: "a", .synced)
+            #expect(harness.remote.calls.count == 2)
+            #expect(harness.remote.mostConcurrentCalls == 1)
+        }
+    }
+
+    @Test
+    func `PA-8: Stopping ends 50 slow downloads, and none begins afterwards`() async throws {
+        let ids = (0..<50).map { "file\($0)" }
+        try await QueueHarness.run(.test { $0.maxConcurrentTransfers = 50 }) { harness, queue in
+            let gate = harness.remote.hold(.download)
+            try await queue.startSync()
+            try await harness.link(ids)
+            try await gate.waitForArrivals(50)
+            try await queue.stopSyncing()
+            gate.open()
+            #expect(harness.remote.calls.count == 50)
+            #expect(try await harness.rows().values.allSatisfy { $0.state == .queuedDownload })
+            #expect(harness.local.files.isEmpty)
+        }
+    }
+
+    @Test
+    func `S-59: A closed queue records what the app wants, and starts no more`() async throws {
+        try await QueueHarness.run { harness, queue in
+            try await queue.startSync()
+            try await queue.close()
+            try await queue.close()
+            #expect(await queue.closed)
+            await #expect(throws: PowerSyncAttachmentError.self) { try await queue.startSync() }
+            await #expect(throws: PowerSyncAttachmentError.self) { try await queue.stopSyncing() }
+            await #expect(throws: PowerSyncAttachmentError.self) { try await queue.clearQueue() }
+            let kept = try await queue.saveFile(data: Data("a".utf8), mediaType: "text/plain", fileExtension: "txt")
+            let deleted = try await queue.saveFile(data: Data("b".utf8), mediaType: "text/plain", fileExtension: "txt")
+            try await queue.deleteFile(attachmentId: deleted.id)
+            let next = harness.makeQueue()
+            try await next.startSync()
+            let rows = try await harness.waitForRows { $0[deleted.id] == nil && $0[kept.id]?.state != .queuedUpload }
+            #expect(rows.count == 1)
+            #expect(harness.remote.files.keys.sorted() == [kept.filename])
+            try await next.close()
+        }
+    }
+
+    @Test
+    func `S-60: A started queue that is dropped ends its tasks`() async throws {
+        let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
+        let gate = harness.remote.hold(.download)
+        var queue: AttachmentQueue? = harness.makeQueue()
+        let progress = try #require(queue).attachmentProgress
+        try await queue?.startSync()
+        try await harness.link("a")
+        try await gate.waitForArrivals(1)
+        weak let weakLifecycle = queue?.lifecycle
+        queue = nil
+        #expect(weakLifecycle == nil)
+        // The engine ends the stream of its progress with its last reference.
+        for await _ in progress {}
+        try await harness.database.close()
+    }
+
+    @Test
+    func `S-61: Two queues of one table are reported, and transfer each row once`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
+            let second = harness.makeQueue()
+            let gate = harness.remote.hold(.download)
+            try await queue.startSync()
+            try await second.startSync()
+            try await harness.log.wait(for: .error, containing: "Two started attachment queues")
+            try await harness.link("a")
+            try await gate.waitForArrivals(1)
+            gate.open()
+            try await harness.wait(for: "a", .synced)
+            #expect(harness.remote.calls.count == 1)
+            try await second.close()
+        }
+    }
+
+    @Test
+    func `S-62: Two queues of two tables share a directory`() async throws {
+        let files = ["a.jpg": Data("a".utf8), "d.pdf": Data("d".utf8)]
+        let harness = QueueHarness(remote: InMemoryRemoteStorage(files: files))
+        let database = harness.database
+        let photos = harness.makeQueue()
+        let documents = harness.makeQueue(.test { $0.tableName = "document_files" }) {
+            try database.watch("SELECT file_id FROM documents") {
+                WatchedAttachmentItem(id: try $0.getString(index: 0), fileExtension: "pdf")
+            }
+        }
+        try await photos.startSync()
+        try await documents.startSync()
+        try await harness.link("a")
+        try await database.execute("INSERT INTO documents (id, file_id) VALUES (uuid(), 'd')")
+        try await harness.wait(for: "a", .synced)
+        try await harness.waitForRows(in: "document_files") { $0["d"]?.state == .synced }
+        #expect(harness.log.messages(.error).isEmpty)
+        #expect(try await harness.rows().keys.sorted() == ["a"])
+        try await photos.close()
+        try await documents.close()
+        try await database.close()
+    }
+
+    @Test
+    func `S-63: The queue cannot be called from inside its own context`() async throws {
+        try await QueueHarness.run { harness, queue in
+            try await queue.attachmentsService.withContext { _ in
+                await #expect(throws: PowerSyncAttachmentError.self) { try await queue.startSync() }
+                await #expect(throws: PowerSyncAttachmentError.self) { try await queue.stopSyncing() }
+                await #expect(throws: PowerSyncAttachmentError.self) { try await queue.clearQueue() }
+                await #expect(throws: PowerSyncAttachmentError.self) {
+                    try await queue.saveFile(data: Data("a".utf8), mediaType: "text/plain", fileExtension: "txt")
+                }
+            }
+            #expect(harness.local.files.isEmpty)
+        }
+    }
+
+    @Test
+    func `S-65: 20 000 references are queued in one transaction, and stopping is prompt`() async throws {
+        try await QueueHarness.run { harness, queue in
+            let gate = harness.remote.hold(.download)
+            try await harness.link((0..<20_000).map { "file\($0)" })
+            try await queue.startSync()
+            try await gate.waitForArrivals(1)
+            #expect(try await queue.stats()[.queuedDownload].count == 20_000)
+            try await queue.stopSyncing()
+            #expect(harness.remote.calls.count == 1)
+        }
+    }
+
+    @Test
+    func `S-72: Signing out while started empties the table, and new references are downloaded`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
+            try await queue.startSync()
+            try await harness.link("a")
+            try await harness.wait(for: "a", .synced)
+            try await harness.database.disconnectAndClear()
+            #expect(try await harness.rows().isEmpty)
+            try await harness.link("b")
+            try await harness.wait(for: "b", .synced)
+        }
+    }
+
+    @Test
+    func `S-73: Rows that survive signing out are archived`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "a"]) { harness, queue in
+            try await queue.startSync()
+            try await harness.link("a")
+            try await harness.wait(for: "a", .synced)
+            try await harness.database.disconnectAndClear(clearLocal: false)
+            try await harness.wait(for: "a", .archived)
+        }
+    }
+
+    @Test
+    func `S-73: Before the first sync nothing is archived if the app says so`() async throws {
+        try await QueueHarness.run(.test { $0.archiveOnlyAfterFirstSync = true }) { harness, queue in
+            try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .synced, hasSynced: true))
+            try await queue.processWatchedAttachments(items: [])
+            #expect(try await harness.rows()["a"]?.state == .synced)
+        }
+    }
+
+    @Test
+    func `S-74: The queue goes on after the schema was replaced`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
+            try await queue.startSync()
+            try await harness.link("a")
+            try await harness.wait(for: "a", .synced)
+            var schema = QueueHarness.schema
+            schema.tables.append(Table(name: "notes", columns: [.text("body")]))
+            try await harness.database.updateSchema(schema: schema)
+            try await harness.link("b")
+            try await harness.wait(for: "b", .synced)
+        }
+    }
+
+    @Test
+    func `S-75: Closing the database ends the queue quietly`() async throws {
+        let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
+        let queue = harness.makeQueue()
+        try await queue.startSync()
+        try await harness.link("a")
+        try await harness.wait(for: "a", .synced)
+        try await harness.database.close()
+        try await harness.log.wait(for: .debug, containing: "The database is closed")
+        #expect(harness.log.messages(.error).isEmpty)
+        try await queue.close()
+    }
+}

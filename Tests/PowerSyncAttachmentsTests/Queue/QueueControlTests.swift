@@ -1,0 +1,267 @@
+import Foundation
+import PowerSyncTesting
+import Synchronization
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct QueueControlTests {
+    private struct Refused: Error {}
+
+    @Test
+    func `A pause interrupts transfers without a failure, and resuming begins them again`() async throws {
+        let handler = ScriptedErrorHandler { _ in false }
+        try await QueueHarness.run(remote: ["a.jpg": "abc"], .test { $0.errorHandler = handler }) { harness, queue in
+            var progress = queue.attachmentProgress(of: "a").makeAsyncIterator()
+            let gate = harness.remote.hold(.download)
+            try await queue.startSync()
+            try await harness.link("a")
+            try await gate.waitForArrivals(1)
+            await queue.pauseTransfers()
+            while let state = await progress.next(), state.phase != .interrupted {}
+            #expect(try await harness.rows()["a"]?.state == .queuedDownload)
+            gate.open()
+            await queue.resumeTransfers()
+            try await harness.wait(for: "a", .synced)
+            #expect(handler.questions.isEmpty)
+            #expect(harness.remote.calls.count == 2)
+        }
+    }
+
+    @Test
+    func `A pause outlives a stop`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
+            await queue.pauseTransfers()
+            try await queue.startSync()
+            try await harness.link("a")
+            try await harness.wait(for: "a", .queuedDownload)
+            try await queue.startSync()
+            #expect(harness.remote.calls.isEmpty)
+            await queue.resumeTransfers()
+            try await harness.wait(for: "a", .synced)
+        }
+    }
+
+    @Test
+    func `Prioritized files go first`() async throws {
+        let files = ["a.jpg": "a", "b.jpg": "b", "c.jpg": "c"]
+        try await QueueHarness.run(remote: files) { harness, queue in
+            await queue.pauseTransfers()
+            await queue.prioritize(["c", "b"])
+            try await harness.link(["a", "b", "c"])
+            try await queue.startSync()
+            try await harness.waitForRows { $0.count == 3 }
+            await queue.resumeTransfers()
+            try await harness.waitForRows { $0.values.allSatisfy { $0.state == .synced } }
+            #expect(harness.remote.calls.map(\.id) == ["c", "b", "a"])
+        }
+    }
+
+    @Test
+    func `A transfer that the policy refuses waits, and is no failure`() async throws {
+        let isOnWiFi = Mutex(false)
+        let asked = AsyncStream.makeStream(of: String.self)
+        let configuration = AttachmentQueueConfiguration.test {
+            $0.transferPolicy = { attachment, direction in
+                asked.continuation.yield("\(direction) \(attachment.id)")
+                return isOnWiFi.withLock { $0 }
+            }
+        }
+        try await QueueHarness.run(remote: ["a.jpg": "abc"], configuration) { harness, queue in
+            try await queue.startSync()
+            try await harness.link("a")
+            var questions = asked.stream.makeAsyncIterator()
+            #expect(await questions.next() == "download a")
+            #expect(harness.remote.calls.isEmpty)
+            isOnWiFi.withLock { $0 = true }
+            try await queue.triggerSync()
+            try await harness.wait(for: "a", .synced)
+        }
+    }
+
+    @Test
+    func `Progress is told per file and for all files`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
+            let gate = harness.remote.hold(.download)
+            try await queue.startSync()
+            try await harness.link("a")
+            try await gate.waitForArrivals(1)
+            // A late subscriber sees what runs.
+            var files = queue.attachmentProgress.makeAsyncIterator()
+            let running = await files.next()
+            #expect(running?.attachmentId == "a")
+            #expect(running?.direction == .download)
+            #expect(running?.phase == .running)
+            gate.open()
+            var last = running
+            while last?.phase == .running { last = await files.next() }
+            #expect(last?.phase == .finished)
+            #expect(last?.transferredBytes == 3)
+            #expect(await queue.overallProgress.first { $0.finishedTransfers == 1 }?.fraction == 1)
+        }
+    }
+
+    @Test
+    func `Looks that changes cause are throttled, and the last change is not lost`() async throws {
+        let files = ["a.jpg": "a", "b.jpg": "b"]
+        try await QueueHarness.run(remote: files, .test { $0.syncThrottleDuration = 5 }) { harness, queue in
+            try await queue.startSync()
+            try await harness.clock.waitForTimer(of: .seconds(5))
+            try await harness.link(["a", "b"])
+            try await harness.waitForRows { $0.count == 2 }
+            #expect(harness.remote.calls.isEmpty)
+            harness.clock.advance(by: .seconds(5))
+            try await harness.waitForRows { $0.values.allSatisfy { $0.state == .synced } }
+        }
+    }
+
+    @Test(arguments: [0.0, -1.0])
+    func `Without an interval there is no timer`(interval: TimeInterval) async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "a"], .test { $0.syncInterval = interval }) { harness, queue in
+            try await queue.startSync()
+            try await harness.link("a")
+            try await harness.wait(for: "a", .synced)
+            #expect(harness.clock.pendingTimers.isEmpty)
+        }
+    }
+
+    @Test
+    func `Without downloads rows that wait for one are left alone`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "a"], .test { $0.downloadAttachments = false }) { harness, queue in
+            try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .queuedDownload))
+            try await harness.link("a")
+            try await queue.startSync()
+            let saved = try await queue.saveFile(data: Data("b".utf8), mediaType: "text/plain", fileExtension: "txt") {
+                try $0.execute(sql: "INSERT INTO users (id, photo_id) VALUES (uuid(), ?)", parameters: [$1.id])
+            }
+            try await harness.wait(for: saved.id, .synced)
+            #expect(try await harness.rows()["a"]?.state == .queuedDownload)
+            #expect(harness.remote.calls.map(\.operation) == [.upload])
+        }
+    }
+
+    @Test
+    func `Rows and bytes are counted by state`() async throws {
+        try await QueueHarness.run { harness, queue in
+            try await harness.insert(
+                Attachment(id: "a", filename: "a", state: .synced, size: 10),
+                Attachment(id: "b", filename: "b", state: .synced, size: 5),
+                Attachment(id: "c", filename: "c", state: .archived)
+            )
+            let stats = try await queue.stats()
+            #expect(stats[.synced] == .init(count: 2, bytes: 15))
+            #expect(stats[.archived] == .init(count: 1, bytes: 0))
+            #expect(stats[.queuedUpload] == .init())
+            #expect(stats.total == .init(count: 3, bytes: 15))
+        }
+    }
+
+    @Test
+    func `The cache is limited by bytes`() async throws {
+        try await QueueHarness.run(.test { $0.archivedCacheByteLimit = 10 }) { harness, queue in
+            for id in ["old", "new"] {
+                harness.local[harness.path(id)] = Data(count: 6)
+                try await queue.attachmentsService.withContext { [path = harness.path(id)] context in
+                    _ = try await context.saveAttachment(
+                        attachment: Attachment(
+                            id: id,
+                            filename: id,
+                            state: .archived,
+                            hasSynced: true,
+                            localUri: path,
+                            size: 6
+                        )
+                    )
+                }
+            }
+            try await queue.expireCache()
+            #expect(try await harness.rows().keys.sorted() == ["new"])
+            #expect(harness.local.files.keys.sorted() == [harness.path("new")])
+        }
+    }
+
+    @Test
+    func `Sweeping removes files without a row alone`() async throws {
+        try await QueueHarness.run { harness, queue in
+            let saved = try await queue.saveFile(data: Data("a".utf8), mediaType: "text/plain", fileExtension: "txt")
+            harness.local[harness.path("orphan.txt")] = Data("b".utf8)
+            #expect(try await queue.sweepOrphanFiles(olderThan: .zero) == 1)
+            #expect(harness.local.files.keys.sorted() == [harness.path(saved.filename)])
+        }
+    }
+
+    @Test(arguments: ["", "/", "//", NSHomeDirectory()])
+    func `Clearing refuses directories that nobody wants to be emptied`(directory: String) async throws {
+        let harness = QueueHarness()
+        let queue = harness.makeQueue(directory: directory)
+        await #expect(throws: PowerSyncAttachmentError.self) { try await queue.clearQueue() }
+        #expect(!harness.local.calls.contains { $0.operation == .removeDirectory })
+        try await queue.close()
+        try await harness.database.close()
+    }
+
+    @Test
+    func `S-46: Saving under an id that has a row changes nothing`() async throws {
+        try await QueueHarness.run { harness, queue in
+            try await queue.saveFile(data: Data("first".utf8), mediaType: "text/plain", fileExtension: "txt", id: "a")
+            let rows = try await harness.rows()
+            await #expect(throws: PowerSyncAttachmentError.self) {
+                try await queue.saveFile(data: Data("2".utf8), mediaType: "text/plain", fileExtension: "txt", id: "a")
+            }
+            #expect(try await harness.rows() == rows)
+            #expect(harness.local[harness.path("a.txt")] == Data("first".utf8))
+        }
+    }
+
+    @Test
+    func `S-79: A file is moved in, and back when the hook fails`() async throws {
+        try await QueueHarness.run { harness, queue in
+            harness.local["/camera/1.mov"] = Data("movie".utf8)
+            await #expect(throws: Refused.self) {
+                try await queue.saveFile(fromFile: "/camera/1.mov", move: true, mediaType: "video/quicktime") { _, _ in
+                    throw Refused()
+                }
+            }
+            #expect(harness.local.files == ["/camera/1.mov": Data("movie".utf8)])
+            let saved = try await queue.saveFile(
+                fromFile: "/camera/1.mov",
+                move: true,
+                mediaType: "video/quicktime",
+                fileExtension: "mov",
+                metaData: "{}"
+            )
+            #expect(saved.size == 5)
+            #expect(saved.metaData == "{}")
+            #expect(harness.local.files == [harness.path(saved.filename): Data("movie".utf8)])
+            #expect(!harness.local.calls.contains { $0.operation == .read })
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `S-80: A file that is not there is not saved`(move: Bool) async throws {
+        try await QueueHarness.run { harness, queue in
+            await #expect(throws: PowerSyncAttachmentError.self) {
+                try await queue.saveFile(fromFile: "/nowhere", move: move, mediaType: "text/plain")
+            }
+            #expect(try await harness.rows().isEmpty)
+        }
+    }
+
+    @Test
+    func `A stream is saved with its size, and leaves nothing when it fails`() async throws {
+        try await QueueHarness.run { harness, queue in
+            let chunks = AsyncStream<Data> { continuation in
+                for text in ["ab", "", "c"] { continuation.yield(Data(text.utf8)) }
+                continuation.finish()
+            }
+            let saved = try await queue.saveFile(stream: chunks, mediaType: "text/plain", fileExtension: "txt")
+            #expect(saved.size == 3)
+            #expect(harness.local[harness.path(saved.filename)] == Data("abc".utf8))
+
+            let broken = AsyncThrowingStream<Data, any Error> { $0.finish(throwing: Refused()) }
+            await #expect(throws: Refused.self) { try await queue.saveFile(stream: broken, mediaType: "text/plain") }
+            #expect(harness.local.files.count == 1)
+        }
+    }
+}

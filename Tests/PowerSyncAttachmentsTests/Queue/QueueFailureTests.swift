@@ -1,0 +1,232 @@
+import Foundation
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct QueueFailureTests {
+    private struct Offline: Error {}
+
+    @Test
+    func `PA-7: A handler that says no archives a failing download, and is asked once`() async throws {
+        let handler = ScriptedErrorHandler { _ in false }
+        try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
+            try await queue.startSync()
+            try await harness.link("a")
+            try await handler.waitForQuestions(1)
+            let row = try #require(try await harness.wait(for: "a", .archived))
+            #expect(row.localUri == nil)
+            #expect(handler.questions == [.init(direction: .download, id: "a", state: .queuedDownload)])
+        }
+    }
+
+    @Test
+    func `S-24: Failures are repeated after waits that double, until one attempt is successful`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
+            harness.remote.fail(.download, with: Offline(), times: 3)
+            try await queue.startSync()
+            try await harness.link("a")
+            for (attempt, wait) in [1, 2, 4].enumerated() {
+                try await harness.log.wait(for: .warning, containing: "trying again in \(wait).0 seconds")
+                try await harness.clock.waitForTimer(of: .seconds(wait))
+                #expect(harness.remote.calls.count == attempt + 1)
+                harness.clock.advance(by: .seconds(wait))
+            }
+            try await harness.wait(for: "a", .synced)
+            #expect(harness.remote.calls.count == 4)
+        }
+    }
+
+    @Test
+    func `S-25: A manual trigger ends all waits`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
+            harness.remote.fail(.download, with: Offline(), times: 1)
+            try await queue.startSync()
+            try await harness.link("a")
+            try await harness.clock.waitForTimer(of: .seconds(1))
+            try await queue.triggerSync()
+            try await harness.wait(for: "a", .synced)
+        }
+    }
+
+    @Test
+    func `S-25: The queue tries again as soon as the database is connected`() async throws {
+        let service = ScriptedTransport()
+        let harness = QueueHarness(
+            remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]),
+            service: service
+        )
+        let queue = harness.makeQueue()
+        harness.remote.fail(.download, with: Offline(), times: 1)
+        try await queue.startSync()
+        try await harness.link("a")
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        try await harness.database.connect(connector: IdleConnector(), options: nil)
+        try await service.nextStream().accept()
+        try await harness.wait(for: "a", .synced)
+        try await queue.close()
+        try await harness.database.close()
+    }
+
+    @Test
+    func `S-26: What was given up and is still referenced is tried once per interval`() async throws {
+        let handler = ScriptedErrorHandler { _ in false }
+        try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
+            try await queue.startSync()
+            try await harness.link("a")
+            try await harness.wait(for: "a", .archived)
+            try await harness.link("b")
+            try await harness.wait(for: "a", .queuedDownload)
+            try await handler.waitForQuestions(2)
+            #expect(harness.remote.calls.map(\.id) == ["a", "b"])
+            harness.clock.advance(by: .seconds(30))
+            try await handler.waitForQuestions(3)
+            #expect(harness.remote.calls.map(\.id) == ["a", "b", "a"])
+        }
+    }
+
+    @Test
+    func `S-27: Deleting what the remote storage does not have is a success`() async throws {
+        let handler = ScriptedErrorHandler { _ in false }
+        try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
+            harness.local[harness.path("a.jpg")] = Data("abc".utf8)
+            try await harness.insert(
+                Attachment(id: "a", filename: "a.jpg", state: .queuedDelete, localUri: harness.path("a.jpg"))
+            )
+            try await queue.startSync()
+            try await harness.waitForRows { $0.isEmpty }
+            #expect(harness.local.files.isEmpty)
+            #expect(handler.questions.isEmpty)
+        }
+    }
+
+    @Test
+    func `S-28: Uploading what the remote storage has already is a success`() async throws {
+        try await QueueHarness.run { harness, queue in
+            harness.remote.fail(.upload, with: AttachmentStorageError.alreadyExists)
+            try await queue.startSync()
+            let saved = try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: "jpg") {
+                try $0.execute(sql: "INSERT INTO users (id, photo_id) VALUES (uuid(), ?)", parameters: [$1.id])
+            }
+            try await harness.wait(for: saved.id, .synced)
+        }
+    }
+
+    @Test
+    func `S-29: One of 100 downloads fails, and the others are synced`() async throws {
+        let ids = (0..<100).map { "file\($0)" }
+        let files = Dictionary(uniqueKeysWithValues: ids.map { ("\($0).jpg", $0) })
+        try await QueueHarness.run(remote: files, .test { $0.maxConcurrentTransfers = 4 }) { harness, queue in
+            harness.remote.fail(.download, id: "file50", with: Offline())
+            try await queue.startSync()
+            try await harness.link(ids)
+            let rows = try await harness.waitForRows { $0.values.count { $0.state == .synced } == 99 }
+            #expect(rows["file50"]?.state == .queuedDownload)
+            #expect(harness.remote.calls.count { $0.id == "file50" } == 1)
+            #expect(harness.remote.mostConcurrentCalls <= 4)
+        }
+    }
+
+    @Test
+    func `S-30: An upload that was given up keeps its file, and is queued again while it is referenced`() async throws {
+        let handler = ScriptedErrorHandler { _ in false }
+        try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
+            harness.remote.fail(.upload, with: Offline(), times: 1)
+            try await queue.startSync()
+            let saved = try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: "jpg")
+            let row = try #require(try await harness.wait(for: saved.id, .archived))
+            #expect(row.localUri == harness.path(saved.filename))
+            try await harness.link(saved.id)
+            try await harness.wait(for: saved.id, .queuedUpload)
+            #expect(harness.remote.calls.count == 1)
+            harness.clock.advance(by: .seconds(30))
+            try await harness.wait(for: saved.id, .synced)
+        }
+    }
+
+    @Test
+    func `S-31: The default handler archives after any error`() async throws {
+        try await QueueHarness.run(.test { $0.errorHandler = DefaultSyncErrorHandler() }) { harness, queue in
+            harness.remote.fail(.download, with: URLError(.notConnectedToInternet))
+            try await queue.startSync()
+            try await harness.link("a")
+            try await harness.wait(for: "a", .archived)
+        }
+    }
+
+    @Test
+    func `S-32: An adapter's own cancellation is a failure that is repeated, and no question to the handler`()
+        async throws
+    {
+        let handler = ScriptedErrorHandler { _ in false }
+        try await QueueHarness.run(remote: ["a.jpg": "abc"], .test { $0.errorHandler = handler }) { harness, queue in
+            harness.remote.fail(.download, with: CancellationError(), times: 1)
+            try await queue.startSync()
+            try await harness.link("a")
+            try await harness.clock.waitForTimer(of: .seconds(1))
+            harness.clock.advance(by: .seconds(1))
+            try await harness.wait(for: "a", .synced)
+            #expect(handler.questions.isEmpty)
+        }
+    }
+
+    @Test
+    func `S-39: A full disk lets saving fail, and leaves nothing`() async throws {
+        try await QueueHarness.run { harness, queue in
+            harness.local.fail(.save, with: PowerSyncAttachmentError.ioError(POSIXError(.ENOSPC)))
+            await #expect(throws: PowerSyncAttachmentError.self) {
+                try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: "jpg")
+            }
+            #expect(harness.local.files.isEmpty)
+            #expect(try await harness.rows().isEmpty)
+        }
+    }
+
+    @Test
+    func `S-40, S-41: A disk that cannot be written delays its download, and no other`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
+            let temporary = AttachmentPath.downloadPath(for: harness.path("a.jpg"))
+            harness.local.fail(
+                .save,
+                path: temporary,
+                with: PowerSyncAttachmentError.ioError(POSIXError(.ENOSPC)),
+                times: 1
+            )
+            try await queue.startSync()
+            try await harness.link(["a", "b"])
+            try await harness.wait(for: "b", .synced)
+            try await harness.clock.waitForTimer(of: .seconds(1))
+            #expect(harness.local.files.keys.sorted() == [harness.path("b.jpg")])
+            harness.clock.advance(by: .seconds(1))
+            try await harness.wait(for: "a", .synced)
+        }
+    }
+
+    @Test
+    func `S-33: An upload whose file is gone is archived, and the handler is told`() async throws {
+        let handler = ScriptedErrorHandler {
+            if case PowerSyncAttachmentError.fileNotFound = $0 { return true }
+            return false
+        }
+        try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
+            try await queue.startSync()
+            try await harness.insert(
+                Attachment(id: "a", filename: "a.jpg", state: .queuedUpload, localUri: harness.path("a.jpg"))
+            )
+            let row = try #require(try await harness.wait(for: "a", .archived))
+            #expect(row.localUri == nil)
+            try await handler.waitForQuestions(1)
+            #expect(harness.remote.calls.isEmpty)
+        }
+    }
+}
+
+/// Has credentials, and nothing to upload.
+private struct IdleConnector: PowerSyncBackendConnectorProtocol {
+    func fetchCredentials() async throws -> PowerSyncCredentials? {
+        PowerSyncCredentials(endpoint: "https://example.com", token: "token")
+    }
+
+    func uploadData(database: any PowerSyncDatabaseProtocol) async throws {}
+}
