@@ -1,3 +1,6 @@
+import Foundation
+import Foundation
+
 /// The answer of an app that is asked whether a transfer may begin.
 public typealias AttachmentTransferPolicy =
     @Sendable (_ attachment: Attachment, _ direction: AttachmentTransferProgress.Direction) async -> Bool
