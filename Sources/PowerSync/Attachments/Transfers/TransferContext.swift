@@ -1,5 +1,4 @@
 import Foundation
-import Foundation
 
 /// The answer of an app that is asked whether a transfer may begin.
 public typealias AttachmentTransferPolicy =
