@@ -56,7 +56,7 @@ struct LargeFileTests {
             target: {
                 AttachmentHTTPRequest(url: $0, sha256: digest)
             }
-        ) { harness in
+        ) { harness async throws in
             // The first transfer of a process sets up threads and buffers for all.
             try harness.folder.write(.pattern(1_000_000), to: "warm")
             try await harness.upload("warm")
@@ -74,7 +74,7 @@ struct LargeFileTests {
             target: {
                 AttachmentHTTPRequest(url: $0, digestHeader: .contentDigest)
             }
-        ) { harness in
+        ) { harness async throws in
             try harness.folder.write(.pattern(1_000_000), to: "warm")
             try await harness.upload("warm")
             let content = StorageServer.Content(pattern: LargeFileTests.size)
