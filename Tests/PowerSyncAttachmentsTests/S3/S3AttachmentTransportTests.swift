@@ -66,7 +66,7 @@ struct S3AttachmentTransportTests {
 
     @Test("brings files of all sizes there and back, and deletes them", arguments: [0, 1, 9_000_001], [true, false])
     func roundTrip(size: Int, usesChecksums: Bool) async throws {
-        try await run(usesChecksums: usesChecksums) { signer, transport, folder in
+        try await run(usesChecksums: usesChecksums) { signer, transport, folder async throws in
             try folder.write(.pattern(size), to: "a")
             let steps = TransferSteps()
             try await transport.upload(located("1.jpg", folder("a")), progress: steps.add)
@@ -98,7 +98,7 @@ struct S3AttachmentTransportTests {
         ]
     )
     func names(names: [String]) async throws {
-        try await run { signer, transport, folder in
+        try await run { signer, transport, folder async throws in
             for name in names {
                 try folder.write(Data(name.utf8), to: "a")
                 try await transport.upload(located(name, folder("a"))) { _, _ in }
@@ -114,7 +114,7 @@ struct S3AttachmentTransportTests {
 
     @Test("continues an interrupted download, and starts over when the object has changed", arguments: [false, true])
     func resume(hasChanged: Bool) async throws {
-        try await run { signer, transport, folder in
+        try await run { signer, transport, folder async throws in
             let content = Data.pattern(3_000_000)
             #expect(try await request(signer, "PUT", "files/1", body: content).0 == .ok)
             let etag = try #require(try await request(signer, "HEAD", "files/1").1.first(name: "ETag"))
@@ -134,7 +134,7 @@ struct S3AttachmentTransportTests {
 
     @Test("reports a refusal with its status")
     func forbidden() async throws {
-        try await run { signer, transport, folder in
+        try await run { signer, transport, folder async throws in
             #expect(try await request(signer, "PUT", "files/1", body: .pattern(10)).0 == .ok)
             let policy = """
                 {"Version": "2012-10-17", "Statement": [{"Effect": "Deny", "Principal": "*", "Action": "s3:*",
@@ -162,7 +162,7 @@ struct S3AttachmentTransportTests {
         let endpoint = try #require(ObjectStorage.endpoint)
         let bucket = S3Bucket(name: "no-such-bucket", region: "us-east-1", endpoint: endpoint, addressing: .path)
         let transport = S3AttachmentTransport(bucket: bucket, credentials: credentials)
-        try await AttachmentsFolder.run { folder in
+        try await AttachmentsFolder.run { folder async throws in
             try folder.write(.pattern(10), to: "a")
             let error = await #expect(throws: AttachmentTransferError.self) {
                 try await transport.upload(located("1", folder("a"))) { _, _ in }

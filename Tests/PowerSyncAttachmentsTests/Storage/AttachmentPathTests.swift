@@ -46,7 +46,7 @@ import Testing
 
     @Test("S-49: Symbolic links are resolved before a path is compared")
     func links() async throws {
-        try await AttachmentsFolder.run { folder in
+        try await AttachmentsFolder.run { folder async throws in
             try folder.makeDirectory("in/sub")
             try folder.makeDirectory("out")
             try folder.write(Data("secret".utf8), to: "out/secret")

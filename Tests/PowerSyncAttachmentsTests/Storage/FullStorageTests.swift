@@ -36,7 +36,7 @@ import Glibc
         .enabled(if: canMakeVolumes)
     )
     func full() async throws {
-        let result: Void? = try await FullStorageTests.withSmallVolume { folder in
+        let result: Void? = try await FullStorageTests.withSmallVolume { folder async throws in
             try await storage.saveFile(filePath: folder("a"), data: .pattern(100_000))
             let saves: [() async throws -> Void] = [
                 { try await storage.saveFile(filePath: folder("a"), data: .pattern(2_000_000)) },
@@ -68,7 +68,7 @@ import Glibc
 
     @Test("half-way, as when a limit is reached, leaves nothing")
     func limited() async throws {
-        try await AttachmentsFolder.run { folder in
+        try await AttachmentsFolder.run { folder async throws in
             try folder.write(Data("old".utf8), to: "a")
             var before = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &before)

@@ -9,7 +9,7 @@ import Testing
         case files, confinedFiles, memory
 
         func run(_ body: (any LocalStorageAdapter, AttachmentsFolder) async throws -> Void) async throws {
-            try await AttachmentsFolder.run { folder in
+            try await AttachmentsFolder.run { folder async throws in
                 switch self {
                 case .files: try await body(FileManagerStorageAdapter(), folder)
                 case .confinedFiles: try await body(FileManagerStorageAdapter(directory: folder.path), folder)

@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import NIOHTTP1
 import Testing
 
@@ -15,7 +16,7 @@ import Testing
             .init(body: .init(bytes: .pattern(size)), announcesLength: announcesLength)
         } target: {
             AttachmentHTTPRequest(url: $0, headers: ["X-Owner": "7"])
-        } _: { harness in
+        } _: { harness async throws in
             let steps = try await harness.download()
             #expect(try harness.downloaded() == .pattern(size))
             #expect(try harness.folder.names == ["1.jpg.download.pstmp"])
@@ -34,7 +35,7 @@ import Testing
     func status(_ status: Int) async throws {
         try await TransferHarness.run { _ in
             .init(status: .init(statusCode: status), body: .init(bytes: Data("<html>sorry</html>".utf8)))
-        } _: { harness in
+        } _: { harness async throws in
             let error = await harness.downloadError()
             #expect(error?.code == .status)
             #expect(error?.httpStatus == status)
@@ -47,7 +48,7 @@ import Testing
     func notFound(status: Int) async throws {
         try await TransferHarness.run { _ in
             .init(status: .init(statusCode: status))
-        } _: { harness in
+        } _: { harness async throws in
             for name in harness.partialNames { try harness.folder.write(Data("old".utf8), to: name) }
             await #expect(throws: AttachmentStorageError.notFound) { try await harness.download() }
             #expect(try harness.folder.names == [])
@@ -58,7 +59,7 @@ import Testing
     func brokenOff(count: Int) async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(pattern: 1_000_000), end: .closed(after: count))
-        } _: { harness in
+        } _: { harness async throws in
             let error = await harness.downloadError()
             #expect(error?.code == .connection)
             #expect(error?.isRetriable == true)
@@ -71,7 +72,7 @@ import Testing
     func brokenOffChunked() async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(pattern: 1_000_000), end: .closed(after: 1_000_000), announcesLength: false)
-        } _: { harness in
+        } _: { harness async throws in
             #expect(await harness.downloadError()?.code == .connection)
             #expect(try harness.folder.names == [])
         }
@@ -83,8 +84,8 @@ import Testing
             { _ in
                 .init(headers: ["ETag": "\"v1\""], body: .init(pattern: 1_000_000), end: .silent(after: 300_000))
             },
-            readTimeout: .milliseconds(100)
-        ) { harness in
+            readTimeout: .seconds(1)
+        ) { harness async throws in
             let error = await harness.downloadError()
             #expect(error?.code == .timeout)
             #expect(error?.isRetriable == true)
@@ -96,7 +97,7 @@ import Testing
     func cancellation() async throws {
         try await TransferHarness.run { _ in
             .init(headers: ["ETag": "\"v1\""], body: .init(pattern: 1_000_000), end: .silent(after: 600_000))
-        } _: { harness in
+        } _: { harness async throws in
             let (transport, steps) = (harness.transport, TransferSteps())
             let located = LocatedAttachment(attachment: harness.attachment, localPath: harness.path)
             let task = Task { try await transport.download(located, progress: steps.add) }
@@ -135,7 +136,7 @@ import Testing
                 StorageServer.serve(.init(bytes: content), to: request, headers: announcement.header(digest))
             },
             target: { AttachmentHTTPRequest(url: $0, sha256: announcement == .request ? digest : nil) }
-        ) { harness in
+        ) { harness async throws in
             if isRight {
                 try await harness.download()
                 #expect(try harness.downloaded() == content)
@@ -155,7 +156,7 @@ import Testing
                 .init(body: .init(bytes: .pattern(size)), announcesLength: announcesLength)
             },
             target: { AttachmentHTTPRequest(url: $0, size: 1000) }
-        ) { harness in
+        ) { harness async throws in
             let error = await harness.downloadError()
             #expect(error?.code == .sizeMismatch)
             #expect(try harness.folder.names == [])
@@ -178,7 +179,7 @@ import Testing
                     }
                 },
                 target: { AttachmentHTTPRequest(url: $0, headers: ["Authorization": "Bearer a", "apikey": "b"]) }
-            ) { harness in
+            ) { harness async throws in
                 try await harness.download()
                 #expect(try harness.downloaded() == .pattern(1000))
                 #expect(harness.server.received.map(\.uri) == ["/files/1?signature=secret", "/here"])
@@ -194,7 +195,7 @@ import Testing
     func circle() async throws {
         try await TransferHarness.run { _ in
             .init(status: .found, headers: ["Location": "/files/1"])
-        } _: { harness in
+        } _: { harness async throws in
             #expect(await harness.downloadError()?.code == .unexpectedResponse)
             #expect(harness.server.received.count == 6)
         }
@@ -207,7 +208,7 @@ import Testing
     func strangeRedirect(location: String) async throws {
         try await TransferHarness.run { _ in
             .init(status: .found, headers: ["Location": location])
-        } _: { harness in
+        } _: { harness async throws in
             #expect(await harness.downloadError()?.httpStatus == 302)
         }
     }
@@ -220,7 +221,7 @@ import Testing
                 headers: ["Content-Range": "bytes 0-9/20"],
                 body: .init(bytes: .pattern(10))
             )
-        } _: { harness in
+        } _: { harness async throws in
             #expect(await harness.downloadError()?.code == .unexpectedResponse)
             #expect(try harness.folder.names == [])
         }
@@ -230,7 +231,7 @@ import Testing
     func missingDirectory() async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(bytes: .pattern(10)))
-        } _: { harness in
+        } _: { harness async throws in
             let located = LocatedAttachment(attachment: harness.attachment, localPath: harness.folder("no/such/file"))
             await #expect(throws: PowerSyncAttachmentError.self) {
                 try await harness.transport.download(located) { _, _ in }

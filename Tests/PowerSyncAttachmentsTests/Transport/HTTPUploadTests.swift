@@ -11,7 +11,7 @@ import Testing
             .init(status: .created)
         } target: {
             AttachmentHTTPRequest(url: $0, headers: ["X-Owner": "7", "content-length": "5", "Host": "elsewhere"])
-        } _: { harness in
+        } _: { harness async throws in
             try harness.folder.write(.pattern(size), to: "a")
             let steps = try await harness.upload("a")
 
@@ -37,7 +37,7 @@ import Testing
         let target: @Sendable (URL) -> AttachmentHTTPRequest = { url in
             AttachmentHTTPRequest(url: url, method: "POST", mediaType: "image/webp", digestHeader: .contentDigest)
         }
-        try await TransferHarness.run({ _ in .init() }, target: target) { harness in
+        try await TransferHarness.run({ _ in .init() }, target: target) { harness async throws in
             try harness.folder.write(Data("test".utf8), to: "a")
             try await harness.upload("a")
             let request = try #require(harness.server.received.first)
@@ -55,7 +55,7 @@ import Testing
     func refusal(status: Int, isRetriable: Bool) async throws {
         try await TransferHarness.run { _ in
             .init(status: .init(statusCode: status), body: .init(bytes: Data("<Code>AccessDenied</Code>".utf8)))
-        } _: { harness in
+        } _: { harness async throws in
             try harness.folder.write(.pattern(300_000), to: "a")
             let error = await #expect(throws: AttachmentTransferError.self) { try await harness.upload("a") }
             #expect(error?.code == .status)
@@ -74,7 +74,7 @@ import Testing
             target: {
                 AttachmentHTTPRequest(url: $0, headers: ["If-None-Match": "*"])
             }
-        ) { harness in
+        ) { harness async throws in
             try harness.folder.write(.pattern(10), to: "a")
             let steps = try await harness.upload("a")
             #expect(steps.last == .init(bytes: 10, total: 10))
@@ -82,7 +82,7 @@ import Testing
         // Without that condition the status means something else.
         try await TransferHarness.run { _ in
             .init(status: .preconditionFailed)
-        } _: { harness in
+        } _: { harness async throws in
             try harness.folder.write(.pattern(10), to: "a")
             let error = await #expect(throws: AttachmentTransferError.self) { try await harness.upload("a") }
             #expect(error?.httpStatus == 412)
@@ -93,7 +93,7 @@ import Testing
     func missingFile() async throws {
         try await TransferHarness.run { _ in
             .init()
-        } _: { harness in
+        } _: { harness async throws in
             let error = await #expect(throws: PowerSyncAttachmentError.self) { try await harness.upload("missing") }
             guard case .fileNotFound(harness.folder("missing"))? = error else {
                 Issue.record("not a missing file: \(String(describing: error))")
@@ -108,7 +108,7 @@ import Testing
         let target: @Sendable (URL) -> AttachmentHTTPRequest = { _ in
             AttachmentHTTPRequest(url: URL(string: "http://127.0.0.1:1/x?signature=secret") ?? URL(filePath: "/"))
         }
-        try await TransferHarness.run({ _ in .init() }, target: target) { harness in
+        try await TransferHarness.run({ _ in .init() }, target: target) { harness async throws in
             try harness.folder.write(.pattern(10), to: "a")
             let error = await #expect(throws: AttachmentTransferError.self) { try await harness.upload("a") }
             #expect([.connection, .timeout].contains(error?.code))
@@ -122,7 +122,7 @@ import Testing
         try await TransferHarness.run { request in
             guard request.uri.hasPrefix("/files/") else { return .init() }
             return .init(status: .init(statusCode: status), headers: ["Location": "/moved/1"])
-        } _: { harness in
+        } _: { harness async throws in
             try harness.folder.write(.pattern(700_000), to: "a")
             try await harness.upload("a")
             #expect(harness.server.received.map(\.uri) == ["/files/1?signature=secret", "/moved/1"])
@@ -135,7 +135,7 @@ import Testing
     func otherRedirects(status: Int) async throws {
         try await TransferHarness.run { _ in
             .init(status: .init(statusCode: status), headers: ["Location": "/moved/1"])
-        } _: { harness in
+        } _: { harness async throws in
             try harness.folder.write(.pattern(10), to: "a")
             let error = await #expect(throws: AttachmentTransferError.self) { try await harness.upload("a") }
             #expect(error?.httpStatus == status)
@@ -147,7 +147,7 @@ import Testing
     func cancellation() async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(bytes: Data("x".utf8)), end: .silent(after: 0))
-        } _: { harness in
+        } _: { harness async throws in
             try harness.folder.write(.pattern(10), to: "a")
             let (transport, steps) = (harness.transport, TransferSteps())
             let located = LocatedAttachment(attachment: harness.attachment, localPath: harness.folder("a"))
@@ -162,7 +162,7 @@ import Testing
     func strangeMediaType() async throws {
         try await TransferHarness.run { _ in
             .init()
-        } _: { harness in
+        } _: { harness async throws in
             try harness.folder.write(.pattern(10), to: "a")
             let attachment = Attachment(
                 id: "1",
@@ -181,7 +181,7 @@ import Testing
     func deletion(status: Int) async throws {
         try await TransferHarness.run { _ in
             .init(status: .init(statusCode: status))
-        } _: { harness in
+        } _: { harness async throws in
             switch status {
             case 403, 500:
                 let error = await #expect(throws: AttachmentTransferError.self) {

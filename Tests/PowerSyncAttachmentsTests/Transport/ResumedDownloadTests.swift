@@ -42,7 +42,7 @@ import Testing
         let storage = Storage()
         try await TransferHarness.run {
             storage.respond(to: $0)
-        } _: { harness in
+        } _: { harness async throws in
             #expect(await harness.downloadError()?.code == .connection)
             #expect(try harness.folder.names == harness.partialNames)
             let size = try partialSize(harness)
@@ -66,7 +66,7 @@ import Testing
         let later = Data.pattern(700_001)
         try await TransferHarness.run {
             storage.respond(to: $0, laterETag: "\"v2\"", later: later)
-        } _: { harness in
+        } _: { harness async throws in
             #expect(await harness.downloadError()?.code == .connection)
             try await harness.download()
             #expect(try harness.downloaded() == later)
@@ -97,7 +97,7 @@ import Testing
             try await TransferHarness.run { request in
                 let range = request.header("Range")?.dropFirst("bytes=".count).dropLast()
                 return range.flatMap { Int($0) }.map(answer) ?? storage.respond(to: request)
-            } _: { harness in
+            } _: { harness async throws in
                 #expect(await harness.downloadError()?.code == .connection)
                 try await harness.download()
                 #expect(try harness.downloaded() == ResumedDownloadTests.content)
@@ -111,7 +111,7 @@ import Testing
         let storage = Storage()
         try await TransferHarness.run {
             storage.respond(to: $0, etag: etag)
-        } _: { harness in
+        } _: { harness async throws in
             #expect(await harness.downloadError()?.code == .connection)
             #expect(try harness.folder.names == [])
             try await harness.download()
@@ -125,7 +125,7 @@ import Testing
             target: {
                 AttachmentHTTPRequest(url: $0, sha256: digest)
             }
-        ) { harness in
+        ) { harness async throws in
             #expect(await harness.downloadError()?.code == .connection)
             try await harness.download()
             #expect(harness.server.received.last?.header("Range") != nil)
@@ -143,7 +143,7 @@ import Testing
             target: {
                 AttachmentHTTPRequest(url: $0, sha256: later.sha256)
             }
-        ) { harness in
+        ) { harness async throws in
             #expect(await harness.downloadError()?.code == .connection)
             #expect(await harness.downloadError()?.code == .digestMismatch)
             #expect(try harness.folder.names == [])
@@ -156,7 +156,7 @@ import Testing
     func unflushedBytes() async throws {
         try await TransferHarness.run {
             StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
-        } _: { harness in
+        } _: { harness async throws in
             // As after a crash of the system: more bytes than were counted, and those are wrong.
             try harness.folder.write(
                 Data.pattern(500_000) + Data(repeating: 0, count: 5000),
@@ -176,7 +176,7 @@ import Testing
     func completeFile() async throws {
         try await TransferHarness.run {
             StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
-        } _: { harness in
+        } _: { harness async throws in
             try harness.folder.write(ResumedDownloadTests.content, to: harness.partialNames[0])
             try harness.folder.write(
                 Data(#"{"bytes":1000000,"etag":"\"v1\"","total":1000000}"#.utf8),
@@ -200,7 +200,7 @@ import Testing
     func unusableRecord(record: String) async throws {
         try await TransferHarness.run {
             StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
-        } _: { harness in
+        } _: { harness async throws in
             try harness.folder.write(Data(repeating: 1, count: 500_000), to: harness.partialNames[0])
             try harness.folder.write(Data(record.utf8), to: harness.partialNames[1])
             try await harness.download()
@@ -218,7 +218,7 @@ import Testing
             let cut = cuts.withLock { $0.isEmpty ? nil : $0.removeFirst() }
             if let cut { response.end = .closed(after: cut) }
             return response
-        } _: { harness in
+        } _: { harness async throws in
             try harness.folder.write(Data(repeating: 1, count: 900_000), to: harness.partialNames[0])
             var sizes: [Int] = []
             for _ in 0..<3 {

@@ -30,7 +30,7 @@ import Testing
     ) async throws {
         let questions = Mutex(0)
         let base = Mutex("")
-        try await AttachmentsFolder.run { folder in
+        try await AttachmentsFolder.run { folder async throws in
             try await StorageServer.run { request in
                 guard request.uri == "/sign" else { return store(request) }
                 let number = questions.withLock { count in
@@ -61,7 +61,7 @@ import Testing
         try await run(sign: { _ in (200, answer) }, store: { _ in .init(body: .init(bytes: .pattern(1000))) }) {
             transport,
             server,
-            folder in
+            folder async throws in
             try folder.write(.pattern(1000), to: "a")
             try await transport.upload(located(folder("a"))) { _, _ in }
             try await transport.download(located(folder("b"))) { _, _ in }
@@ -92,7 +92,7 @@ import Testing
         try await run(sign: { _ in (200, answer) }, store: { _ in .init(body: .init(bytes: Data("test".utf8))) }) {
             transport,
             server,
-            folder in
+            folder async throws in
             try folder.write(Data("test".utf8), to: "a")
             try await transport.upload(located(folder("a"))) { _, _ in }
             #expect(server.received.last?.method == .POST)
@@ -114,7 +114,7 @@ import Testing
         try await run(store: { request in
             request.uri == "/store/1"
                 ? .init(status: .init(statusCode: status)) : .init(body: .init(bytes: .pattern(10)))
-        }) { transport, server, folder in
+        }) { transport, server, folder async throws in
             try await transport.download(located(folder("b"))) { _, _ in }
             #expect(try folder.read("b") == .pattern(10))
             #expect(server.received.map(\.uri) == ["/sign", "/store/1", "/sign", "/store/2"])
@@ -123,7 +123,10 @@ import Testing
 
     @Test("does not ask for ever, and not at all after other errors", arguments: [(403, 2), (500, 1), (405, 1)])
     func refusals(status: Int, questions: Int) async throws {
-        try await run(store: { _ in .init(status: .init(statusCode: status)) }) { transport, server, folder in
+        try await run(store: { _ in .init(status: .init(statusCode: status)) }) {
+            transport,
+            server,
+            folder async throws in
             try folder.write(.pattern(10), to: "a")
             let error = await #expect(throws: AttachmentTransferError.self) {
                 try await transport.upload(located(folder("a"))) { _, _ in }
@@ -136,7 +139,10 @@ import Testing
 
     @Test("reports what the backend refuses, and asks only once", arguments: [400, 401, 403, 500])
     func backendRefuses(status: Int) async throws {
-        try await run(sign: { _ in (status, "no") }, store: { _ in .init() }) { transport, server, folder in
+        try await run(sign: { _ in (status, "no") }, store: { _ in .init() }) {
+            transport,
+            server,
+            folder async throws in
             let error = await #expect(throws: AttachmentTransferError.self) {
                 try await transport.download(located(folder("b"))) { _, _ in }
             }
@@ -150,14 +156,14 @@ import Testing
 
     @Test("S-27, S-28: knows from the backend that a file is there, or is not")
     func backendKnows() async throws {
-        try await run(sign: { _ in (404, "") }, store: { _ in .init() }) { transport, server, folder in
+        try await run(sign: { _ in (404, "") }, store: { _ in .init() }) { transport, server, folder async throws in
             await #expect(throws: AttachmentStorageError.notFound) {
                 try await transport.download(located(folder("b"))) { _, _ in }
             }
             try await transport.delete(attachment)
             #expect(server.received.count == 2)
         }
-        try await run(sign: { _ in (409, "") }, store: { _ in .init() }) { transport, server, folder in
+        try await run(sign: { _ in (409, "") }, store: { _ in .init() }) { transport, server, folder async throws in
             try folder.write(.pattern(10), to: "a")
             try await transport.upload(located(folder("a"))) { _, _ in }
             #expect(server.received.count == 1)
@@ -172,7 +178,7 @@ import Testing
         ]
     )
     func malformedAnswer(answer: String) async throws {
-        try await run(sign: { _ in (200, answer) }, store: { _ in .init() }) { transport, server, folder in
+        try await run(sign: { _ in (200, answer) }, store: { _ in .init() }) { transport, server, folder async throws in
             let error = await #expect(throws: AttachmentTransferError.self) {
                 try await transport.download(located(folder("b"))) { _, _ in }
             }
@@ -184,7 +190,7 @@ import Testing
 
     @Test("works with a closure in the place of the backend")
     func closure() async throws {
-        try await run(store: { _ in .init(body: .init(bytes: .pattern(10))) }) { _, server, folder in
+        try await run(store: { _ in .init(body: .init(bytes: .pattern(10))) }) { _, server, folder async throws in
             let base = server.url
             let transport = SignedURLAttachmentTransport { request in
                 guard request.operation != .delete else { throw AttachmentStorageError.notFound }
@@ -199,7 +205,7 @@ import Testing
     @Test("Headers of a request that could smuggle others in are refused")
     func smuggledHeaders() async throws {
         let answer = #"{"url":"{base}/store","headers":{"X-A":"1\r\nX-Evil: 1"}}"#
-        try await run(sign: { _ in (200, answer) }, store: { _ in .init() }) { transport, server, folder in
+        try await run(sign: { _ in (200, answer) }, store: { _ in .init() }) { transport, server, folder async throws in
             await #expect(throws: AttachmentTransferError.self) {
                 try await transport.download(located(folder("b"))) { _, _ in }
             }

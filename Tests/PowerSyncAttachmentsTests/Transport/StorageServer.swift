@@ -201,29 +201,34 @@ private final class Handler: ChannelInboundHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        send(context)
+        // Later: this may be called in the middle of a write, between the parts of a chunk.
+        let (handler, later) = (NIOLoopBound(self, eventLoop: context.eventLoop), context.loopBound)
+        context.eventLoop.execute { handler.value.send(later.value) }
         context.fireChannelWritabilityChanged()
     }
 
+    /// Sends while the channel takes it.
+    ///
+    /// A write may call this again before it returns: the state is read each time.
     private func send(_ context: ChannelHandlerContext) {
-        guard let (response, start) = response else { return }
-        var sent = start
-        let limit: Int
-        switch response.end {
-        case .normal: limit = response.body.count
-        case .closed(let count), .silent(let count): limit = min(count, response.body.count)
-        }
-        while sent < limit {
-            guard context.channel.isWritable else {
-                self.response = (response, sent)
-                return
+        while let (response, sent) = response {
+            let limit =
+                switch response.end {
+                case .normal: response.body.count
+                case .closed(let count), .silent(let count): min(count, response.body.count)
+                }
+            guard sent < limit else {
+                self.response = nil
+                return end(response, context)
             }
+            guard context.channel.isWritable else { return }
             let chunk = response.body.slice(sent, min(Handler.chunkSize, limit - sent))
-            sent += chunk.readableBytes
-            self.response = (response, sent)
+            self.response = (response, sent + chunk.readableBytes)
             context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(chunk))), promise: nil)
         }
-        self.response = nil
+    }
+
+    private func end(_ response: StorageServer.Response, _ context: ChannelHandlerContext) {
         switch response.end {
         case .normal: context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
         case .closed: context.close(promise: nil)

@@ -29,7 +29,7 @@ struct TransferHarness {
         target: @escaping @Sendable (URL) -> AttachmentHTTPRequest = { AttachmentHTTPRequest(url: $0) },
         _ body: (TransferHarness) async throws -> Void
     ) async throws {
-        try await AttachmentsFolder.run { folder in
+        try await AttachmentsFolder.run { folder async throws in
             try await StorageServer.run(respond) { server in
                 var configuration = AttachmentHTTPClient.configuration
                 if let readTimeout { configuration.timeout.read = readTimeout }
