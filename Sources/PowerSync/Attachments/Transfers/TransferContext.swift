@@ -1,3 +1,5 @@
+import Foundation
+
 /// The answer of an app that is asked whether a transfer may begin.
 public typealias AttachmentTransferPolicy =
     @Sendable (_ attachment: Attachment, _ direction: AttachmentTransferProgress.Direction) async -> Bool

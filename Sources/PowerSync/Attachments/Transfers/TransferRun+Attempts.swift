@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 // Attempts, and what comes of them.
