@@ -18,7 +18,7 @@ demo: packages
 ## test: install what is missing, build with warnings as errors, run all tests and a short demo over all formats and transports
 test: packages
 	$(DEBUG)
-	$(SWIFT) test $(CHECKS) --skip-build --no-parallel
+	scripts/with-s3 $(SWIFT) test $(CHECKS) --skip-build --no-parallel
 	$(MAKE) --no-print-directory demo-smoke
 
 # The demo itself is a test: it exits non-zero when something that it claims did not happen.
@@ -29,11 +29,14 @@ demo-smoke:
 
 # How many processes each of the tests that kill them kills.
 KILLS ?= 300
+# How large the files are of which transfers must not take more memory: 1 GiB.
+LARGE_FILE_MIB ?= 1024
 
-## soak: the tests that kill processes, for longer
+## soak: the tests that kill processes, for longer, and transfers of large files
 soak: packages
 	$(DEBUG)
-	POWERSYNC_KILLS=$(KILLS) $(SWIFT) test $(CHECKS) --skip-build --no-parallel --filter KillTests
+	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) \
+	$(SWIFT) test $(CHECKS) --skip-build --no-parallel --filter 'KillTests|LargeFileTests'
 
 ## serve: start a service for development and print what to connect with
 serve: packages

@@ -1,0 +1,51 @@
+import Foundation
+
+/// An empty directory for one test.
+struct AttachmentsFolder {
+    let path: String
+
+    /// Runs a test in a directory and removes it.
+    static func run<T>(in parent: String? = nil, _ body: (AttachmentsFolder) async throws -> T) async throws -> T {
+        let parent = parent.map { URL(filePath: $0) } ?? FileManager.default.temporaryDirectory
+        let url = parent.appending(path: "powersync-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: url) }
+        return try await body(AttachmentsFolder(path: url.path))
+    }
+
+    /// The path of a name in the directory.
+    func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
+
+    func write(_ data: Data, to name: String) throws {
+        try data.write(to: URL(filePath: self(name)))
+    }
+
+    func read(_ name: String) throws -> Data {
+        try Data(contentsOf: URL(filePath: self(name)))
+    }
+
+    func link(_ name: String, to target: String) throws {
+        try FileManager.default.createSymbolicLink(atPath: self(name), withDestinationPath: target)
+    }
+
+    func makeDirectory(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: self(name), withIntermediateDirectories: true)
+    }
+
+    /// Everything in the directory and below, sorted.
+    var names: [String] {
+        get throws { try FileManager.default.subpathsOfDirectory(atPath: path).sorted() }
+    }
+
+    func age(_ name: String, seconds: TimeInterval) throws {
+        let date = Date(timeIntervalSinceNow: -seconds)
+        try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: self(name))
+    }
+}
+
+extension Data {
+    /// Bytes that repeat only after 251.
+    static func pattern(_ count: Int) -> Data {
+        Data((0..<count).lazy.map { UInt8(truncatingIfNeeded: $0 % 251) })
+    }
+}

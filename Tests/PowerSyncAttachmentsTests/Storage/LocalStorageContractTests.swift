@@ -1,0 +1,166 @@
+import Foundation
+import PowerSync
+import PowerSyncTesting
+import Testing
+
+/// What every local storage does (`attachments.md` 12.1), for each that comes with the SDK.
+@Suite("Every local storage", .timeLimit(.minutes(1))) struct LocalStorageContractTests {
+    enum Storage: CaseIterable {
+        case files, confinedFiles, memory
+
+        func run(_ body: (any LocalStorageAdapter, AttachmentsFolder) async throws -> Void) async throws {
+            try await AttachmentsFolder.run { folder in
+                switch self {
+                case .files: try await body(FileManagerStorageAdapter(), folder)
+                case .confinedFiles: try await body(FileManagerStorageAdapter(directory: folder.path), folder)
+                case .memory: try await body(InMemoryLocalStorage(), folder)
+                }
+            }
+        }
+    }
+
+    private func expectFileNotFound(_ path: String, _ body: () async throws -> Void) async {
+        let error = await #expect(throws: PowerSyncAttachmentError.self) { try await body() }
+        guard case .fileNotFound(path)? = error else {
+            Issue.record("expected a missing file, not \(String(describing: error))")
+            return
+        }
+    }
+
+    @Test("gives back what was saved, also of an empty file", arguments: Storage.allCases, [0, 1, 300_000])
+    func roundTrip(storage: Storage, size: Int) async throws {
+        try await storage.run { storage, folder async throws in
+            let path = folder("a/b/c.bin")
+            #expect(try await !storage.fileExists(filePath: path))
+            #expect(try await storage.fileSize(filePath: path) == nil)
+            #expect(try await storage.saveFile(filePath: path, data: .pattern(size)) == Int64(size))
+            #expect(try await storage.readFile(filePath: path) == .pattern(size))
+            #expect(try await storage.fileExists(filePath: path))
+            #expect(try await storage.fileSize(filePath: path) == Int64(size))
+        }
+    }
+
+    @Test("replaces files", arguments: Storage.allCases)
+    func replacing(storage: Storage) async throws {
+        try await storage.run { storage, folder async throws in
+            _ = try await storage.saveFile(filePath: folder("a"), data: .pattern(1000))
+            _ = try await storage.saveFile(filePath: folder("a"), data: Data("new".utf8))
+            #expect(try await storage.readFile(filePath: folder("a")) == Data("new".utf8))
+        }
+    }
+
+    @Test("saves chunks, and nothing when they end with an error", arguments: Storage.allCases)
+    func chunks(storage: Storage) async throws {
+        try await storage.run { storage, folder async throws in
+            let sizes = [0, 1, 100_000, 256 * 1024, 700_000]
+            let size = try await storage.saveFile(filePath: folder("a"), chunks: Chunks(sizes: sizes))
+            #expect(size == Int64(sizes.reduce(0, +)))
+            #expect(try await storage.readFile(filePath: folder("a")) == Chunks(sizes: sizes).data)
+
+            await #expect(throws: CocoaError.self) {
+                try await storage.saveFile(
+                    filePath: folder("a"),
+                    chunks: Chunks(sizes: sizes, error: CocoaError(.fileReadCorruptFile))
+                )
+            }
+            #expect(try await storage.readFile(filePath: folder("a")) == Chunks(sizes: sizes).data)
+        }
+    }
+
+    @Test("reports missing files", arguments: Storage.allCases)
+    func missing(storage: Storage) async throws {
+        try await storage.run { storage, folder async throws in
+            let (path, target) = (folder("missing"), folder("target"))
+            await expectFileNotFound(path) { _ = try await storage.readFile(filePath: path) }
+            await expectFileNotFound(path) { try await storage.copyFile(sourcePath: path, targetPath: target) }
+            await expectFileNotFound(path) { try await storage.moveFile(sourcePath: path, targetPath: target) }
+            #expect(try await !storage.fileExists(filePath: target))
+            try await storage.deleteFile(filePath: path)
+            try await storage.rmDir(path: folder("no/such/directory"))
+            #expect(try await storage.files(path: folder("no"), notChangedSince: .distantFuture) == [])
+            try await storage.removeTemporaryFiles(path: folder("no"), olderThan: .distantFuture)
+        }
+    }
+
+    @Test("copies and moves over existing files, with the directories above", arguments: Storage.allCases)
+    func copyingAndMoving(storage: Storage) async throws {
+        try await storage.run { storage, folder async throws in
+            _ = try await storage.saveFile(filePath: folder("a"), data: .pattern(400_000))
+            _ = try await storage.saveFile(filePath: folder("x/b"), data: Data("old".utf8))
+            try await storage.copyFile(sourcePath: folder("a"), targetPath: folder("x/b"))
+            #expect(try await storage.readFile(filePath: folder("x/b")) == .pattern(400_000))
+            #expect(try await storage.readFile(filePath: folder("a")) == .pattern(400_000))
+
+            try await storage.moveFile(sourcePath: folder("x/b"), targetPath: folder("y/z/c"))
+            #expect(try await !storage.fileExists(filePath: folder("x/b")))
+            #expect(try await storage.readFile(filePath: folder("y/z/c")) == .pattern(400_000))
+
+            try await storage.moveFile(sourcePath: folder("a"), targetPath: folder("a"))
+            try await storage.copyFile(sourcePath: folder("a"), targetPath: folder("a"))
+            #expect(try await storage.readFile(filePath: folder("a")) == .pattern(400_000))
+        }
+    }
+
+    @Test("removes files and directories", arguments: Storage.allCases)
+    func removing(storage: Storage) async throws {
+        try await storage.run { storage, folder async throws in
+            for name in ["d/1", "d/e/2", "dx"] { _ = try await storage.saveFile(filePath: folder(name), data: Data()) }
+            try await storage.makeDir(path: folder("d/f"))
+            try await storage.makeDir(path: folder("d/f"))
+            #expect(
+                try await Set(storage.files(path: folder("d"), notChangedSince: .distantFuture)) == [
+                    folder("d/1"), folder("d/e/2"),
+                ]
+            )
+            #expect(try await storage.files(path: folder("d"), notChangedSince: Date(timeIntervalSince1970: 0)) == [])
+            try await storage.rmDir(path: folder("d"))
+            #expect(try await !storage.fileExists(filePath: folder("d/1")))
+            #expect(try await !storage.fileExists(filePath: folder("d/e/2")))
+            #expect(try await storage.fileExists(filePath: folder("dx")))
+            try await storage.deleteFile(filePath: folder("dx"))
+            #expect(try await !storage.fileExists(filePath: folder("dx")))
+        }
+    }
+
+    @Test(
+        "S-50, S-51: keeps names in any script apart, also when they differ in case only",
+        arguments: Storage.allCases
+    )
+    func names(storage: Storage) async throws {
+        let names = ["ein Bild ü.jpg", "😀/👩‍👩‍👧.jpg", "文件.txt", "a b+c%20&=.bin", "photo.JPG", "new\nline", "-rf"]
+        try await storage.run { storage, folder async throws in
+            for name in names { _ = try await storage.saveFile(filePath: folder(name), data: Data(name.utf8)) }
+            for name in names { #expect(try await storage.readFile(filePath: folder(name)) == Data(name.utf8)) }
+            // On a volume that ignores case these are one file; then the first content must not be taken for the second's.
+            _ = try await storage.saveFile(filePath: folder("photo.jpg"), data: Data("second".utf8))
+            #expect(try await storage.readFile(filePath: folder("photo.jpg")) == Data("second".utf8))
+        }
+    }
+}
+
+/// Chunks of given sizes, and then perhaps an error.
+struct Chunks: AsyncSequence, Sendable {
+    typealias Element = Data
+    typealias Failure = any Error
+
+    var sizes: [Int]
+    var error: (any Error)?
+
+    var data: Data { sizes.reduce(into: Data()) { $0 += Data.pattern($1) } }
+
+    func makeAsyncIterator() -> Iterator { Iterator(chunks: self) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        let chunks: Chunks
+        var index = 0
+
+        mutating func next() async throws -> Data? {
+            guard index < chunks.sizes.count else {
+                if let error = chunks.error { throw error }
+                return nil
+            }
+            defer { index += 1 }
+            return .pattern(chunks.sizes[index])
+        }
+    }
+}

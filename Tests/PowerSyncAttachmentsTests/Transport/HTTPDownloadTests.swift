@@ -1,0 +1,240 @@
+import Foundation
+import NIOHTTP1
+import Testing
+
+@testable import PowerSync
+
+@Suite("A download over HTTP", .timeLimit(.minutes(1))) struct HTTPDownloadTests {
+    @Test(
+        "PA-13: writes the exact bytes, announced or not",
+        arguments: [0, 1, 1_000_000],
+        [true, false]
+    )
+    func exactBytes(size: Int, announcesLength: Bool) async throws {
+        try await TransferHarness.run { _ in
+            .init(body: .init(bytes: .pattern(size)), announcesLength: announcesLength)
+        } target: {
+            AttachmentHTTPRequest(url: $0, headers: ["X-Owner": "7"])
+        } _: { harness in
+            let steps = try await harness.download()
+            #expect(try harness.downloaded() == .pattern(size))
+            #expect(try harness.folder.names == ["1.jpg.download.pstmp"])
+            let total = announcesLength ? Int64(size) : nil
+            #expect(steps.first == .init(bytes: 0, total: total))
+            #expect(steps.last == .init(bytes: Int64(size), total: total))
+            let request = try #require(harness.server.received.first)
+            #expect(request.method == .GET)
+            #expect(request.header("X-Owner") == "7")
+            #expect(request.header("Range") == nil)
+            #expect(request.header("Accept-Encoding") == "identity")
+        }
+    }
+
+    @Test("writes nothing before the status is known to be good", arguments: [301, 400, 401, 403, 416, 429, 500, 502])
+    func status(_ status: Int) async throws {
+        try await TransferHarness.run { _ in
+            .init(status: .init(statusCode: status), body: .init(bytes: Data("<html>sorry</html>".utf8)))
+        } _: { harness in
+            let error = await harness.downloadError()
+            #expect(error?.code == .status)
+            #expect(error?.httpStatus == status)
+            #expect(error?.isRetriable == (status == 429 || status >= 500))
+            #expect(try harness.folder.names == [])
+        }
+    }
+
+    @Test("of a file that is not there says so, and gives up what was there", arguments: [404, 410])
+    func notFound(status: Int) async throws {
+        try await TransferHarness.run { _ in
+            .init(status: .init(statusCode: status))
+        } _: { harness in
+            for name in harness.partialNames { try harness.folder.write(Data("old".utf8), to: name) }
+            await #expect(throws: AttachmentStorageError.notFound) { try await harness.download() }
+            #expect(try harness.folder.names == [])
+        }
+    }
+
+    @Test("S-77, S-78: that breaks off is a failure that may be tried again", arguments: [0, 1, 500_000, 999_999])
+    func brokenOff(count: Int) async throws {
+        try await TransferHarness.run { _ in
+            .init(body: .init(pattern: 1_000_000), end: .closed(after: count))
+        } _: { harness in
+            let error = await harness.downloadError()
+            #expect(error?.code == .connection)
+            #expect(error?.isRetriable == true)
+            // Without a tag nothing of it is of use.
+            #expect(try harness.folder.names == [])
+        }
+    }
+
+    @Test("S-78: that breaks off in a chunked body is a failure as well")
+    func brokenOffChunked() async throws {
+        try await TransferHarness.run { _ in
+            .init(body: .init(pattern: 1_000_000), end: .closed(after: 1_000_000), announcesLength: false)
+        } _: { harness in
+            #expect(await harness.downloadError()?.code == .connection)
+            #expect(try harness.folder.names == [])
+        }
+    }
+
+    @Test("on which nothing moves is given up")
+    func slow() async throws {
+        try await TransferHarness.run(
+            { _ in
+                .init(headers: ["ETag": "\"v1\""], body: .init(pattern: 1_000_000), end: .silent(after: 300_000))
+            },
+            readTimeout: .milliseconds(100)
+        ) { harness in
+            let error = await harness.downloadError()
+            #expect(error?.code == .timeout)
+            #expect(error?.isRetriable == true)
+            #expect(try harness.folder.names == harness.partialNames)
+        }
+    }
+
+    @Test("that is cancelled ends with that, and keeps what is there")
+    func cancellation() async throws {
+        try await TransferHarness.run { _ in
+            .init(headers: ["ETag": "\"v1\""], body: .init(pattern: 1_000_000), end: .silent(after: 600_000))
+        } _: { harness in
+            let (transport, steps) = (harness.transport, TransferSteps())
+            let located = LocatedAttachment(attachment: harness.attachment, localPath: harness.path)
+            let task = Task { try await transport.download(located, progress: steps.add) }
+            try await steps.wait(for: 262_144)
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(try harness.folder.names == harness.partialNames)
+        }
+    }
+
+    /// A digest, given in one way or another.
+    enum Announcement: CaseIterable {
+        case request, reprDigest, contentDigest, amzChecksum
+
+        func header(_ digest: Data) -> HTTPHeaders {
+            let text = digest.base64EncodedString()
+            return switch self {
+            case .request: [:]
+            case .reprDigest: ["Repr-Digest": "sha-512=:AAAA:, sha-256=:\(text):"]
+            case .contentDigest: ["Content-Digest": "SHA-256=:\(text):"]
+            case .amzChecksum: ["x-amz-checksum-sha256": text]
+            }
+        }
+    }
+
+    @Test(
+        "is checked against the digest, and deleted when that differs",
+        arguments: Announcement.allCases,
+        [true, false]
+    )
+    func digest(announcement: Announcement, isRight: Bool) async throws {
+        let content = Data.pattern(400_000)
+        let digest = isRight ? content.sha256 : Data("other".utf8).sha256
+        try await TransferHarness.run(
+            { request in
+                StorageServer.serve(.init(bytes: content), to: request, headers: announcement.header(digest))
+            },
+            target: { AttachmentHTTPRequest(url: $0, sha256: announcement == .request ? digest : nil) }
+        ) { harness in
+            if isRight {
+                try await harness.download()
+                #expect(try harness.downloaded() == content)
+            } else {
+                let error = await harness.downloadError()
+                #expect(error?.code == .digestMismatch)
+                #expect(error?.isRetriable == true)
+                #expect(try harness.folder.names == [])
+            }
+        }
+    }
+
+    @Test("must have the size that the app knows", arguments: [999, 1001], [true, false])
+    func wrongSize(size: Int, announcesLength: Bool) async throws {
+        try await TransferHarness.run(
+            { _ in
+                .init(body: .init(bytes: .pattern(size)), announcesLength: announcesLength)
+            },
+            target: { AttachmentHTTPRequest(url: $0, size: 1000) }
+        ) { harness in
+            let error = await harness.downloadError()
+            #expect(error?.code == .sizeMismatch)
+            #expect(try harness.folder.names == [])
+        }
+    }
+
+    @Test("follows redirects, and keeps the app's headers from another host", arguments: [301, 302, 303, 307, 308])
+    func redirect(status: Int) async throws {
+        try await StorageServer.run { _ in
+            .init(body: .init(bytes: .pattern(1000)))
+        } _: { other in
+            let otherURL = "\(other.url)/there"
+            try await TransferHarness.run(
+                { request in
+                    switch request.uri {
+                    case "/files/1?signature=secret":
+                        .init(status: .init(statusCode: status), headers: ["Location": "/here"])
+                    default:
+                        .init(status: .init(statusCode: status), headers: ["Location": otherURL])
+                    }
+                },
+                target: { AttachmentHTTPRequest(url: $0, headers: ["Authorization": "Bearer a", "apikey": "b"]) }
+            ) { harness in
+                try await harness.download()
+                #expect(try harness.downloaded() == .pattern(1000))
+                #expect(harness.server.received.map(\.uri) == ["/files/1?signature=secret", "/here"])
+                #expect(harness.server.received.allSatisfy { $0.header("apikey") == "b" })
+                let request = try #require(other.received.first)
+                #expect(request.header("Authorization") == nil)
+                #expect(request.header("apikey") == nil)
+            }
+        }
+    }
+
+    @Test("does not run in circles")
+    func circle() async throws {
+        try await TransferHarness.run { _ in
+            .init(status: .found, headers: ["Location": "/files/1"])
+        } _: { harness in
+            #expect(await harness.downloadError()?.code == .unexpectedResponse)
+            #expect(harness.server.received.count == 6)
+        }
+    }
+
+    @Test(
+        "does not follow a redirect to something else than the web",
+        arguments: ["file:///etc/passwd", "ftp://a/b", "unix:/run/x"]
+    )
+    func strangeRedirect(location: String) async throws {
+        try await TransferHarness.run { _ in
+            .init(status: .found, headers: ["Location": location])
+        } _: { harness in
+            #expect(await harness.downloadError()?.httpStatus == 302)
+        }
+    }
+
+    @Test("A part that nobody asked for is an error")
+    func unaskedPart() async throws {
+        try await TransferHarness.run { _ in
+            .init(
+                status: .partialContent,
+                headers: ["Content-Range": "bytes 0-9/20"],
+                body: .init(bytes: .pattern(10))
+            )
+        } _: { harness in
+            #expect(await harness.downloadError()?.code == .unexpectedResponse)
+            #expect(try harness.folder.names == [])
+        }
+    }
+
+    @Test("into a directory that is not there reports the local problem")
+    func missingDirectory() async throws {
+        try await TransferHarness.run { _ in
+            .init(body: .init(bytes: .pattern(10)))
+        } _: { harness in
+            let located = LocatedAttachment(attachment: harness.attachment, localPath: harness.folder("no/such/file"))
+            await #expect(throws: PowerSyncAttachmentError.self) {
+                try await harness.transport.download(located) { _, _ in }
+            }
+        }
+    }
+}

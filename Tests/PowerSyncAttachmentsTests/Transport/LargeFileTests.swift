@@ -1,0 +1,98 @@
+import Crypto
+import Foundation
+import NIOCore
+import Testing
+
+@testable import PowerSync
+
+/// S-76: memory does not grow with the file.
+///
+/// 64 MiB each way; `POWERSYNC_LARGE_FILE_MIB=1024` for the full size, as `make soak` does. The server that plays the storage runs in
+/// the same process, so its buffers count as well.
+@Suite("S-76: A large file", .serialized, .timeLimit(.minutes(5)))
+struct LargeFileTests {
+    private static let size =
+        (ProcessInfo.processInfo.environment["POWERSYNC_LARGE_FILE_MIB"].flatMap { Int($0) } ?? 64) * 1024 * 1024
+    /// The most additional memory, in KiB: 16 MiB.
+    private static let limit = 16 * 1024
+
+    /// A line of the kernel's account of this process, in KiB.
+    private static func memory(_ name: String) throws -> Int {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("\(name):") })
+        return try #require(Int(line.split(whereSeparator: \.isWhitespace)[1]))
+    }
+
+    /// Expects that the most memory during a body is not much more than before.
+    private func expectLittleMemory(_ body: () async throws -> Void) async throws {
+        // Resets the high-water mark to the present.
+        try Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
+        let before = try LargeFileTests.memory("VmRSS")
+        try await body()
+        let growth = try LargeFileTests.memory("VmHWM") - before
+        #expect(growth <= LargeFileTests.limit, "\(growth) KiB more")
+    }
+
+    private static func digest(of content: StorageServer.Content) -> Data {
+        var hasher = SHA256()
+        var offset = 0
+        while offset < content.count {
+            let slice = content.slice(offset, 1024 * 1024)
+            slice.withUnsafeReadableBytes { hasher.update(bufferPointer: $0) }
+            offset += slice.readableBytes
+        }
+        return Data(hasher.finalize())
+    }
+
+    @Test(
+        "is downloaded in little memory",
+        .enabled(if: FileManager.default.fileExists(atPath: "/proc/self/clear_refs"))
+    )
+    func download() async throws {
+        let content = StorageServer.Content(pattern: LargeFileTests.size)
+        let digest = LargeFileTests.digest(of: content)
+        try await TransferHarness.run(
+            { StorageServer.serve(content, to: $0) },
+            target: {
+                AttachmentHTTPRequest(url: $0, sha256: digest)
+            }
+        ) { harness in
+            // The first transfer of a process sets up threads and buffers for all.
+            try harness.folder.write(.pattern(1_000_000), to: "warm")
+            try await harness.upload("warm")
+            try await expectLittleMemory { try await harness.download() }
+            let attributes = try FileManager.default.attributesOfItem(atPath: harness.path)
+            #expect(attributes[.size] as? Int == LargeFileTests.size)
+            #expect(try harness.folder.names == ["1.jpg.download.pstmp", "warm"])
+        }
+    }
+
+    @Test("is uploaded in little memory", .enabled(if: FileManager.default.fileExists(atPath: "/proc/self/clear_refs")))
+    func upload() async throws {
+        try await TransferHarness.run(
+            { _ in .init() },
+            target: {
+                AttachmentHTTPRequest(url: $0, digestHeader: .contentDigest)
+            }
+        ) { harness in
+            try harness.folder.write(.pattern(1_000_000), to: "warm")
+            try await harness.upload("warm")
+            let content = StorageServer.Content(pattern: LargeFileTests.size)
+            try harness.folder.write(Data(), to: "a")
+            let file = try #require(FileHandle(forWritingAtPath: harness.folder("a")))
+            var offset = 0
+            while offset < content.count {
+                let slice = content.slice(offset, 256 * 1024)
+                try file.write(contentsOf: Data(slice.readableBytesView))
+                offset += slice.readableBytes
+            }
+            try file.close()
+
+            try await expectLittleMemory { try await harness.upload("a") }
+            let request = try #require(harness.server.received.last)
+            #expect(request.size == LargeFileTests.size)
+            #expect(request.header("Content-Length") == "\(LargeFileTests.size)")
+            #expect(request.header("Content-Digest") == "sha-256=:\(request.digest.base64EncodedString()):")
+        }
+    }
+}

@@ -1,0 +1,235 @@
+import Foundation
+import NIOHTTP1
+import Synchronization
+import Testing
+
+@testable import PowerSync
+
+/// Downloads that go on where an earlier attempt stopped.
+@Suite("A resumed download", .timeLimit(.minutes(1))) struct ResumedDownloadTests {
+    private static let size = 1_000_000
+    private static let content = Data.pattern(size)
+
+    /// A storage whose first answer breaks off.
+    private final class Storage: Sendable {
+        let first = Mutex(true)
+
+        func respond(
+            to request: StorageServer.Request,
+            etag: String? = "\"v1\"",
+            laterETag: String? = nil,
+            later: Data? = nil
+        ) -> StorageServer.Response {
+            let isFirst = first.withLock { first in
+                defer { first = false }
+                return first
+            }
+            if isFirst {
+                var response = StorageServer.serve(.init(bytes: content), etag: etag, to: request)
+                response.end = .closed(after: 600_000)
+                return response
+            }
+            return StorageServer.serve(.init(bytes: later ?? content), etag: laterETag ?? etag, to: request)
+        }
+    }
+
+    private func partialSize(_ harness: TransferHarness) throws -> Int {
+        try harness.downloaded().count
+    }
+
+    @Test("asks for the rest only, and only if the file is the same")
+    func rest() async throws {
+        let storage = Storage()
+        try await TransferHarness.run {
+            storage.respond(to: $0)
+        } _: { harness in
+            #expect(await harness.downloadError()?.code == .connection)
+            #expect(try harness.folder.names == harness.partialNames)
+            let size = try partialSize(harness)
+            #expect(size > 0 && size <= 600_000)
+
+            let steps = try await harness.download()
+            #expect(try harness.downloaded() == ResumedDownloadTests.content)
+            #expect(try harness.folder.names == ["1.jpg.download.pstmp"])
+            let request = try #require(harness.server.received.last)
+            #expect(harness.server.received.count == 2)
+            #expect(request.header("Range") == "bytes=\(size)-")
+            #expect(request.header("If-Range") == "\"v1\"")
+            #expect(steps.first == .init(bytes: Int64(size), total: 1_000_000))
+            #expect(steps.last == .init(bytes: 1_000_000, total: 1_000_000))
+        }
+    }
+
+    @Test("starts over when the file has changed")
+    func changedFile() async throws {
+        let storage = Storage()
+        let later = Data.pattern(700_001)
+        try await TransferHarness.run {
+            storage.respond(to: $0, laterETag: "\"v2\"", later: later)
+        } _: { harness in
+            #expect(await harness.downloadError()?.code == .connection)
+            try await harness.download()
+            #expect(try harness.downloaded() == later)
+            #expect(harness.server.received.count == 2)
+        }
+    }
+
+    @Test("starts over when the storage does not keep to the rules")
+    func carelessStorage() async throws {
+        // Each answers a request for the rest wrongly; the third request, for the whole, is answered well.
+        let answers: [@Sendable (Int) -> StorageServer.Response] = [
+            { _ in .init(status: .rangeNotSatisfiable) },
+            { start in
+                .init(
+                    status: .partialContent,
+                    headers: ["ETag": "\"v2\"", "Content-Range": "bytes \(start)-999999/1000000"]
+                )
+            },
+            { start in .init(status: .partialContent, headers: ["Content-Range": "bytes \(start + 1)-999999/1000000"])
+            },
+            { start in .init(status: .partialContent, headers: ["Content-Range": "bytes \(start)-1999999/2000000"]) },
+            { start in .init(status: .partialContent, headers: ["Content-Range": "bytes \(start)-999998/1000000"]) },
+            { _ in .init(status: .partialContent, headers: ["Content-Range": "garbage"]) },
+            { _ in .init(status: .partialContent) },
+        ]
+        for answer in answers {
+            let storage = Storage()
+            try await TransferHarness.run { request in
+                let range = request.header("Range")?.dropFirst("bytes=".count).dropLast()
+                return range.flatMap { Int($0) }.map(answer) ?? storage.respond(to: request)
+            } _: { harness in
+                #expect(await harness.downloadError()?.code == .connection)
+                try await harness.download()
+                #expect(try harness.downloaded() == ResumedDownloadTests.content)
+                #expect(harness.server.received.map { $0.header("Range") != nil } == [false, true, false])
+            }
+        }
+    }
+
+    @Test("needs a strong tag, or a digest that tells whether the parts belong together", arguments: [nil, "W/\"v1\""])
+    func withoutTag(etag: String?) async throws {
+        let storage = Storage()
+        try await TransferHarness.run {
+            storage.respond(to: $0, etag: etag)
+        } _: { harness in
+            #expect(await harness.downloadError()?.code == .connection)
+            #expect(try harness.folder.names == [])
+            try await harness.download()
+            #expect(harness.server.received.last?.header("Range") == nil)
+            #expect(try harness.downloaded() == ResumedDownloadTests.content)
+        }
+        let other = Storage()
+        let digest = ResumedDownloadTests.content.sha256
+        try await TransferHarness.run(
+            { other.respond(to: $0, etag: etag) },
+            target: {
+                AttachmentHTTPRequest(url: $0, sha256: digest)
+            }
+        ) { harness in
+            #expect(await harness.downloadError()?.code == .connection)
+            try await harness.download()
+            #expect(harness.server.received.last?.header("Range") != nil)
+            #expect(harness.server.received.last?.header("If-Range") == nil)
+            #expect(try harness.downloaded() == ResumedDownloadTests.content)
+        }
+    }
+
+    @Test("of parts that do not belong together is noticed by the digest, and starts over the next time")
+    func mixedParts() async throws {
+        let storage = Storage()
+        let later = Data(repeating: 7, count: ResumedDownloadTests.size)
+        try await TransferHarness.run(
+            { storage.respond(to: $0, etag: nil, later: later) },
+            target: {
+                AttachmentHTTPRequest(url: $0, sha256: later.sha256)
+            }
+        ) { harness in
+            #expect(await harness.downloadError()?.code == .connection)
+            #expect(await harness.downloadError()?.code == .digestMismatch)
+            #expect(try harness.folder.names == [])
+            try await harness.download()
+            #expect(try harness.downloaded() == later)
+        }
+    }
+
+    @Test("trusts only the bytes that are known to be on the disk")
+    func unflushedBytes() async throws {
+        try await TransferHarness.run {
+            StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
+        } _: { harness in
+            // As after a crash of the system: more bytes than were counted, and those are wrong.
+            try harness.folder.write(
+                Data.pattern(500_000) + Data(repeating: 0, count: 5000),
+                to: harness.partialNames[0]
+            )
+            try harness.folder.write(
+                Data(#"{"bytes":500000,"etag":"\"v1\"","total":1000000}"#.utf8),
+                to: harness.partialNames[1]
+            )
+            try await harness.download()
+            #expect(harness.server.received.map { $0.header("Range") } == ["bytes=500000-"])
+            #expect(try harness.downloaded() == ResumedDownloadTests.content)
+        }
+    }
+
+    @Test("of a file that was complete already asks for its last byte")
+    func completeFile() async throws {
+        try await TransferHarness.run {
+            StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
+        } _: { harness in
+            try harness.folder.write(ResumedDownloadTests.content, to: harness.partialNames[0])
+            try harness.folder.write(
+                Data(#"{"bytes":1000000,"etag":"\"v1\"","total":1000000}"#.utf8),
+                to: harness.partialNames[1]
+            )
+            try await harness.download()
+            #expect(harness.server.received.map { $0.header("Range") } == ["bytes=999999-"])
+            #expect(try harness.downloaded() == ResumedDownloadTests.content)
+            #expect(try harness.folder.names == [harness.partialNames[0]])
+        }
+    }
+
+    @Test(
+        "S-16: without a readable record starts over",
+        arguments: [
+            "", "{", "[]", #"{"bytes":-1,"etag":"\"v1\""}"#, #"{"bytes":0,"etag":"\"v1\""}"#,
+            #"{"bytes":500001,"etag":"\"v1\""}"#,
+            #"{"bytes":500000}"#, #"{"bytes":"x","etag":"\"v1\""}"#,
+        ]
+    )
+    func unusableRecord(record: String) async throws {
+        try await TransferHarness.run {
+            StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
+        } _: { harness in
+            try harness.folder.write(Data(repeating: 1, count: 500_000), to: harness.partialNames[0])
+            try harness.folder.write(Data(record.utf8), to: harness.partialNames[1])
+            try await harness.download()
+            #expect(harness.server.received.map { $0.header("Range") } == [nil])
+            #expect(try harness.downloaded() == ResumedDownloadTests.content)
+            #expect(try harness.folder.names == [harness.partialNames[0]])
+        }
+    }
+
+    @Test("A partial file without a record is replaced, and one that breaks off again goes on from the later place")
+    func severalInterruptions() async throws {
+        let cuts = Mutex([300_000, 300_000, 300_000])
+        try await TransferHarness.run { request in
+            var response = StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: request)
+            let cut = cuts.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+            if let cut { response.end = .closed(after: cut) }
+            return response
+        } _: { harness in
+            try harness.folder.write(Data(repeating: 1, count: 900_000), to: harness.partialNames[0])
+            var sizes: [Int] = []
+            for _ in 0..<3 {
+                #expect(await harness.downloadError()?.code == .connection)
+                sizes.append(try partialSize(harness))
+            }
+            try await harness.download()
+            #expect(try harness.downloaded() == ResumedDownloadTests.content)
+            #expect(sizes == sizes.sorted() && Set(sizes).count == 3)
+            let ranges = harness.server.received.map { $0.header("Range") }
+            #expect(ranges == [nil] + sizes.map { "bytes=\($0)-" })
+        }
+    }
+}
