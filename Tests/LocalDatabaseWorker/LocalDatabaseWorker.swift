@@ -12,6 +12,9 @@ struct LocalDatabaseWorker {
         let task = try WorkerTask(argument: CommandLine.arguments[1])
         say(WorkerTask.Line.started)
         if let limit = task.fileSizeLimit { limitFileSize(limit) }
+        if task.kind == .attachments, let files = task.filesPath {
+            return try await WorkerAttachments(task: task, files: AttachmentFiles(path: files), say: say).run()
+        }
         let database = PowerSyncDatabase(
             schema: WorkerSchema.first,
             dbFilename: task.path,
@@ -37,7 +40,7 @@ struct LocalDatabaseWorker {
         while number != task.count {
             number += 1
             switch task.kind {
-            case .open, .sync:
+            case .open, .sync, .attachments:
                 break
             case .write:
                 let transaction = WorkerTransaction(number, worker: task.name)

@@ -12,6 +12,8 @@ package struct WorkerTask: Codable, Sendable {
         case changeSchema
         /// Syncs with ``service``, commits a ``WorkerRow`` now and then, and prints the number of each.
         case sync
+        /// Saves, links, unlinks, deletes, expires and clears files; see ``WorkerAttachments``.
+        case attachments
     }
 
     /// What the worker says before it says numbers.
@@ -43,6 +45,10 @@ package struct WorkerTask: Codable, Sendable {
     package var service: String?
     /// The number of the first row that is written.
     package var firstNumber = 1
+    /// The directory of the files, for ``Kind/attachments``.
+    package var filesPath: String?
+    /// Where the worker kills itself; `nil` for nowhere.
+    package var death: AttachmentDeath?
 
     /// Creates a task.
     package init(_ kind: Kind, path: String) {

@@ -1,4 +1,4 @@
-/// The transitions of one attachment (`attachments.md` 6, 9 and 14.2): an event comes in, what is to be written comes out.
+/// The transitions of one attachment (`attachments.md` 6, 9, 14.2): an event comes in, what is to be written comes out.
 ///
 /// ```
 ///    reference ─► QUEUED_DOWNLOAD ──downloaded──►  SYNCED  ◄──uploaded── QUEUED_UPLOAD ◄─ saveFile
@@ -12,8 +12,8 @@
 ///
 /// What a transition needs to know is part of its event: whether the file exists, what time it is.
 ///
-/// The timestamp orders transfers and the cache, and it protects rows from elements of the watch that are older than they
-/// are (``unreferenced(deliveredAt:now:)``). So a change that an element causes takes the time of the element. Finished
+/// The timestamp orders transfers and the cache, and it protects rows from elements of the watch that are older than
+/// they are (``unreferenced(deliveredAt:now:)``). So a change that an element causes takes the time of the element. Finished
 /// downloads and repairs keep the timestamp: otherwise they would seem newer than an element that is waiting to archive
 /// their row, and the row would stay.
 struct AttachmentStateMachine: Sendable {

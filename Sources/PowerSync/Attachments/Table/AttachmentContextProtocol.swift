@@ -2,8 +2,8 @@ import Foundation
 
 /// Access to the attachments table, for one holder at a time.
 ///
-/// Get one from ``AttachmentServiceProtocol/withContext(callback:)``. Every requirement has an implementation; a type of your
-/// own needs the four properties only.
+/// Get one from ``AttachmentServiceProtocol/withContext(callback:)``. Every requirement has an implementation; a type
+/// of your own needs the four properties only.
 public protocol AttachmentContextProtocol: Sendable {
     /// The database.
     var db: any PowerSyncDatabaseProtocol { get }
@@ -32,7 +32,9 @@ public protocol AttachmentContextProtocol: Sendable {
     func getAttachmentIds() async throws -> [String]
     /// All rows, oldest timestamp first. Rows that are no attachments are logged and left out.
     func getAttachments() async throws -> [Attachment]
-    /// The rows whose transfer waits or runs, oldest timestamp first. Rows that are no attachments are logged and left out.
+    /// The rows whose transfer waits or runs, oldest timestamp first.
+    ///
+    /// Rows that are no attachments are logged and left out.
     func getActiveAttachments() async throws -> [Attachment]
     /// Removes archived rows that are more than ``maxArchivedCount``, oldest first, up to 1000.
     ///

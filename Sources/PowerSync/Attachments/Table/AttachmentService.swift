@@ -87,7 +87,7 @@ private final class AttachmentTurn: Sendable {
 
     private let lock: AsyncLock
     private let outer: AttachmentTurn?
-    /// Tasks that the callback started and did not wait for keep the task-local value; they may ask for a turn of their own.
+    /// Tasks that the callback did not wait for keep the task-local value; they may ask for a turn of their own.
     private let isOver = Atomic(false)
 
     private init(lock: AsyncLock, outer: AttachmentTurn?) {

@@ -2,8 +2,8 @@ import PowerSyncCore
 
 /// The statements over one attachments table.
 ///
-/// The table is a view, which refuses upserts and reports 0 changed rows: whether a row is there has to be asked first, in
-/// the same transaction. Every statement names its columns, so that columns of the app survive.
+/// The table is a view, which refuses upserts and reports 0 changed rows: whether a row is there has to be asked first,
+/// in the same transaction. Every statement names its columns, so that columns of the app survive.
 struct AttachmentStore: Sendable {
     /// A row, or what can be said of one that is not an attachment.
     enum StoredRow: Sendable {

@@ -1,0 +1,137 @@
+import PowerSyncTesting
+import Synchronization
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct AttachmentServiceTests {
+    private static func isGeneralError(_ error: any Error) -> Bool {
+        if case PowerSyncAttachmentError.generalError = error { true } else { false }
+    }
+
+    @Test
+    func `Callbacks run one at a time`() async throws {
+        try await AttachmentRows.with { rows in
+            let service = AttachmentService(context: rows.context)
+            let log = Mutex<[String]>([])
+            let entered = Signal()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<5 {
+                    group.addTask {
+                        try await service.withContext { context in
+                            log.withLock { $0.append("begin") }
+                            entered.fire()
+                            _ = try await context.getAttachments()
+                            log.withLock { $0.append("end") }
+                            entered.fire()
+                        }
+                    }
+                    if number == 0 { try await entered.wait { log.withLock { $0.isEmpty } ? nil : () } }
+                }
+                try await group.waitForAll()
+            }
+            #expect(log.withLock { $0 } == Array(repeating: ["begin", "end"], count: 5).flatMap { $0 })
+        }
+    }
+
+    @Test
+    func `S-63: a call from inside a callback is an error, and no deadlock`() async throws {
+        try await AttachmentRows.with { rows in
+            let service = AttachmentService(context: rows.context)
+            let other = AttachmentService(context: rows.context)
+            try service.checkNotInContext()
+            try await service.withContext { _ in
+                #expect { try service.checkNotInContext() } throws: { Self.isGeneralError($0) }
+                try other.checkNotInContext()
+                try await other.withContext { _ in
+                    await #expect { try await service.withContext { _ in } } throws: { Self.isGeneralError($0) }
+                }
+                async let child: Void = service.withContext { _ in }
+                do {
+                    try await child
+                    Issue.record("a child task got a turn inside the turn of its parent")
+                } catch {
+                    #expect(Self.isGeneralError(error))
+                }
+            }
+            try await service.withContext { _ in }
+        }
+    }
+
+    @Test
+    func `Services that share a lock take turns`() async throws {
+        try await AttachmentRows.with { rows in
+            let lock = AsyncLock()
+            let first = AttachmentService(context: rows.context, lock: lock)
+            let second = AttachmentService(context: rows.context, lock: lock)
+            try await first.withContext { _ in
+                await #expect { try await second.withContext { _ in } } throws: { Self.isGeneralError($0) }
+            }
+        }
+    }
+
+    @Test
+    func `A task that outlives its callback has turns of its own`() async throws {
+        try await AttachmentRows.with { rows in
+            let service = AttachmentService(context: rows.context)
+            let over = Signal()
+            let isOver = Atomic(false)
+            let later = try await service.withContext { _ in
+                Task {
+                    try await over.wait { isOver.load(ordering: .acquiring) ? () : nil }
+                    try await service.withContext { _ in }
+                }
+            }
+            isOver.store(true, ordering: .releasing)
+            over.fire()
+            try await later.value
+        }
+    }
+
+    @Test
+    func `A task that is cancelled while it waits does not run its callback`() async throws {
+        try await AttachmentRows.with { rows in
+            let service = AttachmentService(context: rows.context)
+            let holds = Signal()
+            let isHeld = Atomic(false)
+            let isReleased = Atomic(false)
+            let ran = Atomic(false)
+            let holder = Task {
+                try await service.withContext { _ in
+                    isHeld.store(true, ordering: .releasing)
+                    holds.fire()
+                    try await holds.wait { isReleased.load(ordering: .acquiring) ? () : nil }
+                }
+            }
+            try await holds.wait { isHeld.load(ordering: .acquiring) ? () : nil }
+            let waiter = Task { try await service.withContext { _ in ran.store(true, ordering: .relaxed) } }
+            waiter.cancel()
+            await #expect(throws: CancellationError.self) { try await waiter.value }
+            isReleased.store(true, ordering: .releasing)
+            holds.fire()
+            try await holder.value
+            #expect(!ran.load(ordering: .relaxed))
+        }
+    }
+
+    @Test
+    func `The watch of active rows tells of ids and states, and of nothing else`() async throws {
+        try await AttachmentRows.with { rows in
+            let service = AttachmentService(context: rows.context)
+            var active = try await service.watchActiveAttachments().makeAsyncIterator()
+            #expect(try await active.next() == [])
+            try await rows.insert(.row("b", .queuedUpload, timestamp: 1), .row("a", .queuedDownload, timestamp: 2))
+            #expect(try await active.next() == ["b", "a"])
+            // Written again, in another order and with another value: no reason to try again.
+            rows.time = 3
+            _ = try await rows.context.saveAttachment(attachment: .row("b", .queuedUpload, size: 77))
+            try await rows.insert(.row("c", .synced), .row("d", .archived))
+            rows.time = 4
+            _ = try await rows.context.markDeleted(id: "b") { _, _ in }
+            #expect(try await active.next() == ["a", "b"])
+            try await rows.context.clearQueue()
+            #expect(try await active.next() == [])
+        }
+    }
+}

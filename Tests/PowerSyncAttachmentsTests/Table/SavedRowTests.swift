@@ -1,0 +1,124 @@
+import Synchronization
+import Testing
+
+@testable import PowerSync
+
+/// The transactions of `saveFile` and `deleteFile`.
+@Suite
+struct SavedRowTests {
+    private struct HookFailed: Error {}
+
+    private static let new = Attachment.row(.queuedUpload, localUri: "/files/a.jpg", timestamp: 0)
+
+    private func photos(_ rows: AttachmentRows) async throws -> [String] {
+        try await rows.db.getAll("SELECT file_id FROM photos") { try $0.getString(index: 0) }
+    }
+
+    @Test
+    func `The hook and the row are one transaction`() async throws {
+        try await AttachmentRows.with { rows in
+            let saved = try await rows.context.insertSaved(Self.new) { transaction, attachment in
+                try transaction.execute(
+                    sql: "INSERT INTO photos (id, file_id) VALUES (uuid(), ?)",
+                    parameters: [attachment.id]
+                )
+            }
+            #expect(saved == Self.new.with(timestamp: 1000))
+            #expect(try await rows.all() == ["a": saved])
+            #expect(try await photos(rows) == ["a"])
+        }
+    }
+
+    @Test
+    func `S-3: when the hook throws there is no row, and nothing that the hook wrote`() async throws {
+        try await AttachmentRows.with { rows in
+            await #expect(throws: HookFailed.self) {
+                try await rows.context.insertSaved(Self.new) { transaction, _ in
+                    try transaction.execute(sql: "INSERT INTO photos (id, file_id) VALUES ('p', 'a')", parameters: [])
+                    throw HookFailed()
+                }
+            }
+            #expect(try await rows.all().isEmpty)
+            #expect(try await photos(rows).isEmpty)
+        }
+    }
+
+    @Test
+    func `S-4: the hook sees the other rows, and not its own`() async throws {
+        try await AttachmentRows.with { rows in
+            try await rows.insert(.row("b", .synced))
+            let seen = Mutex<[String]>([])
+            _ = try await rows.context.insertSaved(Self.new) { transaction, _ in
+                let ids = try transaction.getAll(sql: "SELECT id FROM attachments", parameters: []) {
+                    try $0.getString(index: 0)
+                }
+                seen.withLock { $0 = ids }
+            }
+            #expect(seen.withLock { $0 } == ["b"])
+            #expect(try await rows.all().count == 2)
+        }
+    }
+
+    @Test("S-46: an id that has a row", arguments: AttachmentState.allCases)
+    func existingID(_ state: AttachmentState) async throws {
+        try await AttachmentRows.with { rows in
+            let row = Attachment.row(state, hasSynced: true, localUri: "/files/a.jpg")
+            try await rows.insert(row)
+            let hookRan = Atomic(false)
+            await #expect {
+                try await rows.context.insertSaved(Self.new) { _, _ in hookRan.store(true, ordering: .relaxed) }
+            } throws: { error in
+                if case PowerSyncAttachmentError.generalError = error { true } else { false }
+            }
+            #expect(!hookRan.load(ordering: .relaxed))
+            #expect(try await rows.all() == ["a": row])
+        }
+    }
+
+    @Test("A row is marked for deletion", arguments: AttachmentState.allCases)
+    func markDeleted(_ state: AttachmentState) async throws {
+        try await AttachmentRows.with { rows in
+            let row = Attachment.row(state, hasSynced: true, localUri: "/files/a.jpg")
+            try await rows.insert(row)
+            let seen = Mutex<Attachment?>(nil)
+            let deleted = try await rows.context.markDeleted(id: "a") { transaction, attachment in
+                seen.withLock { $0 = attachment }
+                try transaction.execute(sql: "INSERT INTO photos (id, file_id) VALUES ('p', 'none')", parameters: [])
+            }
+            #expect(seen.withLock { $0 } == row)
+            #expect(deleted == row.with(state: .queuedDelete, timestamp: 1000, hasSynced: false))
+            #expect(try await rows.all() == ["a": deleted])
+            #expect(try await photos(rows) == ["none"])
+            try await rows.process([], at: 2000)
+            #expect(try await rows.state("a") == .queuedDelete)
+        }
+    }
+
+    @Test
+    func `When the hook of a deletion throws, nothing has changed`() async throws {
+        try await AttachmentRows.with { rows in
+            try await rows.insert(.row(.synced, hasSynced: true))
+            await #expect(throws: HookFailed.self) {
+                try await rows.context.markDeleted(id: "a") { transaction, _ in
+                    try transaction.execute(sql: "INSERT INTO photos (id, file_id) VALUES ('p', 'a')", parameters: [])
+                    throw HookFailed()
+                }
+            }
+            #expect(try await rows.all() == ["a": .row(.synced, hasSynced: true)])
+            #expect(try await photos(rows).isEmpty)
+        }
+    }
+
+    @Test
+    func `The deletion of an unknown id does not run the hook`() async throws {
+        try await AttachmentRows.with { rows in
+            let hookRan = Atomic(false)
+            await #expect {
+                try await rows.context.markDeleted(id: "a") { _, _ in hookRan.store(true, ordering: .relaxed) }
+            } throws: { error in
+                if case PowerSyncAttachmentError.notFound("a") = error { true } else { false }
+            }
+            #expect(!hookRan.load(ordering: .relaxed))
+        }
+    }
+}

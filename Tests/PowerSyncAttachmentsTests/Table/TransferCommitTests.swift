@@ -1,0 +1,75 @@
+import Testing
+
+@testable import PowerSync
+
+/// The transactions at the end of transfers.
+@Suite
+struct TransferCommitTests {
+    @Test
+    func `S-33: an upload without its file is archived`() async throws {
+        try await AttachmentRows.with { rows in
+            let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
+            try await rows.insert(row)
+            #expect(try await rows.context.commit(TransferOutcome(started: row, result: .localFileMissing)) == .none)
+            #expect(try await rows.all() == ["a": .row(.archived, timestamp: 1000)])
+            #expect(try await rows.context.getActiveAttachments().isEmpty)
+        }
+    }
+
+    @Test
+    func `S-52: a deletion that came during an upload stays`() async throws {
+        try await AttachmentRows.with { rows in
+            let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
+            try await rows.insert(row)
+            let deleted = try await rows.context.markDeleted(id: "a") { _, _ in }
+            _ = try await rows.context.commit(TransferOutcome(started: row, result: .uploaded))
+            #expect(try await rows.all() == ["a": deleted])
+            #expect(try await rows.context.commit(TransferOutcome(started: deleted, result: .deleted)) == .none)
+            #expect(try await rows.all().isEmpty)
+        }
+    }
+
+    @Test
+    func `S-53: a file that was unlinked during its download stays as a cache`() async throws {
+        try await AttachmentRows.with { rows in
+            try await rows.process(["a"], at: 1)
+            let started = try #require(try await rows.context.getAttachment(id: "a"))
+            try await rows.process([], at: 2)
+            let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 9)
+            #expect(try await rows.context.commit(TransferOutcome(started: started, result: result)) == .none)
+            let row = try #require(try await rows.context.getAttachment(id: "a"))
+            #expect(row.state == .archived && row.hasSynced == true && row.localUri == "/files/a.jpg" && row.size == 9)
+        }
+    }
+
+    @Test
+    func `S-55: a download whose row was cleared leaves no file`() async throws {
+        try await AttachmentRows.with { rows in
+            let started = Attachment.row(.queuedDownload)
+            let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 9)
+            let followUp = try await rows.context.commit(TransferOutcome(started: started, result: result))
+            #expect(followUp == .removeFile(path: "/files/a.jpg"))
+            #expect(try await rows.all().isEmpty)
+        }
+    }
+
+    @Test
+    func `A file that another row refers to is not removed`() async throws {
+        try await AttachmentRows.with { rows in
+            try await rows.insert(.row("b", .synced, hasSynced: true, localUri: "/files/a.jpg"))
+            let started = Attachment.row(.queuedDownload)
+            let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 9)
+            #expect(try await rows.context.commit(TransferOutcome(started: started, result: result)) == .none)
+            #expect(try await rows.context.isFileShared(path: "/files/a.jpg", besides: "a"))
+            #expect(try await rows.context.isFileShared(path: "/files/a.jpg", besides: "b") == false)
+        }
+    }
+
+    @Test
+    func `An upload whose row was removed is told`() async throws {
+        try await AttachmentRows.with { rows in
+            _ = try await rows.context.commit(TransferOutcome(started: .row(.queuedUpload), result: .uploaded))
+            #expect(rows.messages(.warning).count == 1)
+        }
+    }
+}

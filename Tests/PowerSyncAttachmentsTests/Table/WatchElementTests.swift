@@ -1,0 +1,249 @@
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSync
+
+/// What an element of the watch does to the table.
+@Suite
+struct WatchElementTests {
+    @Test
+    func `S-6: without downloads a new reference gets no row`() async throws {
+        try await AttachmentRows.with { rows in
+            #expect(try await rows.process(["a"], at: 1, downloads: false) == WatchElementSummary())
+            #expect(try await rows.all().isEmpty)
+        }
+    }
+
+    @Test
+    func `S-8: a new row has what its item says`() async throws {
+        try await AttachmentRows.with { rows in
+            let item = WatchedAttachmentItem(
+                id: "a",
+                fileExtension: "jpg",
+                filename: "docs/a.pdf",
+                metaData: "m",
+                mediaType: "application/pdf"
+            )
+            #expect(try await rows.process(items: [item], at: 7) == WatchElementSummary(inserted: 1))
+            #expect(
+                try await rows.all() == [
+                    "a": Attachment(
+                        id: "a",
+                        filename: "docs/a.pdf",
+                        state: .queuedDownload,
+                        timestamp: 7,
+                        mediaType: "application/pdf",
+                        metaData: "m"
+                    )
+                ]
+            )
+        }
+    }
+
+    @Test
+    func `PA-5: unlinking archives, linking again restores without a download`() async throws {
+        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows in
+            try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
+            #expect(try await rows.process([], at: 20) == WatchElementSummary(archived: 1))
+            #expect(try await rows.context.expire { _ in }.isComplete)
+            #expect(try await rows.state("a") == .archived)
+            #expect(try await rows.process(["a"], at: 30) == WatchElementSummary(restored: 1))
+            #expect(
+                try await rows.all() == ["a": .row(.synced, hasSynced: true, localUri: "/files/a.jpg", timestamp: 30)]
+            )
+        }
+    }
+
+    @Test
+    func `S-5: a file that waits for its upload is archived by the element after it`() async throws {
+        try await AttachmentRows.with { rows in
+            let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
+            try await rows.insert(row)
+            try await rows.process([], at: 20)
+            #expect(try await rows.all() == ["a": row])
+            rows.time = 25
+            _ = try await rows.context.commit(TransferOutcome(started: row, result: .uploaded))
+            try await rows.process([], at: 30)
+            #expect(try await rows.state("a") == .archived)
+        }
+    }
+
+    @Test
+    func `S-36: an archived file that is gone is downloaded, not restored`() async throws {
+        try await AttachmentRows.with { rows in
+            try await rows.insert(.row(.archived, hasSynced: true, localUri: "/files/a.jpg"))
+            try await rows.process(["a"], at: 20)
+            #expect(try await rows.all() == ["a": .row(.queuedDownload, timestamp: 20)])
+        }
+    }
+
+    @Test
+    func `S-34: a file that was lost before its upload is looked for in the remote storage`() async throws {
+        try await AttachmentRows.with { rows in
+            let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
+            try await rows.insert(row)
+            _ = try await rows.context.commit(TransferOutcome(started: row, result: .localFileMissing))
+            #expect(try await rows.all() == ["a": .row(.archived, timestamp: 1000)])
+            rows.time = 1100
+            try await rows.process(["a"], at: 1100)
+            #expect(try await rows.all() == ["a": .row(.queuedDownload, timestamp: 1100)])
+        }
+    }
+
+    @Test
+    func `S-38: an archived file is found where the directory is now`() async throws {
+        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows in
+            try await rows.insert(.row(.archived, hasSynced: true, localUri: "/old/a.jpg"))
+            try await rows.process(["a"], at: 20)
+            #expect(
+                try await rows.all() == ["a": .row(.synced, hasSynced: true, localUri: "/files/a.jpg", timestamp: 20)]
+            )
+        }
+    }
+
+    @Test
+    func `When the storage cannot tell, an archived row waits for the next element`() async throws {
+        struct Broken: Error {}
+        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows in
+            let row = Attachment.row(.archived, hasSynced: true, localUri: "/files/a.jpg")
+            try await rows.insert(row)
+            rows.storage.fail(.exists, with: Broken(), times: 1)
+            try await rows.process(["a", "b"], at: 20)
+            #expect(try await rows.all()["a"] == row)
+            #expect(try await rows.state("b") == .queuedDownload)
+            #expect(rows.messages(.error).count == 1)
+            try await rows.process(["a", "b"], at: 21)
+            #expect(try await rows.state("a") == .synced)
+        }
+    }
+
+    @Test
+    func `S-44: an id that comes twice gets one row, with the first name`() async throws {
+        try await AttachmentRows.with { rows in
+            let items = ["1.jpg", "2.jpg", "1.jpg"].map { WatchedAttachmentItem(id: "a", filename: $0) }
+            #expect(try await rows.process(items: items, at: 1) == WatchElementSummary(inserted: 1))
+            #expect(try await rows.context.getAttachments().map(\.filename) == ["1.jpg"])
+            #expect(rows.messages(.warning).count == 1)
+        }
+    }
+
+    @Test
+    func `S-45: a later element does not change the name of a file`() async throws {
+        try await AttachmentRows.with { rows in
+            try await rows.process(items: [WatchedAttachmentItem(id: "a", filename: "1.jpg")], at: 1)
+            try await rows.process(items: [WatchedAttachmentItem(id: "a", filename: "2.jpg")], at: 2)
+            #expect(try await rows.context.getAttachments().map(\.filename) == ["1.jpg"])
+        }
+    }
+
+    @Test(
+        "S-48: a reference whose name may not be is skipped",
+        arguments: ["../../etc/passwd", "/etc/passwd", "a/../../b", "a\0b", String(repeating: "x", count: 300), ""]
+    )
+    func forbiddenName(_ filename: String) async throws {
+        try await AttachmentRows.with { rows in
+            let items = [filename, "good.jpg"].map { WatchedAttachmentItem(id: "id of \($0)", filename: $0) }
+            #expect(try await rows.process(items: items, at: 1) == WatchElementSummary(inserted: 1))
+            #expect(try await rows.context.getAttachmentIds() == ["id of good.jpg"])
+            #expect(rows.messages(.warning).count == 1)
+        }
+    }
+
+    @Test
+    func `Ids that only look the same are different`() async throws {
+        try await AttachmentRows.with { rows in
+            let ids = ["é", "e\u{301}", "A", "a", "👩‍👩‍👧", String(repeating: "i", count: 4096), "'; DROP TABLE x; --"]
+            let items =
+                ids.enumerated().map { WatchedAttachmentItem(id: $1, filename: "\($0).jpg") } + [
+                    WatchedAttachmentItem(id: "", filename: "none.jpg")
+                ]
+            #expect(try await rows.process(items: items, at: 1).inserted == ids.count)
+            #expect(try await rows.context.getAttachments().count == ids.count)
+            #expect(try await rows.process(Array(ids.dropFirst()), at: 2).archived == 1)
+            let archived = try await rows.context.getAttachments().filter { $0.state == .archived }
+            #expect(archived.map { Array($0.id.utf8) } == [Array("é".utf8)])
+        }
+    }
+
+    @Test
+    func `S-69: an element that says the same again writes nothing`() async throws {
+        try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows in
+            try await rows.insert(
+                .row("a", .archived, timestamp: 3),
+                .row("b", .synced, localUri: "/files/b.jpg", timestamp: 4),
+                .row("c", .queuedDelete, hasSynced: true, timestamp: 5)
+            )
+            let before = try await rows.all()
+            let changes = try rows.db.watch("SELECT count(*) FROM attachments") { try $0.getInt(index: 0) }
+            var results = changes.makeAsyncIterator()
+            #expect(try await results.next() == [3])
+            for time in 100..<110 {
+                #expect(try await rows.process(["b", "c"], at: time) == WatchElementSummary())
+            }
+            #expect(try await rows.all() == before)
+            // Any write in between would have come first.
+            try await rows.process(["b", "c", "d"], at: 200)
+            #expect(try await results.next() == [4])
+        }
+    }
+
+    @Test
+    func `S-81: an old element does not archive what was saved and uploaded since`() async throws {
+        try await AttachmentRows.with(limit: 0, files: ["/files/a.jpg"]) { rows in
+            rows.time = 101
+            let saved = try await rows.context.insertSaved(.row(.queuedUpload, localUri: "/files/a.jpg")) { _, _ in }
+            rows.time = 102
+            _ = try await rows.context.commit(TransferOutcome(started: saved, result: .uploaded))
+            rows.time = 103
+            try await rows.process([], at: 100)
+            #expect(try await rows.context.expire { _ in Issue.record("a file was removed") }.isComplete)
+            #expect(try await rows.state("a") == .synced)
+            try await rows.process(["a"], at: 103)
+            #expect(try await rows.state("a") == .synced)
+        }
+    }
+
+    @Test
+    func `An element that waited while a download was finished still archives its row`() async throws {
+        try await AttachmentRows.with { rows in
+            try await rows.process(["a"], at: 100)
+            let started = try #require(try await rows.context.getAttachment(id: "a"))
+            rows.time = 120
+            let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 3)
+            _ = try await rows.context.commit(TransferOutcome(started: started, result: result))
+            rows.time = 130
+            try await rows.process([], at: 110)
+            #expect(try await rows.state("a") == .archived)
+        }
+    }
+
+    @Test
+    func `An element that waited while another was processed sees what that one did`() async throws {
+        try await AttachmentRows.with { rows in
+            rows.time = 120
+            try await rows.process(["a"], at: 100)
+            try await rows.process([], at: 110)
+            #expect(try await rows.state("a") == .archived)
+        }
+    }
+
+    @Test
+    func `Nothing is archived as long as the app says so`() async throws {
+        try await AttachmentRows.with { rows in
+            try await rows.insert(.row(.synced, hasSynced: true))
+            #expect(try await rows.process(["b"], at: 20, archives: false) == WatchElementSummary(inserted: 1))
+            #expect(try await rows.state("a") == .synced)
+        }
+    }
+
+    @Test("S-65: twenty thousand references", .timeLimit(.minutes(1)))
+    func manyReferences() async throws {
+        try await AttachmentRows.with { rows in
+            let ids = (0..<20_000).map { "file-\($0)" }
+            #expect(try await rows.process(ids, at: 100) == WatchElementSummary(inserted: 20_000))
+            #expect(try await rows.process(ids, at: 101) == WatchElementSummary())
+            #expect(try await rows.process(Array(ids.dropLast()), at: 102) == WatchElementSummary(archived: 1))
+            #expect(try await rows.context.getActiveAttachments().count == 19_999)
+        }
+    }
+}
