@@ -52,7 +52,7 @@ private actor AppLocalStorage: LocalStorageAdapter {
 
 @Suite(.timeLimit(.minutes(1)))
 struct AppAttachmentsTests {
-    private func makeDatabase() -> PowerSyncDatabaseProtocol {
+    private func makeDatabase() -> any PowerSyncDatabaseProtocol {
         PowerSyncDatabase(
             schema: Schema(tables: [
                 Table(name: "users", columns: [.text("name"), .text("photo_id")]),
@@ -161,7 +161,7 @@ struct AppAttachmentsTests {
         #expect(ids == ["a"])
         let service: SyncingService = queue.syncingService
         try await service.triggerSync()
-        #expect(await queue.resolveNewAttachmentFilename(attachmentId: "x", fileExtension: nil) == "x.attachment")
+        #expect(queue.resolveNewAttachmentFilename(attachmentId: "x", fileExtension: nil) == "x.attachment")
         try await queue.close()
         try await db.close()
     }

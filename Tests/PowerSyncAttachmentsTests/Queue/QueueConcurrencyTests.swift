@@ -301,8 +301,7 @@ struct QueueConcurrencyTests {
             try await queue.startSync()
             try await harness.link("a")
             try await harness.wait(for: "a", .synced)
-            var schema = QueueHarness.schema
-            schema.tables.append(Table(name: "notes", columns: [.text("body")]))
+            let schema = Schema(tables: QueueHarness.schema.tables + [Table(name: "notes", columns: [.text("body")])])
             try await harness.database.updateSchema(schema: schema)
             try await harness.link("b")
             try await harness.wait(for: "b", .synced)
