@@ -1,3 +1,4 @@
+import PowerSyncTesting
 import Testing
 
 @testable import PowerSync

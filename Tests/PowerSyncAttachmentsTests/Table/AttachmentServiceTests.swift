@@ -45,7 +45,9 @@ struct AttachmentServiceTests {
                 #expect { try service.checkNotInContext() } throws: { Self.isGeneralError($0) }
                 try other.checkNotInContext()
                 try await other.withContext { _ in
-                    await #expect { try await service.withContext { _ in } } throws: { Self.isGeneralError($0) }
+                    await #expect {
+                        try await service.withContext { _ in () }
+                    } throws: { Self.isGeneralError($0) }
                 }
                 async let child: Void = service.withContext { _ in }
                 do {
@@ -66,7 +68,9 @@ struct AttachmentServiceTests {
             let first = AttachmentService(context: rows.context, lock: lock)
             let second = AttachmentService(context: rows.context, lock: lock)
             try await first.withContext { _ in
-                await #expect { try await second.withContext { _ in } } throws: { Self.isGeneralError($0) }
+                await #expect {
+                    try await second.withContext { _ in () }
+                } throws: { Self.isGeneralError($0) }
             }
         }
     }

@@ -142,7 +142,7 @@ struct WatchElementTests {
     )
     func forbiddenName(_ filename: String) async throws {
         try await AttachmentRows.with { rows in
-            let items = [filename, "good.jpg"].map { WatchedAttachmentItem(id: "id of \($0)", filename: $0) }
+            let items = [filename, "good.jpg"].map { WatchedAttachmentItem(id: "id of " + $0, filename: $0) }
             #expect(try await rows.process(items: items, at: 1) == WatchElementSummary(inserted: 1))
             #expect(try await rows.context.getAttachmentIds() == ["id of good.jpg"])
             #expect(rows.messages(.warning).count == 1)
