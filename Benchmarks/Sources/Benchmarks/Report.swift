@@ -39,7 +39,8 @@ struct Report {
     }
 
     private static func time(_ value: Measurement) -> String {
-        twoDecimals(value.milliseconds) + " ms"
+        value.milliseconds < 1
+            ? twoDecimals(value.milliseconds * 1_000) + " µs" : twoDecimals(value.milliseconds) + " ms"
     }
 
     private static func twoDecimals(_ value: Double) -> String {

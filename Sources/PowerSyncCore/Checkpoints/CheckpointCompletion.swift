@@ -92,7 +92,7 @@ struct CheckpointCompletion {
         for bucket in involved { buckets.markApplied(bucket.slot) }
         if completion == .complete {
             buckets.noteApplied(involved.lazy.map(\.slot))
-            try db.cachedStatement(sql: "DELETE FROM ps_updated_rows").execute()
+            try Self.forgetUpdatedRows(db)
             for bucket in involved {
                 guard let count = bucket.count else { continue }
                 buckets.resetCounters(at: bucket.slot, count: count)
@@ -105,6 +105,15 @@ struct CheckpointCompletion {
         if completion == .complete, let writeCheckpoint = checkpoint.writeCheckpoint {
             try LocalWriteGate.setLastApplied(writeCheckpoint, db)
         }
+    }
+
+    /// Empties `ps_updated_rows`, all of which was published.
+    ///
+    /// Usually there is nothing in it; a DELETE without condition would write its page nevertheless.
+    private static func forgetUpdatedRows(_ db: Database) throws {
+        let exists = try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ps_updated_rows)")
+        guard try Bool.fetchOne(exists) == true else { return }
+        try db.cachedStatement(sql: "DELETE FROM ps_updated_rows").execute()
     }
 
     private func changedRows(_ involved: [TrackedCheckpoint.Bucket], _ buckets: BucketTable) -> ChangedRows {

@@ -44,7 +44,7 @@ enum ServiceProcess {
             for sql in SyncScenario.statements { try db.execute(sql: sql) }
             for index in 0..<SyncScenario.bucketCount {
                 try db.execute(
-                    sql: "INSERT INTO folders(id, user) VALUES (?, ?)",
+                    sql: "INSERT INTO folders(id, owner) VALUES (?, ?)",
                     arguments: ["folder-\(index)", SyncScenario.user]
                 )
             }

@@ -35,7 +35,7 @@ struct SyncScenario: Codable {
 
     /// The tables of the source.
     static let statements = [
-        "CREATE TABLE folders(id TEXT PRIMARY KEY NOT NULL, user TEXT)",
+        "CREATE TABLE folders(id TEXT PRIMARY KEY NOT NULL, owner TEXT)",
         "CREATE TABLE lists(\(sourceColumns))",
         "CREATE TABLE todos(\(sourceColumns))",
     ]
@@ -60,7 +60,7 @@ struct SyncScenario: Codable {
                     query: SELECT * FROM lists WHERE folder = auth.user_id()
                   todos:
                     auto_subscribe: true
-                    query: SELECT * FROM todos WHERE folder IN (SELECT id FROM folders WHERE user = auth.user_id())
+                    query: SELECT * FROM todos WHERE folder IN (SELECT id FROM folders WHERE owner = auth.user_id())
                 """
             )
         )
