@@ -44,9 +44,9 @@ struct AttachmentServiceTests {
             try await service.withContext { _ in
                 #expect { try service.checkNotInContext() } throws: { Self.isGeneralError($0) }
                 try other.checkNotInContext()
-                try await other.withContext { _ in
+                try await other.withContext { _ -> Void in
                     await #expect {
-                        try await service.withContext { _ in () }
+                        try await service.withContext { _ in }
                     } throws: { Self.isGeneralError($0) }
                 }
                 async let child: Void = service.withContext { _ in }
@@ -67,9 +67,9 @@ struct AttachmentServiceTests {
             let lock = AsyncLock()
             let first = AttachmentService(context: rows.context, lock: lock)
             let second = AttachmentService(context: rows.context, lock: lock)
-            try await first.withContext { _ in
+            try await first.withContext { _ -> Void in
                 await #expect {
-                    try await second.withContext { _ in () }
+                    try await second.withContext { _ in }
                 } throws: { Self.isGeneralError($0) }
             }
         }
