@@ -22,9 +22,9 @@ private struct BackendStorage: RemoteStorageAdapter {
 }
 
 private final class AppErrorHandler: SyncErrorHandler {
-    func onDownloadError(attachment: Attachment, error: Error) async -> Bool { !"\(error)".contains("404") }
-    func onUploadError(attachment: Attachment, error: Error) async -> Bool { true }
-    func onDeleteError(attachment: Attachment, error: Error) async -> Bool { true }
+    func onDownloadError(attachment: Attachment, error: any Error) async -> Bool { !"\(error)".contains("404") }
+    func onUploadError(attachment: Attachment, error: any Error) async -> Bool { true }
+    func onDeleteError(attachment: Attachment, error: any Error) async -> Bool { true }
 }
 
 /// A local storage with the requirements of the established SDK and nothing more.
