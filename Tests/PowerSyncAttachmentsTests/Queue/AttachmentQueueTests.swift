@@ -185,7 +185,8 @@ struct AttachmentQueueTests {
                 try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: fileExtension)
             }
             #expect(harness.local.files.isEmpty)
-            #expect(try await harness.rows().isEmpty)
+            let rows = try await harness.rows()
+            #expect(rows.isEmpty)
         }
     }
 

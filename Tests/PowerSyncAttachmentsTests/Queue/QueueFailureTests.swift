@@ -179,7 +179,8 @@ struct QueueFailureTests {
                 try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: "jpg")
             }
             #expect(harness.local.files.isEmpty)
-            #expect(try await harness.rows().isEmpty)
+            let rows = try await harness.rows()
+            #expect(rows.isEmpty)
         }
     }
 

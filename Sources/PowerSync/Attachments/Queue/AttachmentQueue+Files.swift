@@ -19,7 +19,9 @@ extension AttachmentQueue {
         try await parts.process(items, deliveredAt: parts.environment.now())
     }
 
-    /// Saves a file on this device, and queues its upload. Works offline, and before ``startSync()``.
+    /// Saves a file on this device, and queues its upload.
+    ///
+    /// Works offline, and before ``startSync()``.
     ///
     /// - Parameters:
     ///   - data: The content.

@@ -19,7 +19,9 @@ extension AttachmentQueue {
         try await lifecycle.start()
     }
 
-    /// Ends the transfers. When it returns, no row is written any more. The queue can be started again.
+    /// Ends the transfers.
+    ///
+    /// When it returns, no row is written any more. The queue can be started again.
     ///
     /// A transfer that ignores its cancellation is waited for half a second; what comes of it later is thrown away.
     ///
@@ -33,9 +35,9 @@ extension AttachmentQueue {
         try await lifecycle.stop()
     }
 
-    /// Ends the transfers for good. A second call does nothing.
+    /// Ends the transfers for good.
     ///
-    /// Saving and deleting files still works; the next queue of the table transfers.
+    /// A second call does nothing. Saving and deleting files still works; the next queue of the table transfers.
     public func close() async throws {
         try await lifecycle.close()
     }

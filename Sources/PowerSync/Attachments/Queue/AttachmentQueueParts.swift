@@ -108,6 +108,7 @@ extension AttachmentQueueParts {
     /// Removes all rows and files.
     ///
     /// - Parameter keepsDirectory: Whether the directory is needed afterwards.
+    /// - Throws: An error of the database or the storage.
     func clear(keepsDirectory: Bool) async throws {
         try await service.withContext { context in
             try await context.clearQueue()

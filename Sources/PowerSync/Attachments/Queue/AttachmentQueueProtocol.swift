@@ -35,6 +35,7 @@ public protocol AttachmentQueueProtocol: Sendable {
     ///   - fileExtension: The extension, without the dot.
     ///   - updateHook: Links the new id, in the transaction that adds the row. It must not call the queue.
     /// - Returns: The attachment.
+    /// - Throws: ``PowerSyncAttachmentError``, or what the hook or the database throws. Nothing is saved then.
     @discardableResult
     func saveFile(
         data: Data,
@@ -48,6 +49,7 @@ public protocol AttachmentQueueProtocol: Sendable {
     ///   - attachmentId: The id.
     ///   - updateHook: Unlinks the id, in the transaction that marks the row. It must not call the queue.
     /// - Returns: The attachment.
+    /// - Throws: ``PowerSyncAttachmentError/notFound(_:)``, or what the hook or the database throws.
     @discardableResult
     func deleteFile(
         attachmentId: String,

@@ -69,7 +69,9 @@ final class QueueLifecycle: Sendable {
         }
     }
 
-    /// Stops. When it returns, no row is written any more.
+    /// Stops.
+    ///
+    /// When it returns, no row is written any more.
     func stop() async throws {
         try parts.service.checkNotInContext()
         try checkIsOpen()

@@ -1,5 +1,7 @@
 extension AttachmentStore {
-    /// Counts rows and bytes by state. States that are none of ours are left out.
+    /// Counts rows and bytes by state.
+    ///
+    /// States that are none of ours are left out.
     func stats(in context: any ConnectionContext) throws -> AttachmentQueueStats {
         let sql = "SELECT state, count(*), coalesce(sum(size), 0) FROM \(table) GROUP BY state"
         let shares = try context.getAll(sql: sql, parameters: []) { cursor in

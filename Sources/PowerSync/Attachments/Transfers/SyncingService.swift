@@ -59,7 +59,9 @@ public actor SyncingService: SyncingServiceProtocol {
         try await engine.start(interval: period > 0 ? ConnectOptions.duration(seconds: period) : nil)
     }
 
-    /// Ends the transfers. They can be started again.
+    /// Ends the transfers.
+    ///
+    /// They can be started again.
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
     public func stopSync() async throws {

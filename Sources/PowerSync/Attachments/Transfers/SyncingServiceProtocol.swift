@@ -5,6 +5,7 @@ public protocol SyncingServiceProtocol: Sendable {
     /// Begins to transfer; a service that is started already starts again.
     ///
     /// - Parameter period: The seconds between two looks at the table without a reason; 0 or less for none.
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
     func startSync(period: TimeInterval) async throws
     /// Ends the transfers. They can be started again.
     func stopSync() async throws

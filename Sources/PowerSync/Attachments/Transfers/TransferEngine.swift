@@ -73,7 +73,9 @@ final class TransferEngine: Sendable {
         }
     }
 
-    /// Ends the transfers. When it returns, no result is written any more.
+    /// Ends the transfers.
+    ///
+    /// When it returns, no result is written any more.
     ///
     /// - Parameter discardsParts: Whether parts of downloads are of no use any more.
     func stop(discardsParts: Bool = false) async {

@@ -135,6 +135,7 @@ final class TransferProgressHub: Sendable {
     /// The transfers from now on: those that run, then their changes.
     ///
     /// - Parameter id: The attachment of interest; `nil` for all.
+    /// - Returns: The stream.
     func transfers(of id: String? = nil) -> AsyncStream<AttachmentTransferProgress> {
         let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let key = state.withLock { state -> Int? in

@@ -92,7 +92,9 @@ final class TransferRun: Sendable {
         await end()
     }
 
-    /// Cancels the attempts and waits until no result is written any more. Idempotent.
+    /// Cancels the attempts and waits until no result is written any more.
+    ///
+    /// Idempotent.
     ///
     /// - Parameter discardsParts: Whether attempts that end later remove what they have downloaded.
     func end(discardsParts: Bool = false) async {
