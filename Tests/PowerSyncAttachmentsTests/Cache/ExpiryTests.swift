@@ -35,7 +35,7 @@ struct ExpiryTests {
 
     @Test
     func `S-66: the newest stay`() async throws {
-        try await AttachmentRows.with(limit: 2, files: paths("a", "b", "c", "d", "e")) { rows in
+        try await AttachmentRows.with(limit: 2, files: paths("a", "b", "c", "d", "e")) { rows async throws in
             for id in ["e", "d", "c", "b", "a"] {
                 try await rows.insert(.row(id, .synced, hasSynced: true, localUri: "/files/\(id).jpg", timestamp: 1))
             }
@@ -51,7 +51,7 @@ struct ExpiryTests {
 
     @Test
     func `S-67: with nothing archived nothing happens`() async throws {
-        try await AttachmentRows.with(limit: 0) { rows in
+        try await AttachmentRows.with(limit: 0) { rows async throws in
             try await rows.insert(.row(.synced))
             #expect(try await expireAll(rows) == 1)
             #expect(try await rows.context.deleteArchivedAttachments { _ in Issue.record("nothing expired") })
@@ -62,7 +62,7 @@ struct ExpiryTests {
     @Test("S-68: many expire in rounds", arguments: [(2500, 3), (1000, 2), (999, 1)])
     func rounds(count: Int, expectedRounds: Int) async throws {
         let files = (0..<count).map { "/files/\($0).jpg" }
-        try await AttachmentRows.with(limit: 0, files: files) { rows in
+        try await AttachmentRows.with(limit: 0, files: files) { rows async throws in
             try await rows.context.saveAttachments(attachments: (0..<count).map { archived("\($0)", 1) })
             #expect(try await expireAll(rows) == expectedRounds)
             #expect(try await rows.context.getAttachmentIds().isEmpty)
@@ -72,7 +72,7 @@ struct ExpiryTests {
 
     @Test
     func `S-70: a row that is restored during an expiry keeps its file`() async throws {
-        try await AttachmentRows.with(limit: 0, files: paths("a", "b")) { rows in
+        try await AttachmentRows.with(limit: 0, files: paths("a", "b")) { rows async throws in
             try await rows.insert(archived("a", 1), archived("b", 2))
             let (db, storage) = (rows.db, rows.storage)
             let round = try await rows.context.expire { attachment in
@@ -90,7 +90,7 @@ struct ExpiryTests {
     @Test
     func `S-43: a file that cannot be removed keeps its row, until it can`() async throws {
         struct Denied: Error {}
-        try await AttachmentRows.with(limit: 0, files: paths("a", "b", "c")) { rows in
+        try await AttachmentRows.with(limit: 0, files: paths("a", "b", "c")) { rows async throws in
             try await rows.insert(archived("a", 1), archived("b", 2), archived("c", 3))
             rows.storage.fail(.delete, path: "/files/b.jpg", with: Denied())
             #expect(try await expireAll(rows) == 1)
@@ -106,7 +106,7 @@ struct ExpiryTests {
     @Test
     func `A thousand files that cannot be removed do not keep the others`() async throws {
         struct Denied: Error {}
-        try await AttachmentRows.with(limit: 0) { rows in
+        try await AttachmentRows.with(limit: 0) { rows async throws in
             try await rows.context.saveAttachments(attachments: (0..<1000).map { archived("new-\($0)", 0) })
             try await rows.insert(archived("old", 1))
             let rounds = Mutex(0)
@@ -127,7 +127,7 @@ struct ExpiryTests {
 
     @Test
     func `S-71: a file that exists nowhere else expires with a warning`() async throws {
-        try await AttachmentRows.with(limit: 0, files: paths("a", "b")) { rows in
+        try await AttachmentRows.with(limit: 0, files: paths("a", "b")) { rows async throws in
             try await rows.insert(archived("a", 1, hasSynced: false), archived("b", 2), .row("c", .archived))
             try await expireAll(rows)
             #expect(try await rows.context.getAttachmentIds().isEmpty)
@@ -139,7 +139,7 @@ struct ExpiryTests {
 
     @Test
     func `The cache is limited by bytes as well`() async throws {
-        try await AttachmentRows.with(limit: 3, files: paths("a", "b", "c", "d", "e")) { rows in
+        try await AttachmentRows.with(limit: 3, files: paths("a", "b", "c", "d", "e")) { rows async throws in
             try await rows.insert(
                 archived("a", 1, size: 1),
                 archived("b", 2, size: 60),
@@ -156,7 +156,7 @@ struct ExpiryTests {
 
     @Test
     func `A file that several rows refer to goes with the last of them`() async throws {
-        try await AttachmentRows.with(limit: 0, files: paths("x")) { rows in
+        try await AttachmentRows.with(limit: 0, files: paths("x")) { rows async throws in
             let path = "/files/x.jpg"
             try await rows.insert(
                 .row("a", .archived, hasSynced: true, localUri: path),
@@ -175,7 +175,7 @@ struct ExpiryTests {
     @Test
     func `A callback of the app that fails keeps all rows`() async throws {
         struct Denied: Error {}
-        try await AttachmentRows.with(limit: 1) { rows in
+        try await AttachmentRows.with(limit: 1) { rows async throws in
             try await rows.insert(archived("a", 1), archived("b", 2), archived("c", 3))
             await #expect(throws: Denied.self) {
                 try await rows.context.deleteArchivedAttachments { _ in throw Denied() }

@@ -7,7 +7,7 @@ import Testing
 struct AttachmentContextTests {
     @Test
     func `S-9: a saved row has all its values, and the present time`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             rows.time = 77
             let row = Attachment.row(.synced, hasSynced: true, localUri: "/files/a.jpg", timestamp: 1)
             #expect(try await rows.context.saveAttachment(attachment: row) == row)
@@ -26,7 +26,7 @@ struct AttachmentContextTests {
 
     @Test
     func `Rows come oldest first, active ones by themselves`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(
                 .row("e", .queuedDelete, timestamp: 5),
                 .row("d", .archived, timestamp: 4),
@@ -43,7 +43,7 @@ struct AttachmentContextTests {
 
     @Test
     func `Rows are ignored, removed and cleared`() async throws {
-        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows in
+        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.insert(
                 .row("a", .queuedUpload, localUri: "/files/a.jpg"),
                 .row("b", .synced),
@@ -69,7 +69,7 @@ struct AttachmentContextTests {
         arguments: ["order", "my files", "a\"b", "a;b--", "日本"]
     )
     func quotedTableName(name: String) async throws {
-        try await AttachmentRows.with(table: createAttachmentTable(name: name), limit: 0) { rows in
+        try await AttachmentRows.with(table: createAttachmentTable(name: name), limit: 0) { rows async throws in
             _ = try await rows.context.saveAttachment(attachment: .row(.queuedUpload))
             _ = try await rows.context.markDeleted(id: "a") { _, _ in }
             #expect(try await rows.context.getActiveAttachments().map(\.state) == [.queuedDelete])
@@ -88,7 +88,7 @@ struct AttachmentContextTests {
     func `S-10: columns of the app survive every change`() async throws {
         let base = createAttachmentTable(name: "attachments")
         let table = Table(name: base.name, columns: base.columns + [.text("album")], localOnly: true)
-        try await AttachmentRows.with(table: table, files: ["/files/a.jpg"]) { rows in
+        try await AttachmentRows.with(table: table, files: ["/files/a.jpg"]) { rows async throws in
             func album() async throws -> String? {
                 try await rows.db.get("SELECT album FROM attachments WHERE id = 'a'") {
                     try $0.getStringOptional(name: "album")
@@ -115,7 +115,7 @@ struct AttachmentContextTests {
 
     @Test
     func `S-42: a row that is no attachment is logged, and stops no other`() async throws {
-        try await AttachmentRows.with(limit: 0, files: ["/files/ok.jpg"]) { rows in
+        try await AttachmentRows.with(limit: 0, files: ["/files/ok.jpg"]) { rows async throws in
             try await rows.db.execute(
                 """
                 INSERT INTO attachments (id, state, filename, local_uri) VALUES ('nine', 9, 'nine.jpg', '/gone'),
@@ -142,7 +142,7 @@ struct AttachmentContextTests {
 
     @Test
     func `A row that was written by hand with odd values is an attachment`() async throws {
-        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows in
+        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.db.execute(
                 """
                 INSERT INTO attachments (id, timestamp, state, filename, has_synced, local_uri, size, media_type)
@@ -170,7 +170,7 @@ struct AttachmentContextTests {
 
     @Test
     func `A row is written in a transaction of the caller`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let context = rows.context
             let stored = try await rows.db.writeTransaction { transaction in
                 try context.upsertAttachment(.row(.queuedUpload, timestamp: 1), context: transaction)
@@ -188,7 +188,7 @@ struct AttachmentContextTests {
             let logger: any LoggerProtocol = DefaultLogger(writers: [])
             let maxArchivedCount: Int64 = 1
         }
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let own = OwnContext(db: rows.db)
             try await own.saveAttachments(attachments: [.row("a", .archived), .row("b", .queuedUpload)])
             _ = try await own.saveAttachment(attachment: .row("c", .queuedUpload))

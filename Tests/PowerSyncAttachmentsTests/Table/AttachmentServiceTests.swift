@@ -12,7 +12,7 @@ struct AttachmentServiceTests {
 
     @Test
     func `Callbacks run one at a time`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let log = Mutex<[String]>([])
             let entered = Signal()
@@ -37,7 +37,7 @@ struct AttachmentServiceTests {
 
     @Test
     func `S-63: a call from inside a callback is an error, and no deadlock`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let other = AttachmentService(context: rows.context)
             try service.checkNotInContext()
@@ -63,7 +63,7 @@ struct AttachmentServiceTests {
 
     @Test
     func `Services that share a lock take turns`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let lock = AsyncLock()
             let first = AttachmentService(context: rows.context, lock: lock)
             let second = AttachmentService(context: rows.context, lock: lock)
@@ -77,7 +77,7 @@ struct AttachmentServiceTests {
 
     @Test
     func `A task that outlives its callback has turns of its own`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let over = Signal()
             let isOver = Atomic(false)
@@ -95,7 +95,7 @@ struct AttachmentServiceTests {
 
     @Test
     func `A task that is cancelled while it waits does not run its callback`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let holds = Signal()
             let isHeld = Atomic(false)
@@ -121,7 +121,7 @@ struct AttachmentServiceTests {
 
     @Test
     func `The watch of active rows tells of ids and states, and of nothing else`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             var active = try await service.watchActiveAttachments().makeAsyncIterator()
             #expect(try await active.next() == [])

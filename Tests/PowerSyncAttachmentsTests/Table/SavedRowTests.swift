@@ -16,7 +16,7 @@ struct SavedRowTests {
 
     @Test
     func `The hook and the row are one transaction`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let saved = try await rows.context.insertSaved(Self.new) { transaction, attachment in
                 try transaction.execute(
                     sql: "INSERT INTO photos (id, file_id) VALUES (uuid(), ?)",
@@ -31,7 +31,7 @@ struct SavedRowTests {
 
     @Test
     func `S-3: when the hook throws there is no row, and nothing that the hook wrote`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             await #expect(throws: HookFailed.self) {
                 try await rows.context.insertSaved(Self.new) { transaction, _ in
                     try transaction.execute(sql: "INSERT INTO photos (id, file_id) VALUES ('p', 'a')", parameters: [])
@@ -45,7 +45,7 @@ struct SavedRowTests {
 
     @Test
     func `S-4: the hook sees the other rows, and not its own`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row("b", .synced))
             let seen = Mutex<[String]>([])
             _ = try await rows.context.insertSaved(Self.new) { transaction, _ in
@@ -61,7 +61,7 @@ struct SavedRowTests {
 
     @Test("S-46: an id that has a row", arguments: AttachmentState.allCases)
     func existingID(_ state: AttachmentState) async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(state, hasSynced: true, localUri: "/files/a.jpg")
             try await rows.insert(row)
             let hookRan = Atomic(false)
@@ -77,7 +77,7 @@ struct SavedRowTests {
 
     @Test("A row is marked for deletion", arguments: AttachmentState.allCases)
     func markDeleted(_ state: AttachmentState) async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(state, hasSynced: true, localUri: "/files/a.jpg")
             try await rows.insert(row)
             let seen = Mutex<Attachment?>(nil)
@@ -96,7 +96,7 @@ struct SavedRowTests {
 
     @Test
     func `When the hook of a deletion throws, nothing has changed`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true))
             await #expect(throws: HookFailed.self) {
                 try await rows.context.markDeleted(id: "a") { transaction, _ in
@@ -111,7 +111,7 @@ struct SavedRowTests {
 
     @Test
     func `The deletion of an unknown id does not run the hook`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let hookRan = Atomic(false)
             await #expect {
                 try await rows.context.markDeleted(id: "a") { _, _ in hookRan.store(true, ordering: .relaxed) }

@@ -7,7 +7,7 @@ import Testing
 struct TransferCommitTests {
     @Test
     func `S-33: an upload without its file is archived`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
             #expect(try await rows.context.commit(TransferOutcome(started: row, result: .localFileMissing)) == .none)
@@ -18,7 +18,7 @@ struct TransferCommitTests {
 
     @Test
     func `S-52: a deletion that came during an upload stays`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
             let deleted = try await rows.context.markDeleted(id: "a") { _, _ in }
@@ -31,7 +31,7 @@ struct TransferCommitTests {
 
     @Test
     func `S-53: a file that was unlinked during its download stays as a cache`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.process(["a"], at: 1)
             let started = try #require(try await rows.context.getAttachment(id: "a"))
             try await rows.process([], at: 2)
@@ -44,7 +44,7 @@ struct TransferCommitTests {
 
     @Test
     func `S-55: a download whose row was cleared leaves no file`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let started = Attachment.row(.queuedDownload)
             let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 9)
             let followUp = try await rows.context.commit(TransferOutcome(started: started, result: result))
@@ -55,7 +55,7 @@ struct TransferCommitTests {
 
     @Test
     func `A file that another row refers to is not removed`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row("b", .synced, hasSynced: true, localUri: "/files/a.jpg"))
             let started = Attachment.row(.queuedDownload)
             let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 9)
@@ -67,7 +67,7 @@ struct TransferCommitTests {
 
     @Test
     func `An upload whose row was removed is told`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             _ = try await rows.context.commit(TransferOutcome(started: .row(.queuedUpload), result: .uploaded))
             #expect(rows.messages(.warning).count == 1)
         }

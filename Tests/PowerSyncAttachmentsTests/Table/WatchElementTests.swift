@@ -8,7 +8,7 @@ import Testing
 struct WatchElementTests {
     @Test
     func `S-6: without downloads a new reference gets no row`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             #expect(try await rows.process(["a"], at: 1, downloads: false) == WatchElementSummary())
             #expect(try await rows.all().isEmpty)
         }
@@ -16,7 +16,7 @@ struct WatchElementTests {
 
     @Test
     func `S-8: a new row has what its item says`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let item = WatchedAttachmentItem(
                 id: "a",
                 fileExtension: "jpg",
@@ -42,7 +42,7 @@ struct WatchElementTests {
 
     @Test
     func `PA-5: unlinking archives, linking again restores without a download`() async throws {
-        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows in
+        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
             #expect(try await rows.process([], at: 20) == WatchElementSummary(archived: 1))
             #expect(try await rows.context.expire { _ in }.isComplete)
@@ -56,7 +56,7 @@ struct WatchElementTests {
 
     @Test
     func `S-5: a file that waits for its upload is archived by the element after it`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
             try await rows.process([], at: 20)
@@ -70,7 +70,7 @@ struct WatchElementTests {
 
     @Test
     func `S-36: an archived file that is gone is downloaded, not restored`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.archived, hasSynced: true, localUri: "/files/a.jpg"))
             try await rows.process(["a"], at: 20)
             #expect(try await rows.all() == ["a": .row(.queuedDownload, timestamp: 20)])
@@ -79,7 +79,7 @@ struct WatchElementTests {
 
     @Test
     func `S-34: a file that was lost before its upload is looked for in the remote storage`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
             _ = try await rows.context.commit(TransferOutcome(started: row, result: .localFileMissing))
@@ -92,7 +92,7 @@ struct WatchElementTests {
 
     @Test
     func `S-38: an archived file is found where the directory is now`() async throws {
-        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows in
+        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.insert(.row(.archived, hasSynced: true, localUri: "/old/a.jpg"))
             try await rows.process(["a"], at: 20)
             #expect(
@@ -104,7 +104,7 @@ struct WatchElementTests {
     @Test
     func `When the storage cannot tell, an archived row waits for the next element`() async throws {
         struct Broken: Error {}
-        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows in
+        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             let row = Attachment.row(.archived, hasSynced: true, localUri: "/files/a.jpg")
             try await rows.insert(row)
             rows.storage.fail(.exists, with: Broken(), times: 1)
@@ -119,7 +119,7 @@ struct WatchElementTests {
 
     @Test
     func `S-44: an id that comes twice gets one row, with the first name`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let items = ["1.jpg", "2.jpg", "1.jpg"].map { WatchedAttachmentItem(id: "a", filename: $0) }
             #expect(try await rows.process(items: items, at: 1) == WatchElementSummary(inserted: 1))
             #expect(try await rows.context.getAttachments().map(\.filename) == ["1.jpg"])
@@ -129,7 +129,7 @@ struct WatchElementTests {
 
     @Test
     func `S-45: a later element does not change the name of a file`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.process(items: [WatchedAttachmentItem(id: "a", filename: "1.jpg")], at: 1)
             try await rows.process(items: [WatchedAttachmentItem(id: "a", filename: "2.jpg")], at: 2)
             #expect(try await rows.context.getAttachments().map(\.filename) == ["1.jpg"])
@@ -141,7 +141,7 @@ struct WatchElementTests {
         arguments: ["../../etc/passwd", "/etc/passwd", "a/../../b", "a\0b", String(repeating: "x", count: 300), ""]
     )
     func forbiddenName(_ filename: String) async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let items = [filename, "good.jpg"].map { WatchedAttachmentItem(id: "id of " + $0, filename: $0) }
             #expect(try await rows.process(items: items, at: 1) == WatchElementSummary(inserted: 1))
             #expect(try await rows.context.getAttachmentIds() == ["id of good.jpg"])
@@ -151,7 +151,7 @@ struct WatchElementTests {
 
     @Test
     func `Ids that only look the same are different`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let ids = ["é", "e\u{301}", "A", "a", "👩‍👩‍👧", String(repeating: "i", count: 4096), "'; DROP TABLE x; --"]
             let items =
                 ids.enumerated().map { WatchedAttachmentItem(id: $1, filename: "\($0).jpg") } + [
@@ -167,7 +167,7 @@ struct WatchElementTests {
 
     @Test
     func `S-69: an element that says the same again writes nothing`() async throws {
-        try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows in
+        try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows async throws in
             try await rows.insert(
                 .row("a", .archived, timestamp: 3),
                 .row("b", .synced, localUri: "/files/b.jpg", timestamp: 4),
@@ -189,7 +189,7 @@ struct WatchElementTests {
 
     @Test
     func `S-81: an old element does not archive what was saved and uploaded since`() async throws {
-        try await AttachmentRows.with(limit: 0, files: ["/files/a.jpg"]) { rows in
+        try await AttachmentRows.with(limit: 0, files: ["/files/a.jpg"]) { rows async throws in
             rows.time = 101
             let saved = try await rows.context.insertSaved(.row(.queuedUpload, localUri: "/files/a.jpg")) { _, _ in }
             rows.time = 102
@@ -205,7 +205,7 @@ struct WatchElementTests {
 
     @Test
     func `An element that waited while a download was finished still archives its row`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.process(["a"], at: 100)
             let started = try #require(try await rows.context.getAttachment(id: "a"))
             rows.time = 120
@@ -219,7 +219,7 @@ struct WatchElementTests {
 
     @Test
     func `An element that waited while another was processed sees what that one did`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             rows.time = 120
             try await rows.process(["a"], at: 100)
             try await rows.process([], at: 110)
@@ -229,7 +229,7 @@ struct WatchElementTests {
 
     @Test
     func `Nothing is archived as long as the app says so`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true))
             #expect(try await rows.process(["b"], at: 20, archives: false) == WatchElementSummary(inserted: 1))
             #expect(try await rows.state("a") == .synced)
@@ -238,7 +238,7 @@ struct WatchElementTests {
 
     @Test("S-65: twenty thousand references", .timeLimit(.minutes(1)))
     func manyReferences() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             let ids = (0..<20_000).map { "file-\($0)" }
             #expect(try await rows.process(ids, at: 100) == WatchElementSummary(inserted: 20_000))
             #expect(try await rows.process(ids, at: 101) == WatchElementSummary())

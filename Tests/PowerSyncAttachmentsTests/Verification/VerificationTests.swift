@@ -8,7 +8,7 @@ import Testing
 struct VerificationTests {
     @Test
     func `PA-3: a wrong path is corrected, whatever the timestamp is`() async throws {
-        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows in
+        try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.db.execute(
                 """
                 INSERT INTO attachments (id, timestamp, state, filename, has_synced, local_uri, meta_data)
@@ -24,7 +24,7 @@ struct VerificationTests {
 
     @Test
     func `S-35: a lost file is downloaded again`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
             try await rows.verify()
             #expect(try await rows.all() == ["a": .row(.queuedDownload)])
@@ -33,7 +33,7 @@ struct VerificationTests {
 
     @Test
     func `S-7: without downloads a lost file leaves its row synced, without a path`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
             try await rows.verify(downloads: false)
             #expect(try await rows.all() == ["a": .row(.synced, hasSynced: true)])
@@ -42,7 +42,7 @@ struct VerificationTests {
 
     @Test
     func `S-33: a file that was lost before its upload is told, and archived`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.queuedUpload, localUri: "/files/a.jpg"))
             try await rows.verify()
             #expect(try await rows.all() == ["a": .row(.archived, timestamp: 1000)])
@@ -52,7 +52,7 @@ struct VerificationTests {
 
     @Test
     func `S-37: a file that is to be deleted may be gone`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.queuedDelete, localUri: "/files/a.jpg"))
             try await rows.verify()
             #expect(try await rows.all() == ["a": .row(.queuedDelete)])
@@ -63,7 +63,7 @@ struct VerificationTests {
     @Test
     func `S-38: paths follow a directory that was moved`() async throws {
         let ids = AttachmentState.allCases.map { "\($0)" }
-        try await AttachmentRows.with(files: ids.map { "/files/\($0).jpg" }) { rows in
+        try await AttachmentRows.with(files: ids.map { "/files/\($0).jpg" }) { rows async throws in
             for state in AttachmentState.allCases {
                 try await rows.insert(.row("\(state)", state, hasSynced: true, localUri: "/old/\(state).jpg"))
             }
@@ -77,7 +77,7 @@ struct VerificationTests {
 
     @Test
     func `S-21: a second run changes nothing`() async throws {
-        try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows in
+        try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows async throws in
             try await rows.insert(
                 .row("a", .queuedUpload, localUri: "/files/a.jpg"),
                 .row("b", .synced, hasSynced: true, localUri: "/old/b.jpg"),
@@ -95,7 +95,7 @@ struct VerificationTests {
     @Test
     func `A file that the storage cannot tell anything about leaves its row alone`() async throws {
         struct Broken: Error {}
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.insert(
                 .row("a", .synced, hasSynced: true, localUri: "/files/a.jpg"),
                 .row("b", .synced, hasSynced: true, localUri: "/files/b.jpg")
@@ -113,7 +113,7 @@ struct VerificationTests {
         arguments: ["../secret", "/secret", "a/../../secret"]
     )
     func forbiddenName(_ filename: String) async throws {
-        try await AttachmentRows.with(files: ["/secret", "/files/../secret"]) { rows in
+        try await AttachmentRows.with(files: ["/secret", "/files/../secret"]) { rows async throws in
             let row = Attachment(id: "a", filename: filename, state: .queuedUpload)
             try await rows.insert(row)
             try await rows.verify()
@@ -124,7 +124,7 @@ struct VerificationTests {
 
     @Test("S-51: no row takes over the file of another", arguments: ["/files/photo.jpg", "/files/Photo.jpg"])
     func claimedFile(path: String) async throws {
-        try await AttachmentRows.with(files: ["/files/photo.jpg", "/files/Photo.jpg"]) { rows in
+        try await AttachmentRows.with(files: ["/files/photo.jpg", "/files/Photo.jpg"]) { rows async throws in
             try await rows.insert(
                 Attachment(id: "1", filename: "photo.jpg", state: .synced, hasSynced: true, localUri: path),
                 Attachment(id: "2", filename: "photo.jpg", state: .synced, hasSynced: true, localUri: "/old/photo.jpg")
@@ -137,7 +137,7 @@ struct VerificationTests {
 
     @Test
     func `A row that changes while files are looked for is left to the next run`() async throws {
-        try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows in
+        try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows async throws in
             try await rows.insert(
                 .row("a", .synced, hasSynced: true, localUri: "/old/a.jpg"),
                 .row("b", .synced, hasSynced: true, localUri: "/old/b.jpg")
@@ -156,7 +156,7 @@ struct VerificationTests {
 
     @Test
     func `A closed database is an error of the whole verification`() async throws {
-        try await AttachmentRows.with { rows in
+        try await AttachmentRows.with { rows async throws in
             try await rows.db.close()
             await #expect(throws: PowerSyncError.self) { try await rows.verify() }
         }
