@@ -289,6 +289,7 @@ struct QueueConcurrencyTests {
     @Test
     func `S-73: Before the first sync nothing is archived if the app says so`() async throws {
         try await QueueHarness.run(.test { $0.archiveOnlyAfterFirstSync = true }) { harness, queue in
+            try await queue.waitForInit()
             try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .synced, hasSynced: true))
             try await queue.processWatchedAttachments(items: [])
             #expect(try await harness.rows()["a"]?.state == .synced)

@@ -211,6 +211,8 @@ struct QueueFailureTests {
             return false
         }
         try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
+            // Verification would archive the row without asking.
+            try await queue.waitForInit()
             try await queue.startSync()
             try await harness.insert(
                 Attachment(id: "a", filename: "a.jpg", state: .queuedUpload, localUri: harness.path("a.jpg"))

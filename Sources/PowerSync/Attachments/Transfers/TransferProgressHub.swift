@@ -149,7 +149,10 @@ final class TransferProgressHub: Sendable {
             return key
         }
         guard let key else { return AsyncStream { nil } }
-        signal.onTermination = { [weak self] _ in self?.remove(key) }
+        signal.onTermination = { [weak self] reason in
+            // After the end of the hub the subscriber still reads what is there.
+            if case .cancelled = reason { self?.remove(key) }
+        }
         return AsyncStream { [weak self] in
             if let news = self?.takeNews(of: key) { return news }
             for await _ in signals {
