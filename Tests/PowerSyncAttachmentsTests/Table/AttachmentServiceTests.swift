@@ -14,24 +14,24 @@ struct AttachmentServiceTests {
     func `Callbacks run one at a time`() async throws {
         try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
-            let log = Mutex<[String]>([])
+            let log = CallLog()
             let entered = Signal()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<5 {
                     group.addTask {
                         try await service.withContext { context in
-                            log.withLock { $0.append("begin") }
+                            log.lines.withLock { $0.append("begin") }
                             entered.fire()
                             _ = try await context.getAttachments()
-                            log.withLock { $0.append("end") }
+                            log.lines.withLock { $0.append("end") }
                             entered.fire()
                         }
                     }
-                    if number == 0 { try await entered.wait { log.withLock { $0.isEmpty } ? nil : () } }
+                    if number == 0 { try await entered.wait { log.lines.withLock { $0.isEmpty } ? nil : () } }
                 }
                 try await group.waitForAll()
             }
-            #expect(log.withLock { $0 } == Array(repeating: ["begin", "end"], count: 5).flatMap { $0 })
+            #expect(log.lines.withLock { $0 } == Array(repeating: ["begin", "end"], count: 5).flatMap { $0 })
         }
     }
 
@@ -80,14 +80,14 @@ struct AttachmentServiceTests {
         try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let over = Signal()
-            let isOver = Atomic(false)
+            let isOver = Flag()
             let later = try await service.withContext { _ in
                 Task {
-                    try await over.wait { isOver.load(ordering: .acquiring) ? () : nil }
+                    try await over.wait { isOver.isSet ? () : nil }
                     try await service.withContext { _ in }
                 }
             }
-            isOver.store(true, ordering: .releasing)
+            isOver.set()
             over.fire()
             try await later.value
         }
@@ -98,24 +98,24 @@ struct AttachmentServiceTests {
         try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let holds = Signal()
-            let isHeld = Atomic(false)
-            let isReleased = Atomic(false)
-            let ran = Atomic(false)
+            let isHeld = Flag()
+            let isReleased = Flag()
+            let ran = Flag()
             let holder = Task {
                 try await service.withContext { _ in
-                    isHeld.store(true, ordering: .releasing)
+                    isHeld.set()
                     holds.fire()
-                    try await holds.wait { isReleased.load(ordering: .acquiring) ? () : nil }
+                    try await holds.wait { isReleased.isSet ? () : nil }
                 }
             }
-            try await holds.wait { isHeld.load(ordering: .acquiring) ? () : nil }
-            let waiter = Task { try await service.withContext { _ in ran.store(true, ordering: .relaxed) } }
+            try await holds.wait { isHeld.isSet ? () : nil }
+            let waiter = Task { try await service.withContext { _ in ran.set() } }
             waiter.cancel()
             await #expect(throws: CancellationError.self) { try await waiter.value }
-            isReleased.store(true, ordering: .releasing)
+            isReleased.set()
             holds.fire()
             try await holder.value
-            #expect(!ran.load(ordering: .relaxed))
+            #expect(!ran.isSet)
         }
     }
 
@@ -138,4 +138,18 @@ struct AttachmentServiceTests {
             #expect(try await active.next() == [])
         }
     }
+}
+
+/// What happened, in order.
+private final class CallLog: Sendable {
+    let lines = Mutex<[String]>([])
+}
+
+/// Something that happens once.
+private final class Flag: Sendable {
+    private let value = Atomic(false)
+
+    var isSet: Bool { value.load(ordering: .acquiring) }
+
+    func set() { value.store(true, ordering: .releasing) }
 }

@@ -70,7 +70,8 @@ struct SavedRowTests {
             } throws: { error in
                 if case PowerSyncAttachmentError.generalError = error { true } else { false }
             }
-            #expect(!hookRan.load(ordering: .relaxed))
+            let ran = hookRan.load(ordering: .relaxed)
+            #expect(!ran)
             #expect(try await rows.all() == ["a": row])
         }
     }
@@ -118,7 +119,8 @@ struct SavedRowTests {
             } throws: { error in
                 if case PowerSyncAttachmentError.notFound("a") = error { true } else { false }
             }
-            #expect(!hookRan.load(ordering: .relaxed))
+            let ran = hookRan.load(ordering: .relaxed)
+            #expect(!ran)
         }
     }
 }
