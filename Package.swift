@@ -156,10 +156,14 @@ let package = Package(
         .executableTarget(
             name: "PowerSyncCLI",
             dependencies: [
-                "PowerSync", "PowerSyncRules", "PowerSyncService",
+                "PowerSync", "PowerSyncRules", "PowerSyncS3", "PowerSyncService",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "JWTKit", package: "jwt-kit"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOFoundationCompat", package: "swift-nio"),

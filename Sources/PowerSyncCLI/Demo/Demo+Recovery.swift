@@ -2,9 +2,9 @@ import Foundation
 import PowerSync
 
 extension Demo {
-    /// Step 5, first half: the service is down, and both clients go on.
+    /// Step 6, first half: the service is down, and both clients go on.
     func editWhileServiceIsDown() async throws {
-        terminal.heading("5. The service is stopped; A and B edit offline, the same row too")
+        terminal.heading("6. The service is stopped; A and B edit offline, the same row too")
         try await anna.database.execute("UPDATE todos SET title = 'Oat milk, says A' WHERE title = 'Milk'")
         try await anna.addList("Written by A while offline", todos: ["One", "Two"])
         try await bert.database.execute("UPDATE todos SET title = 'Goat milk, says B' WHERE title = 'Milk'")
@@ -16,7 +16,7 @@ extension Demo {
         }
     }
 
-    /// Step 5, second half: the service is back on the same data folder.
+    /// Step 6, second half: the service is back on the same data folder.
     func converge(with source: DemoSource) async throws {
         terminal.line("  the service is back")
         try await anna.waitForEmptyQueue()
@@ -31,7 +31,7 @@ extension Demo {
     /// Waits until every row of every client equals the source, and prints the result.
     func compare(with source: DemoSource, clients: [DemoClient], _ moment: String) async throws {
         var table = TextTable(header: ["table", "client", "rows", "in the source"])
-        for name in DemoApp.schema.tables.map(\.name) {
+        for name in DemoApp.syncedTables {
             for client in clients {
                 let expected = try await source.rows(of: name, visibleTo: client.user)
                 try await client.waitForRows(of: name, toEqual: expected)

@@ -1,9 +1,11 @@
+import Crypto
 import Foundation
 import Logging
 import PowerSync
+import PowerSyncS3
 import PowerSyncService
 
-/// The five steps of the demo.
+/// The six steps of the demo.
 struct Demo {
     let terminal: Terminal
     let rows: Int
@@ -15,6 +17,10 @@ struct Demo {
     private let folder: URL
     private let format: DemoCommand.Format
     private let transport: DemoCommand.Transport
+    /// Where photos are stored; `nil` for a folder.
+    private let s3: S3Signer?
+    /// What tokens are signed with.
+    private let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
     private var sourcePath: String { folder.appending(path: "source.db").path }
 
     /// Creates the demo; nothing runs yet.
@@ -23,13 +29,15 @@ struct Demo {
         folder: URL,
         rows: Int,
         format: DemoCommand.Format,
-        transport: DemoCommand.Transport
+        transport: DemoCommand.Transport,
+        s3: S3Signer?
     ) {
         self.terminal = terminal
         self.folder = folder
         self.rows = rows
         self.format = format
         self.transport = transport
+        self.s3 = s3
         let logger = DefaultLogger(minSeverity: .fault)
         func client(_ name: String, _ user: String) -> DemoClient {
             DemoClient(name: name, user: user, folder: folder, transport: transport, logger: logger)
@@ -51,6 +59,9 @@ struct Demo {
             try await upload(to: backend, source: source)
             try await receive(from: backend)
             try await loadInBulk(into: source, backend: backend)
+            try await photoBackend(source).whileRunning { url in
+                try await sharePhoto(through: url, backend: backend)
+            }
             return backend.port
         }
         configuration.port = port
@@ -62,7 +73,7 @@ struct Demo {
             try await client.database.close()
         }
         terminal.line()
-        terminal.line("All five steps happened, in \((ContinuousClock.now - start).readable).")
+        terminal.line("All six steps happened, in \((ContinuousClock.now - start).readable).")
     }
 
     private func configuration() -> ServiceConfiguration {
@@ -75,10 +86,22 @@ struct Demo {
         configuration.port = 0
         configuration.development.tokenEndpoint = true
         configuration.formats = format == .ndjson ? .ndjsonOnly : .all
-        let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
         configuration.authentication.keys = [.hs256(secret: secret, id: "demo")]
         configuration.authentication.audience = ["powersync-demo"]
         return configuration
+    }
+
+    /// The backend that signs URLs for photos, on a folder unless there is a bucket.
+    private func photoBackend(_ source: DemoSource) async throws -> PhotoBackend {
+        let storage: PhotoStorage
+        if let s3 {
+            storage = .s3(s3)
+        } else {
+            let objects = folder.appending(path: "photo-storage")
+            try FileManager.default.createDirectory(at: objects, withIntermediateDirectories: true)
+            storage = .folder(objects, key: SymmetricKey(size: .bits256))
+        }
+        return await PhotoBackend(storage: storage, secret: secret, source: source)
     }
 
     /// Runs the service for the time of a step.

@@ -4,17 +4,21 @@ import PowerSync
 enum DemoApp {
     /// What the clients see.
     static let schema = Schema(
-        Table(name: "lists", columns: [.text("owner_id"), .text("name")]),
+        Table(name: "lists", columns: [.text("owner_id"), .text("name"), .text("photo_id")]),
         Table(
             name: "todos",
             columns: [.text("list_id"), .text("title"), .integer("done")],
             indexes: [.ascending(name: "by_list", column: "list_id")]
-        )
+        ),
+        createAttachmentTable(name: defaultAttachmentsTableName)
     )
+
+    /// The names of the tables that are synced.
+    static let syncedTables = schema.tables.filter { !$0.localOnly }.map(\.name)
 
     /// The tables of the source database.
     static let sourceTables = [
-        "CREATE TABLE lists(id TEXT PRIMARY KEY NOT NULL, owner_id TEXT, name TEXT)",
+        "CREATE TABLE lists(id TEXT PRIMARY KEY NOT NULL, owner_id TEXT, name TEXT, photo_id TEXT)",
         "CREATE TABLE todos(id TEXT PRIMARY KEY NOT NULL, list_id TEXT, title TEXT, done INTEGER)",
     ]
 

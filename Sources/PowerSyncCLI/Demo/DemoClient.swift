@@ -12,6 +12,8 @@ final class DemoClient: Sendable {
     let user: String
     /// Its database.
     let database: any PowerSyncDatabaseProtocol
+    /// Where its photos are.
+    let photoFolder: String
 
     private let transport: SyncTransportMethod
 
@@ -26,6 +28,7 @@ final class DemoClient: Sendable {
         self.name = name
         self.user = user
         self.transport = transport == .websocket ? .webSocket : .http
+        photoFolder = folder.appending(path: "photos-\(name)").path(percentEncoded: false)
         database = PowerSyncDatabase(
             schema: DemoApp.schema,
             dbFilename: folder.appending(path: "client-\(name).db").path,

@@ -1,5 +1,9 @@
 import ArgumentParser
+import AsyncHTTPClient
 import Foundation
+import NIOCore
+import NIOHTTP1
+import PowerSyncS3
 import PowerSyncService
 
 /// `powersync demo`: the whole loop in one process, over real connections.
@@ -38,6 +42,9 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "How sync lines travel: \(Transport.allCases.map(\.rawValue).joined(separator: " or ")).")
     var transport: Transport = .http
 
+    @Option(help: "An S3-compatible storage for the photos, which takes any keys; without it they are in a folder.")
+    var s3: String?
+
     @Flag(help: "Never overwrite lines, for logs.")
     var plain = false
 
@@ -55,7 +62,15 @@ struct DemoCommand: AsyncParsableCommand {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let terminal = Terminal(plain: plain)
         do {
-            try await Demo(terminal: terminal, folder: folder, rows: rows, format: format, transport: transport).run()
+            let demo = Demo(
+                terminal: terminal,
+                folder: folder,
+                rows: rows,
+                format: format,
+                transport: transport,
+                s3: try await photoBucket()
+            )
+            try await demo.run()
         } catch {
             terminal.line()
             terminal.line("The demo FAILED: \(error)")
@@ -63,5 +78,25 @@ struct DemoCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         try FileManager.default.removeItem(at: folder)
+    }
+
+    /// The bucket for photos at ``s3``, which is created if there is none.
+    private func photoBucket() async throws -> S3Signer? {
+        guard let s3 else { return nil }
+        guard let endpoint = URL(string: s3), endpoint.host() != nil else {
+            throw ValidationError("--s3 must be a URL like http://127.0.0.1:9000, got \(s3)")
+        }
+        let signer = S3Signer(
+            bucket: S3Bucket(name: "powersync-demo", region: "us-east-1", endpoint: endpoint, addressing: .path),
+            credentials: S3Credentials(accessKeyID: "demo", secretAccessKey: "demo")
+        )
+        var request = HTTPClientRequest(url: try signer.presignedURL(method: "PUT", key: "").absoluteString)
+        request.method = .PUT
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
+        // 409: it is there already.
+        guard [200, 409].contains(response.status.code) else {
+            throw DemoFailure("creating a bucket at \(s3) was answered with \(response.status.code)")
+        }
+        return signer
     }
 }

@@ -19,6 +19,18 @@ struct DemoSource: Sendable {
         }
     }
 
+    /// Whether a user may upload, read and delete a photo: no list has it yet, or a list of this user.
+    func mayUse(photo: String, user: String) async throws -> Bool {
+        try await database.read { db in
+            let owners = try String.fetchSet(
+                db,
+                sql: "SELECT DISTINCT owner_id FROM lists WHERE photo_id = ?",
+                arguments: [photo]
+            )
+            return owners.isEmpty || owners.contains(user)
+        }
+    }
+
     /// The rows of a table that a user may see, as ``DemoClient/Row`` values ordered by id.
     func rows(of table: String, visibleTo user: String) async throws -> [DemoClient.Row] {
         let lists = try await listIDs(of: user)

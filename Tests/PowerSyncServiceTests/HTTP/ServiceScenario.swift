@@ -135,7 +135,7 @@ struct ServiceScenario: Sendable {
         token: String?,
         headers: [String: String],
         body: String?,
-        client: HTTPClient = .shared
+        client: HTTPClient = .plain
     ) async throws -> HTTPClientResponse {
         var request = HTTPClientRequest(url: address.url + path)
         request.method = .RAW(value: method)
@@ -195,7 +195,7 @@ struct ServiceScenario: Sendable {
         accept: String? = nil,
         acceptEncoding: String? = nil,
         query: String = "",
-        client: HTTPClient = .shared
+        client: HTTPClient = .plain
     ) async throws -> StreamReader {
         var headers: [String: String] = [:]
         headers["Accept"] = accept
@@ -319,4 +319,9 @@ extension JSONObject {
         default: return "unknown: \(kind)"
         }
     }
+}
+
+extension HTTPClient {
+    /// Asks for no compression unless a request does. It lives as long as the process.
+    fileprivate static let plain = HTTPClient(configuration: Configuration(decompression: .disabled))
 }

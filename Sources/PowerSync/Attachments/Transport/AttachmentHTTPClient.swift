@@ -32,11 +32,14 @@ struct AttachmentHTTPClient: Sendable {
 
     /// The settings that this type relies on.
     static var configuration: HTTPClient.Configuration {
-        HTTPClient.Configuration(
+        var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
             timeout: .init(connect: .seconds(30), read: idleTimeout, write: idleTimeout),
             decompression: .disabled
         )
+        // A refused connection is reported at once: the queue waits and tries again by itself.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return configuration
     }
 
     /// Sends a request, and again where redirects lead.
