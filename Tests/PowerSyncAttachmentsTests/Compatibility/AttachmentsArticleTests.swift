@@ -44,7 +44,8 @@ struct AttachmentsArticleTests {
         try await database.execute(sql: "INSERT INTO users (id, name) VALUES (?, 'Ann')", parameters: [userID])
 
         let saved = try await photos.saveFile(data: jpeg, mediaType: "image/jpeg", fileExtension: "jpg") {
-            transaction, photo in
+            transaction,
+            photo in
             try transaction.execute(
                 sql: "UPDATE users SET photo_id = ? WHERE id = ?",
                 parameters: [photo.id, userID]

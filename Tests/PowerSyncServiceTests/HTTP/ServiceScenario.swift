@@ -322,6 +322,6 @@ extension JSONObject {
 }
 
 extension HTTPClient {
-    /// Asks for no compression unless a request does. It lives as long as the process.
+    /// Asks for no compression unless a request does; lives as long as the process.
     fileprivate static let plain = HTTPClient(configuration: Configuration(decompression: .disabled))
 }
