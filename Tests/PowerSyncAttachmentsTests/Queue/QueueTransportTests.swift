@@ -1,0 +1,163 @@
+import Foundation
+import PowerSyncTesting
+import Synchronization
+import Testing
+
+@testable import PowerSync
+
+/// Queues over an ``AttachmentTransportAdapter`` of the app.
+@Suite(.timeLimit(.minutes(1)))
+struct QueueTransportTests {
+    @Test
+    func `PA-11: A transport does all remote work, and files are not read into memory`() async throws {
+        try await run { harness, transport, queue in
+            try await queue.startSync()
+            try await harness.link("a")
+            let downloaded = try await harness.wait(for: "a", .synced)
+            #expect(downloaded?.localUri == harness.path("a.jpg"))
+            #expect(harness.local[harness.path("a.jpg")] == PartialTransport.content)
+
+            harness.local[harness.path("taken.jpg")] = Data("taken".utf8)
+            let saved = try await queue.saveFile(
+                fromFile: harness.path("taken.jpg"),
+                move: true,
+                mediaType: "image/jpeg",
+                fileExtension: "jpg",
+                id: "b",
+                updateHook: { transaction, photo in
+                    try transaction.execute(
+                        sql: "INSERT INTO users (id, photo_id) VALUES (uuid(), ?)",
+                        parameters: [photo.id]
+                    )
+                }
+            )
+            try await harness.wait(for: "b", .synced)
+            try await queue.deleteFile(attachmentId: "b") { transaction, photo in
+                try transaction.execute(sql: "DELETE FROM users WHERE photo_id = ?", parameters: [photo.id])
+            }
+            try await harness.waitForRows { $0["b"] == nil }
+
+            #expect(
+                transport.calls == [
+                    .init("download", "a", AttachmentPath.downloadPath(for: harness.path("a.jpg"))),
+                    .init("upload", "b", saved.localUri),
+                    .init("delete", "b", nil),
+                ]
+            )
+            #expect(harness.remote.calls.isEmpty)
+            #expect(!harness.local.calls.contains { $0.operation == .read })
+        }
+    }
+
+    @Test
+    func `What an interrupted download has left is there when it is resumed`() async throws {
+        try await run(interruptions: 1) { harness, transport, queue in
+            try await queue.startSync()
+            try await harness.link("a")
+            try await transport.waitForInterruptions(1)
+            await queue.pauseTransfers()
+            let partial = AttachmentPath.downloadPath(for: harness.path("a.jpg"))
+            #expect(harness.local[partial] == PartialTransport.content.prefix(3))
+            #expect(harness.local[harness.path("a.jpg")] == nil)
+
+            await queue.resumeTransfers()
+            try await harness.wait(for: "a", .synced)
+            #expect(transport.beginnings == [0, 3])
+            #expect(harness.local[harness.path("a.jpg")] == PartialTransport.content)
+            #expect(harness.local[partial] == nil)
+        }
+    }
+
+    private func run(
+        interruptions: Int = 0,
+        _ body: (QueueHarness, PartialTransport, AttachmentQueue) async throws -> Void
+    ) async throws {
+        let harness = QueueHarness()
+        let transport = PartialTransport(local: harness.local, interruptions: interruptions)
+        let queue = harness.makeQueue(storage: .transport(transport))
+        do {
+            try await body(harness, transport, queue)
+        } catch {
+            try? await queue.close()
+            throw error
+        }
+        try await queue.close()
+        try await harness.database.close()
+    }
+}
+
+/// Downloads the same content for every attachment, and stops in the middle of the first downloads until it is cancelled.
+private final class PartialTransport: AttachmentTransportAdapter {
+    struct Call: Sendable, Equatable {
+        let operation: String
+        let id: String
+        let path: String?
+
+        init(_ operation: String, _ id: String, _ path: String?) {
+            self.operation = operation
+            self.id = id
+            self.path = path
+        }
+    }
+
+    private struct State {
+        var calls: [Call] = []
+        var beginnings: [Int] = []
+        var interrupted = 0
+    }
+
+    static let content = Data("content".utf8)
+
+    private let local: InMemoryLocalStorage
+    private let interruptions: Int
+    private let state = Mutex(State())
+    private let changes = Signal()
+
+    init(local: InMemoryLocalStorage, interruptions: Int) {
+        self.local = local
+        self.interruptions = interruptions
+    }
+
+    var calls: [Call] { state.withLock { $0.calls } }
+    /// How much of the file each download has found.
+    var beginnings: [Int] { state.withLock { $0.beginnings } }
+
+    func waitForInterruptions(_ count: Int) async throws {
+        try await changes.wait { state.withLock { $0.interrupted } >= count ? () : nil }
+    }
+
+    func upload(
+        _ located: LocatedAttachment,
+        progress: @escaping @Sendable (Int64, Int64?) -> Void
+    ) async throws {
+        state.withLock { $0.calls.append(Call("upload", located.attachment.id, located.localPath)) }
+    }
+
+    func download(
+        _ located: LocatedAttachment,
+        progress: @escaping @Sendable (Int64, Int64?) -> Void
+    ) async throws {
+        let found = local[located.localPath]?.count ?? 0
+        let isInterrupted = state.withLock { state in
+            state.calls.append(Call("download", located.attachment.id, located.localPath))
+            state.beginnings.append(found)
+            return state.interrupted < interruptions
+        }
+        guard isInterrupted else {
+            local[located.localPath] = (local[located.localPath] ?? Data()) + Self.content.dropFirst(found)
+            return
+        }
+        local[located.localPath] = Self.content.prefix(3)
+        state.withLock { $0.interrupted += 1 }
+        changes.fire()
+        // Nobody sends: this ends when the task is cancelled.
+        let (nothing, continuation) = AsyncStream<Never>.makeStream()
+        for await _ in nothing {}
+        continuation.finish()
+        throw CancellationError()
+    }
+
+    func delete(_ attachment: Attachment) async throws {
+        state.withLock { $0.calls.append(Call("delete", attachment.id, nil)) }
+    }
+}
