@@ -60,6 +60,19 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
         chunks: any AsyncSequence<Data, any Error> & Sendable
     ) async throws -> Int64 {
         let file = try await perform(on: filePath) { _ in try TemporaryFile(for: filePath) }
+        do {
+            return try await write(chunks, to: file, filePath)
+        } catch {
+            try await FileWork.run { file.discard() }
+            throw error
+        }
+    }
+
+    private nonisolated func write(
+        _ chunks: any AsyncSequence<Data, any Error> & Sendable,
+        to file: TemporaryFile,
+        _ filePath: String
+    ) async throws -> Int64 {
         var size: Int64 = 0
         // Small chunks are collected: each write is a visit to another thread.
         var waiting = Data()
@@ -147,14 +160,19 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
             _ = try source.size()
             return (source, try TemporaryFile(for: targetPath))
         }
-        var isIncomplete = true
-        while isIncomplete {
-            try Task.checkCancellation()
-            isIncomplete = try await perform(on: targetPath) { _ in
-                try target.write(from: source, upTo: FileManagerStorageAdapter.copyStep)
+        do {
+            var isIncomplete = true
+            while isIncomplete {
+                try Task.checkCancellation()
+                isIncomplete = try await perform(on: targetPath) { _ in
+                    try target.write(from: source, upTo: FileManagerStorageAdapter.copyStep)
+                }
             }
+            try await perform(on: targetPath) { _ in try target.commit() }
+        } catch {
+            try await FileWork.run { target.discard() }
+            throw error
         }
-        try await perform(on: targetPath) { _ in try target.commit() }
     }
 
     /// Moves a file, with the directories above the target; replaces an existing one atomically.

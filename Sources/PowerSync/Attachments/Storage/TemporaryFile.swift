@@ -4,12 +4,13 @@ import Synchronization
 /// A file that gets its name when it is complete (`attachments.md` 12.2).
 ///
 /// It is written as `<target>.<uuid>.pstmp`, flushed to the disk and renamed; whoever looks at the target sees the old file
-/// or the new one. Without ``commit()`` it is removed with the last reference. All methods block.
+/// or the new one. Without ``commit()`` it is removed by ``discard()``, at the latest with the last reference. All methods block.
 final class TemporaryFile: Sendable {
     private let target: String
     private let path: String
     private let file: OpenFile
-    private let isCommitted = Mutex(false)
+    /// Whether it has its name, or is removed.
+    private let isDone = Mutex(false)
 
     /// Creates the file, with the directories above it.
     init(for target: String) throws {
@@ -27,7 +28,18 @@ final class TemporaryFile: Sendable {
     }
 
     deinit {
-        if !isCommitted.withLock({ $0 }) { try? OpenFile.remove(path) }
+        discard()
+    }
+
+    /// Removes the file, unless it has its name.
+    ///
+    /// Another thread may keep the last reference for a moment; callers that promise that nothing is left do not wait for it.
+    func discard() {
+        let isLeft = isDone.withLock { isDone in
+            defer { isDone = true }
+            return !isDone
+        }
+        if isLeft { try? OpenFile.remove(path) }
     }
 
     /// Adds bytes.
@@ -59,7 +71,7 @@ final class TemporaryFile: Sendable {
     func commit() throws {
         try file.synchronize()
         try OpenFile.rename(path, to: target)
-        isCommitted.withLock { $0 = true }
+        isDone.withLock { $0 = true }
         try OpenFile.synchronizeDirectory(AttachmentPath.directory(of: target))
     }
 }
