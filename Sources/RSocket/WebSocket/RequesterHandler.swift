@@ -14,7 +14,7 @@ package final class RequesterHandler: ChannelInboundHandler {
     private let window: CreditWindow
     /// The stream; `nil` before the request was sent, and after the stream has ended.
     private var streamID: StreamID?
-    private var timer: (deadline: Duration, task: Scheduled<Void>)?
+    private var timer = DeadlineTimer()
     private var context: ChannelHandlerContext?
 
     /// Creates a handler for a channel whose upgrade to WebSocket is complete.
@@ -115,8 +115,7 @@ extension RequesterHandler {
     }
 
     private func end(_ result: Result<Void, RequesterStreamError>) {
-        timer?.task.cancel()
-        timer = nil
+        timer.cancel()
         streamID = nil
         _ = connection.connectionClosed()
         payloads.finish(result)
@@ -133,23 +132,14 @@ extension RequesterHandler {
     }
 
     /// Makes sure that the connection hears about its deadline.
-    ///
-    /// A timer that is too early stays: the connection then has nothing to do, and the next one is set.
     private func updateTimer() {
-        guard let context, let deadline = connection.deadline else {
-            timer?.task.cancel()
-            timer = nil
-            return
-        }
-        if let timer, timer.deadline <= deadline { return }
-        timer?.task.cancel()
+        guard let context else { return timer.cancel() }
         let this = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let task = context.eventLoop.scheduleTask(deadline: NIODeadline(deadline)) { this.value.timerFired() }
-        timer = (deadline, task)
+        timer.set(connection.deadline, on: context.eventLoop) { this.value.timerFired() }
     }
 
     private func timerFired() {
-        timer = nil
+        timer.fired()
         guard let context else { return }
         switch connection.timerFired(at: context.eventLoop.now.duration) {
         case .none: break

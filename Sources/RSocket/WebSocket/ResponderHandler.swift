@@ -23,7 +23,7 @@ package final class ResponderHandler: ChannelDuplexHandler {
     /// The streams that were started and have not ended.
     private var streams: Set<StreamID> = []
     private var waiting: [StreamID: Waiting] = [:]
-    private var timer: (deadline: Duration, task: Scheduled<Void>)?
+    private var timer = DeadlineTimer()
     private var isReadPending = false
     private var context: ChannelHandlerContext?
 
@@ -165,8 +165,7 @@ extension ResponderHandler {
 
     /// The channel is gone.
     private func end() {
-        timer?.task.cancel()
-        timer = nil
+        timer.cancel()
         _ = connection.connectionClosed()
         for streamID in streams { _ = forget(streamID) }
     }
@@ -185,23 +184,14 @@ extension ResponderHandler {
     }
 
     /// Makes sure that the connection hears about its deadline.
-    ///
-    /// A timer that is too early stays: the connection then has nothing to do, and the next one is set.
     private func updateTimer() {
-        guard let context, let deadline = connection.deadline else {
-            timer?.task.cancel()
-            timer = nil
-            return
-        }
-        if let timer, timer.deadline <= deadline { return }
-        timer?.task.cancel()
+        guard let context else { return timer.cancel() }
         let this = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let task = context.eventLoop.scheduleTask(deadline: NIODeadline(deadline)) { this.value.timerFired() }
-        timer = (deadline, task)
+        timer.set(connection.deadline, on: context.eventLoop) { this.value.timerFired() }
     }
 
     private func timerFired() {
-        timer = nil
+        timer.fired()
         guard let context else { return }
         if let closure = connection.timerFired(at: context.eventLoop.now.duration) { close(closure) }
         updateTimer()
