@@ -27,14 +27,8 @@ struct AttachmentQueueParts: Sendable {
             localStorage: localStorage,
             paths: paths,
             table: table,
-            filename: { AttachmentQueueParts.filename(id: $0, fileExtension: $1) }
+            filename: { AttachmentPaths.newFilename(id: $0, fileExtension: $1) }
         )
-    }
-
-    /// The name of a new file.
-    static func filename(id: String, fileExtension: String?) -> String {
-        let fileExtension = fileExtension ?? ""
-        return "\(id).\(fileExtension.isEmpty ? "attachment" : fileExtension)"
     }
 
     /// Follows an element of the watch, and makes room in the cache if something was archived.
@@ -43,7 +37,7 @@ struct AttachmentQueueParts: Sendable {
         let summary = try await service.withContext { context in
             try await context.process(
                 items,
-                filenames: { try await filename(of: $0) },
+                filenames: { try await paths.filename(of: $0) },
                 deliveredAt: deliveredAt.millisecondsSince1970,
                 downloads: downloads,
                 archives: archives,
@@ -53,17 +47,6 @@ struct AttachmentQueueParts: Sendable {
         }
         guard summary.archived > 0 else { return }
         _ = try await service.withContext { try await engine.context.expire($0) }
-    }
-
-    /// The name of the file of a new reference, checked.
-    private func filename(of item: WatchedAttachmentItem) async throws -> String {
-        if item.filename == nil, let fileExtension = item.fileExtension {
-            try AttachmentPath.check(fileExtension: fileExtension)
-        }
-        let filename =
-            item.filename ?? AttachmentQueueParts.filename(id: item.id, fileExtension: item.fileExtension)
-        _ = try await paths.path(of: filename)
-        return filename
     }
 }
 

@@ -66,8 +66,7 @@ public protocol AttachmentQueueProtocol: Sendable {
 extension AttachmentQueueProtocol {
     /// Makes the name of a new file: `<id>.<extension>`, with the extension `attachment` when there is none.
     public func resolveNewAttachmentFilename(attachmentId: String, fileExtension: String?) -> String {
-        let fileExtension = fileExtension ?? ""
-        return "\(attachmentId).\(fileExtension.isEmpty ? "attachment" : fileExtension)"
+        AttachmentPaths.newFilename(id: attachmentId, fileExtension: fileExtension)
     }
 
     /// Saves a file on this device, and queues its upload.
@@ -105,24 +104,16 @@ extension AttachmentQueueProtocol {
         _ = try await attachmentsService.withContext { context in
             try await context.process(
                 items,
-                filenames: { try await filename(of: $0, paths) },
+                filenames: { item in
+                    try await paths.filename(of: item) {
+                        await resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1)
+                    }
+                },
                 deliveredAt: deliveredAt,
                 downloads: downloadAttachments,
                 localUri: paths.path,
                 storage: localStorage
             )
         }
-    }
-
-    /// The name of the file of a new reference, checked.
-    private func filename(of item: WatchedAttachmentItem, _ paths: AttachmentPaths) async throws -> String {
-        if let filename = item.filename {
-            _ = try await paths.path(of: filename)
-            return filename
-        }
-        if let fileExtension = item.fileExtension { try AttachmentPath.check(fileExtension: fileExtension) }
-        let filename = await resolveNewAttachmentFilename(attachmentId: item.id, fileExtension: item.fileExtension)
-        _ = try await paths.path(of: filename)
-        return filename
     }
 }
