@@ -55,6 +55,9 @@ struct DemoCommand: AsyncParsableCommand {
         if transport == .websocket, format == .ndjson {
             throw ValidationError("lines over a WebSocket are always BSON; leave out --format or --transport")
         }
+        if let s3, URL(string: s3)?.host() == nil {
+            throw ValidationError("--s3 must be a URL like http://127.0.0.1:9000, got \(s3)")
+        }
     }
 
     func run() async throws {
@@ -82,10 +85,7 @@ struct DemoCommand: AsyncParsableCommand {
 
     /// The bucket for photos at ``s3``, which is created if there is none.
     private func photoBucket() async throws -> S3Signer? {
-        guard let s3 else { return nil }
-        guard let endpoint = URL(string: s3), endpoint.host() != nil else {
-            throw ValidationError("--s3 must be a URL like http://127.0.0.1:9000, got \(s3)")
-        }
+        guard let s3, let endpoint = URL(string: s3) else { return nil }
         let signer = S3Signer(
             bucket: S3Bucket(name: "powersync-demo", region: "us-east-1", endpoint: endpoint, addressing: .path),
             credentials: S3Credentials(accessKeyID: "demo", secretAccessKey: "demo")
