@@ -9,7 +9,7 @@ import Testing
 
     /// The app on a database in memory and a scripted service.
     @MainActor private func withApp(
-        _ body: @MainActor (SystemManager, ScriptedTransport, MemoryLogWriter) async throws -> Void
+        _ body: @MainActor (AppModel, ScriptedTransport, MemoryLogWriter) async throws -> Void
     ) async throws {
         let writer = MemoryLogWriter()
         let service = ScriptedTransport()
@@ -17,7 +17,7 @@ import Testing
             schema: AppSchema,
             logger: FilteringLogger(wrapped: makeLogger(writer: writer))
         )
-        let app = SystemManager(connector: SupabaseConnector(client: backend), db: database)
+        let app = AppModel(connector: SupabaseConnector(client: backend), db: database)
         do {
             try await body(app, service, writer)
         } catch {
@@ -215,7 +215,7 @@ import Testing
         status.entries = [try JSONDecoder().decode(PriorityStatusEntry.self, from: Data(json.utf8))]
         status.downloadProgress = MockStatusData.Progress(totalOperations: 4, downloadedOperations: 1)
         let fake = MockDatabase(rows: [row], status: status)
-        let app = SystemManager(connector: SupabaseConnector(client: backend), db: fake)
+        let app = AppModel(connector: SupabaseConnector(client: backend), db: fake)
         #expect(app.statusLine() == "1/4 (25 %)")
         var shown: [ListContent] = []
         await app.watchLists { shown = $0 }

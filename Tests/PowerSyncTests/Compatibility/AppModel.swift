@@ -3,7 +3,7 @@ import PowerSync
 
 /// What the screens of the app talk to.
 @MainActor
-final class SystemManager {
+final class AppModel {
     let connector: SupabaseConnector
     let db: any PowerSyncDatabaseProtocol
 
@@ -36,7 +36,7 @@ final class SystemManager {
                 )
             )
         } catch {
-            db.logger.error("Unexpected error: \(error.localizedDescription)", tag: "SystemManager")
+            db.logger.error("Unexpected error: \(error.localizedDescription)", tag: "AppModel")
         }
     }
 
