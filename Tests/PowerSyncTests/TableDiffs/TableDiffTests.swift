@@ -6,24 +6,6 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct TableDiffTests {
     private struct Refusal: Error {}
 
-    /// What a handler was given, for a test to wait for.
-    private final class Handed: Sendable {
-        private let stream = AsyncStream.makeStream(of: [String].self)
-
-        /// Notes changes as `<operation> <id>`.
-        func note(_ changes: TableDiffTransaction) throws {
-            stream.continuation.yield(try changes.records().map { "\($0.operation.rawValue) \($0.id)" })
-        }
-
-        /// Waits for the next call of the handler.
-        ///
-        /// For one task.
-        func next() async -> [String]? {
-            var iterator = stream.stream.makeAsyncIterator()
-            return await iterator.next()
-        }
-    }
-
     private static var unthrottled: TableDiffOptions {
         var options = TableDiffOptions()
         options.throttle = 0
@@ -56,7 +38,7 @@ import Testing
 
     @Test func changesAreHandedOverInOrder() async throws {
         try await withFileDatabase { database in
-            let handed = Handed()
+            let handed = HandedChanges()
             try await withRun(database, handler: { try handed.note($0) }) { _ in
                 try await database.writeTransaction { transaction in
                     for id in ["1", "2"] {
@@ -181,7 +163,7 @@ import Testing
         let log = CollectingLogWriter()
         try await withFileDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [log])) { database in
             try await database.execute("CREATE TABLE log (id)")
-            let handed = Handed()
+            let handed = HandedChanges()
             let mustThrow = Shared(true)
             try await withRun(
                 database,
@@ -209,7 +191,7 @@ import Testing
     @Test("What the handler changes in the view is handed over next")
     func changesOfTheHandlerAreNotLost() async throws {
         try await withFileDatabase { database in
-            let handed = Handed()
+            let handed = HandedChanges()
             try await withRun(
                 database,
                 handler: { changes in
@@ -236,7 +218,7 @@ import Testing
                 // Not recorded either.
                 try transaction.execute(sql: "INSERT INTO users (id) VALUES ('0')", parameters: [])
             }
-            let handed = Handed()
+            let handed = HandedChanges()
             try await withRun(database, options, handler: { try handed.note($0) }) { _ in
                 #expect(try await database.count("known") == 1)
                 try await database.execute("INSERT INTO users (id) VALUES ('2')")
@@ -349,7 +331,7 @@ import Testing
     func runsFollowEachOther() async throws {
         try await withFileDatabase { database in
             let diff = try await database.trackTableDiff(of: "users", options: Self.unthrottled)
-            let handed = Handed()
+            let handed = HandedChanges()
             let first = Task { try await diff.run { try handed.note($0) } }
             try await database.execute("INSERT INTO users (id) VALUES ('1')")
             #expect(await handed.next() == ["INSERT 1"])
@@ -370,7 +352,7 @@ import Testing
         options.throttle = 3600
         let diff = try await database.trackTableDiff(of: "users", options: options)
         try await database.insertUser("Ada")
-        let handed = Handed()
+        let handed = HandedChanges()
         let run = Task { try await diff.run { try handed.note($0) } }
         #expect(await handed.next()?.count == 1)
         try await database.insertUser("Bob")
@@ -384,7 +366,7 @@ import Testing
         let log = CollectingLogWriter()
         try await withFileDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [log])) { database in
             let diff = try await database.trackTableDiff(of: "users", options: Self.unthrottled)
-            let handed = Handed()
+            let handed = HandedChanges()
             try await database.insertUser("Ada")
             let run = Task { try await diff.run { try handed.note($0) } }
             #expect(await handed.next()?.count == 1)
