@@ -57,7 +57,7 @@ struct ReferenceWatchTests {
     }
 
     private let clock = TestClock()
-    private let log = QueueLog()
+    private let log = RecordingLogger()
 
     private func watch(_ source: Source, _ sink: Sink) -> ReferenceWatch {
         ReferenceWatch(

@@ -9,7 +9,7 @@ final class AttachmentRows: Sendable {
     let db: any PowerSyncDatabaseProtocol
     let context: AttachmentContext
     let storage: InMemoryLocalStorage
-    private let log = RowLog()
+    private let log = RecordingLogger()
     private let clock: ClockOfRows
 
     /// The time that the context sees.
@@ -22,21 +22,12 @@ final class AttachmentRows: Sendable {
         let time = Atomic(1000)
     }
 
-    private final class RowLog: LogWriterProtocol {
-        let messages = Mutex<[(severity: LogSeverity, text: String)]>([])
-
-        func log(severity: LogSeverity, message: String, tag: String?) {
-            messages.withLock { $0.append((severity, message)) }
-        }
-    }
-
     private init(tables: [Table], tableName: String, limit: Int64, files: [String], path: String) {
-        let logger = DefaultLogger(writers: [log])
         let clock = ClockOfRows()
         self.clock = clock
-        db = PowerSyncDatabase(schema: Schema(tables: tables), dbFilename: path, logger: logger)
+        db = PowerSyncDatabase(schema: Schema(tables: tables), dbFilename: path, logger: log)
         storage = InMemoryLocalStorage(files: Dictionary(uniqueKeysWithValues: files.map { ($0, Data($0.utf8)) }))
-        context = AttachmentContext(db: db, tableName: tableName, logger: logger, maxArchivedCount: limit) {
+        context = AttachmentContext(db: db, tableName: tableName, logger: log, maxArchivedCount: limit) {
             clock.time.load(ordering: .relaxed)
         }
     }
@@ -71,7 +62,7 @@ final class AttachmentRows: Sendable {
 
     /// What was logged with a severity.
     func messages(_ severity: LogSeverity) -> [String] {
-        log.messages.withLock { $0.filter { $0.severity == severity }.map(\.text) }
+        log.messages(severity)
     }
 
     /// Writes rows exactly as they are, with their timestamps.
