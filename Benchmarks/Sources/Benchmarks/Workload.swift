@@ -10,6 +10,11 @@ struct Workload {
         var data: String
         var bucket: Int
         var checksum: Checksum
+
+        /// The subkey of the row's operations.
+        var subkey: String { "5b2b4a0e-7b63-5b0d-9f0e-5a1f7f0d7c11/" + id }
+        /// The key of the row's operation in `ps_oplog`.
+        var key: String { "\(table)/\(id)/\(subkey)" }
     }
 
     /// The rows in the order of their op ids, which start from 1.
@@ -73,7 +78,7 @@ struct Workload {
                 checksum: row.checksum,
                 objectType: row.table,
                 objectID: row.id,
-                subkey: "5b2b4a0e-7b63-5b0d-9f0e-5a1f7f0d7c11/" + row.id,
+                subkey: row.subkey,
                 data: row.data
             )
             line = current

@@ -34,7 +34,7 @@ enum ApplyFloor {
                     insert.bind(Int64(index + 1), at: 2)
                     insert.bind(row.table, at: 3)
                     insert.bind(row.id, at: 4)
-                    insert.bind("\(row.table)/\(row.id)/5b2b4a0e-7b63-5b0d-9f0e-5a1f7f0d7c11/\(row.id)", at: 5)
+                    insert.bind(row.key, at: 5)
                     insert.bind(row.data, at: 6)
                     insert.bind(Int64(row.checksum.signed), at: 7)
                     try insert.run()
