@@ -41,6 +41,7 @@ enum ChangedRows {
         switch self {
         case .everything: [(Self.storedRows, []), (Self.vanishedRows, [])]
         case .complete(unapplied: nil): [(Self.changedRowsOfAllBuckets, [])]
+        case .complete(unapplied: let ids?) where ids.count == 1: [(Self.changedRowsOfBucket, [String(ids[0])])]
         case .complete(unapplied: let ids?): [(Self.changedRowsOfBuckets, [Self.list(ids)])]
         case .partial(let covered, let unapplied):
             [(Self.changedRowsOfCoveredBuckets, [Self.list(unapplied), Self.list(covered)])]
@@ -78,17 +79,25 @@ extension ChangedRows {
         WHERE r.row_type = changed.row_type AND r.row_id = changed.row_id
         """
 
-    private static let changedRowsOfAllBuckets = """
+    private static let changedRowsOfAllBuckets = changedRows(ofBucketsWhere: "TRUE")
+
+    /// The usual case after the first sync. A list of one would be read from JSON into a table in memory first.
+    private static let changedRowsOfBucket = changedRows(ofBucketsWhere: "b.id = ?1")
+
+    private static func changedRows(ofBucketsWhere condition: String) -> String {
+        """
         WITH changed AS (
             SELECT o.row_type, o.row_id
             FROM ps_buckets AS b
             CROSS JOIN ps_oplog AS o ON o.bucket = b.id AND o.op_id > b.last_applied_op
+            WHERE \(condition)
             UNION ALL
             SELECT row_type, row_id FROM ps_updated_rows
         )
         SELECT row_type, row_id, (\(newestData)) FROM changed
         GROUP BY row_type, row_id
         """
+    }
 
     private static let changedRowsOfBuckets = """
         WITH unapplied (id) AS MATERIALIZED (SELECT value FROM json_each(?1)),

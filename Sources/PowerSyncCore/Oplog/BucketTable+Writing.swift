@@ -4,19 +4,12 @@ import PowerSyncProtocol
 extension BucketTable {
     /// Writes all changed rows.
     ///
-    /// A completion moves the position of every bucket of a checkpoint. Beyond ``setThreshold`` buckets one statement
-    /// does that, so that a thousand unchanged buckets do not cost a thousand statements.
+    /// A completion moves the position of every bucket of a checkpoint. One statement does that for all of them, so that a
+    /// thousand unchanged buckets do not cost a thousand statements.
     mutating func flush(_ db: Database) throws {
         guard !changedSlots.isEmpty else { return }
         hasUnwrittenReset = false
-        let moved = changedSlots.filter { rows[$0].changes == .position }
-        let isUniform = moved.dropFirst().allSatisfy {
-            rows[$0].lastOp == rows[moved[0]].lastOp && rows[$0].lastAppliedOp == rows[moved[0]].lastAppliedOp
-        }
-        if moved.count > Self.setThreshold, isUniform {
-            try writePosition(of: moved, db)
-            for slot in moved { rows[slot].changes = [] }
-        }
+        try writeCommonPosition(db)
 
         let update = try RawStatement(
             db,
@@ -44,18 +37,24 @@ extension BucketTable {
         changedSlots.removeAll(keepingCapacity: true)
     }
 
-    /// Above this number of buckets, positions are written by one statement.
-    static let setThreshold = 16
+    /// From so many buckets on, one statement for a list of them is faster than one for each.
+    private static let listThreshold = 16
 
-    /// Writes the position that all of `moved` have in common.
-    private func writePosition(of moved: [Slot], _ db: Database) throws {
-        let position: StatementArguments = [rows[moved[0]].lastOp.rawValue, rows[moved[0]].lastAppliedOp.rawValue]
-        let storedRowCount = rows.count { $0.id != nil }
-        if changedSlots.count == storedRowCount {
+    /// Writes the position of all buckets that have moved to the same one, unless a statement for each is faster.
+    private mutating func writeCommonPosition(_ db: Database) throws {
+        let moved = changedSlots.filter { rows[$0].changes == .position }
+        guard let first = moved.first.map({ rows[$0] }), moved.count > 1 else { return }
+        guard moved.allSatisfy({ rows[$0].lastOp == first.lastOp && rows[$0].lastAppliedOp == first.lastAppliedOp })
+        else { return }
+
+        let position: StatementArguments = [first.lastOp.rawValue, first.lastAppliedOp.rawValue]
+        if changedSlots.count == rows.count(where: { $0.id != nil }) {
             // Every row is about to be written: those that are not in `moved` get their own values afterwards.
-            try db.cachedStatement(sql: "UPDATE ps_buckets SET last_op = ?, last_applied_op = ?")
-                .execute(arguments: position)
-        } else {
+            try db.cachedStatement(
+                sql: "UPDATE ps_buckets SET last_op = ?, last_applied_op = ? WHERE pending_delete = 0"
+            )
+            .execute(arguments: position)
+        } else if moved.count >= Self.listThreshold {
             let ids = moved.compactMap { rows[$0].id.map(String.init) }.joined(separator: ",")
             try db.cachedStatement(
                 sql: """
@@ -63,6 +62,9 @@ extension BucketTable {
                     WHERE id IN (SELECT value FROM json_each(?))
                     """
             ).execute(arguments: position + ["[\(ids)]"])
+        } else {
+            return
         }
+        for slot in moved { rows[slot].changes = [] }
     }
 }
