@@ -38,7 +38,12 @@ struct CheckpointCompletion {
     }
 
     /// Does everything that a completion line asks for.
-    mutating func run(_ buckets: inout BucketTable, _ access: inout OplogAccess, _ db: Database) throws -> Outcome {
+    mutating func run(
+        _ buckets: inout BucketTable,
+        _ access: inout OplogAccess,
+        _ schema: inout KnownSchema,
+        _ db: Database
+    ) throws -> Outcome {
         let involved = checkpoint.involved(in: completion)
         let mismatches = Self.mismatches(of: involved, buckets)
         guard mismatches.isEmpty else {
@@ -60,7 +65,7 @@ struct CheckpointCompletion {
         guard try completion == .partial(.highest) || LocalWriteGate.isOpen(db) else { return .heldBack }
 
         try access.useIndexes(db)
-        try apply(involved, &buckets, db)
+        try apply(involved, &buckets, &schema, db)
         return .applied
     }
 
@@ -83,11 +88,14 @@ struct CheckpointCompletion {
     private mutating func apply(
         _ involved: [TrackedCheckpoint.Bucket],
         _ buckets: inout BucketTable,
+        _ schema: inout KnownSchema,
         _ db: Database
     ) throws {
         if buckets.mustFlushBeforeApply { try buckets.flush(db) }
-        let parked = try ParkedRows.fetch(db)
-        try RowPublisher.publish(changedRows(involved, buckets), except: parked, rawTables: rawTables, db)
+        try schema.revalidate(db)
+        let parked = try ParkedRows.fetch(&schema, db)
+        let changed = changedRows(involved, buckets)
+        try RowPublisher.publish(changed, except: parked, rawTables: rawTables, &schema, db)
 
         for bucket in involved { buckets.markApplied(bucket.slot) }
         if completion == .complete {

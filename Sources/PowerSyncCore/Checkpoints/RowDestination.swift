@@ -9,15 +9,15 @@ enum RowDestination {
 
     /// Finds the destination of a type.
     ///
-    /// Asks the database for a data table and not the schema in memory; names are compared byte by byte.
-    init(type: String, rawTables: [ClientRawTable], _ db: Database) throws {
+    /// Asks the database for a data table and not the schema of the app; names are compared byte by byte.
+    init(type: String, rawTables: [ClientRawTable], _ schema: inout KnownSchema, _ db: Database) throws {
         let dataTable = DataTable(name: type, isLocalOnly: false).internalName
-        if try db.hasTable(dataTable) {
-            self = .dataTable(try DataTableRows(dataTable, db))
+        if try schema.hasTable(dataTable, db) {
+            self = .dataTable(try DataTableRows(dataTable, &schema, db))
         } else if let rawTable = rawTables.first(where: { ExactText($0.name) == ExactText(type) }) {
             self = .rawTable(RawTableRows(rawTable, db))
         } else {
-            self = .dataTable(try DataTableRows(untyped: db))
+            self = .dataTable(try DataTableRows(untyped: db, &schema))
         }
     }
 
@@ -53,18 +53,18 @@ struct DataTableRows {
     private let isUntyped: Bool
 
     /// Prepares writing to a data table.
-    init(_ table: String, _ db: Database) throws {
+    init(_ table: String, _ schema: inout KnownSchema, _ db: Database) throws {
         let name = SQLText.identifier(table)
         isUntyped = false
-        written = try Self.written(to: table, db)
+        written = try Self.written(to: table, &schema, db)
         replace = try RawStatement(db, sql: "REPLACE INTO \(name) (id, data) VALUES (?1, ?2)")
         delete = try RawStatement(db, sql: "DELETE FROM \(name) WHERE id = ?1")
     }
 
     /// Prepares writing to the table for types that are not in the schema.
-    init(untyped db: Database) throws {
+    init(untyped db: Database, _ schema: inout KnownSchema) throws {
         isUntyped = true
-        written = try Self.written(to: "ps_untyped", db)
+        written = try Self.written(to: "ps_untyped", &schema, db)
         replace = try RawStatement(db, sql: "REPLACE INTO ps_untyped (id, data, type) VALUES (?1, ?2, ?3)")
         delete = try RawStatement(db, sql: "DELETE FROM ps_untyped WHERE id = ?1 AND type = ?2")
     }
@@ -88,20 +88,11 @@ struct DataTableRows {
     }
 
     /// Triggers of the user may write anywhere.
-    private static func written(to table: String, _ db: Database) throws -> WrittenTables {
-        let hasTriggers = try Bool.fetchOne(
-            db.cachedStatement(
-                sql: """
-                    SELECT EXISTS (
-                        SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
-                    ) OR EXISTS (
-                        SELECT 1 FROM sqlite_temp_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
-                            AND name NOT GLOB '\(TableDiffRecording.namePrefix)*'
-                    )
-                    """
-            ),
-            arguments: [table]
-        )
-        return hasTriggers == true ? .anything : .tables([ExactText(table)])
+    private static func written(
+        to table: String,
+        _ schema: inout KnownSchema,
+        _ db: Database
+    ) throws -> WrittenTables {
+        try schema.hasTriggers(on: table, db) ? .anything : .tables([ExactText(table)])
     }
 }

@@ -26,23 +26,25 @@ struct RowPublisher {
     ///   - rows: The rows.
     ///   - parked: Those among them that keep their local state.
     ///   - rawTables: Where rows go whose types have no table of ours.
+    ///   - schema: What is known of the file's tables, which is right.
     ///   - db: The writer, inside a transaction.
     /// - Throws: GRDB's `DatabaseError`, and ``RawTableError`` for a statement of the application.
     static func publish(
         _ rows: ChangedRows,
         except parked: ParkedRows,
         rawTables: [ClientRawTable],
+        _ schema: inout KnownSchema,
         _ db: Database
     ) throws {
         try Publishing.whilePublishing(db) {
             var publisher = RowPublisher(rawTables: rawTables, db: db)
             try rows.forEach(db) { type, id, data in
                 guard !parked.contains(type: type, id: id) else { return }
-                try publisher.destination(for: type).write(type: type, id: id, data: data)
+                try publisher.destination(for: type, &schema).write(type: type, id: id, data: data)
             }
             publisher.finishCurrent()
             // GRDB does not see statements that are stepped by hand.
-            try publisher.written.announce(db)
+            try publisher.written.announce(&schema, db)
         }
     }
 
@@ -51,12 +53,16 @@ struct RowPublisher {
         self.db = db
     }
 
-    private mutating func destination(for type: UnsafeRawBufferPointer) throws -> RowDestination {
+    private mutating func destination(
+        for type: UnsafeRawBufferPointer,
+        _ schema: inout KnownSchema
+    ) throws -> RowDestination {
         if let current, current.type.elementsEqual(type) { return current.destination }
         finishCurrent()
         let destination = try RowDestination(
             type: String(decoding: type, as: UTF8.self),
             rawTables: rawTables,
+            &schema,
             db
         )
         current = (Array(type), destination)

@@ -20,13 +20,13 @@ enum WrittenTables: Equatable {
     }
 
     /// Tells GRDB's observers, before the transaction ends.
-    func announce(_ db: Database) throws {
+    func announce(_ schema: inout KnownSchema, _ db: Database) throws {
         switch self {
         case .tables(let names):
             let reported = try ConnectionState.of(db).tableChanges
             for name in names {
                 reported?.add(name.text)
-                try db.notifyChanges(in: Table(name.text))
+                try db.notifyChanges(in: schema.region(of: name.text, db))
             }
         case .anything:
             try db.notifyChanges(in: .fullDatabase)

@@ -106,7 +106,7 @@ extension SyncEngine {
         _ actions: inout [SyncAction]
     ) throws {
         var completion = completion
-        switch try completion.run(&buckets, &access, db) {
+        switch try completion.run(&buckets, &access, &schema, db) {
         case .invalid(let mismatches):
             let list = mismatches.map(\.description).joined(separator: ", ")
             actions.log(.warning, "Checksums of buckets do not match, they will be downloaded again: \(list)")
@@ -140,7 +140,7 @@ extension SyncEngine {
             guard let seen = checkpoint.writeCheckpoint, seen >= target else { return }
         }
         var completion = CheckpointCompletion(checkpoint, .complete, rawTables: rawTables, at: now)
-        switch try completion.run(&buckets, &access, db) {
+        switch try completion.run(&buckets, &access, &schema, db) {
         case .applied:
             machine.completionFinished(.applied, of: .complete, completion.checkpoint)
             actions.log(.debug, "Applied pending checkpoint after completed upload.")

@@ -29,6 +29,8 @@ package struct SyncEngine: Sendable {
     var buckets = BucketTable()
     /// How operations are found by key.
     var access = OplogAccess.undecided
+    /// What was learned about the tables that are published to.
+    var schema = KnownSchema()
     /// The raw tables of the schema that the connection had when the iteration started.
     var rawTables: [ClientRawTable] = []
 

@@ -12,9 +12,9 @@ struct ParkedRows {
     /// Reads the rows.
     ///
     /// - Complexity: O(1) when there are none; O(number of parked writes).
-    static func fetch(_ db: Database) throws -> ParkedRows {
+    static func fetch(_ schema: inout KnownSchema, _ db: Database) throws -> ParkedRows {
         var parked = ParkedRows()
-        guard try db.hasTable(ParkedWrites.table) else { return parked }
+        guard try schema.hasTable(ParkedWrites.table, db) else { return parked }
         let rows = try GRDB.Row.fetchCursor(db, sql: ParkedWrites.rowsSQL)
         while let row = try rows.next() {
             let (type, id): (String, String) = (row[0], row[1])

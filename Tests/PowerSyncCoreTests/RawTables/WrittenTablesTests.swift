@@ -81,7 +81,8 @@ import Testing
         try database.queue.write { db in
             let written = try WrittenTables(of: example.sql, db)
             #expect(written == expected)
-            try written.announce(db)
+            var schema = KnownSchema()
+            try written.announce(&schema, db)
         }
     }
 }

@@ -87,21 +87,3 @@ import Testing
 extension SyncEngine {
     fileprivate func assign(to engine: inout SyncEngine) { engine = self }
 }
-
-/// Counts announcements for some tables.
-///
-/// `@unchecked Sendable`: called on the writer's queue only, and read when it is idle.
-private final class ChangeCounter: TransactionObserver, @unchecked Sendable {
-    private let tables: Set<String>
-    private(set) var changes = 0
-
-    init(tables: Set<String>) {
-        self.tables = tables
-    }
-
-    func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { tables.contains(eventKind.tableName) }
-    func databaseDidChange() { changes += 1 }
-    func databaseDidChange(with event: DatabaseEvent) { changes += 1 }
-    func databaseDidCommit(_ db: Database) {}
-    func databaseDidRollback(_ db: Database) {}
-}

@@ -1,0 +1,68 @@
+import GRDB
+
+/// What was asked about the tables of the file, remembered until the schema changes.
+///
+/// A look into `sqlite_master` reads all of it, which takes longer than to publish a row when an app has many tables.
+///
+/// Part of the engine's value: what is learned in a transaction that is rolled back is forgotten with it. A version number
+/// never stands for two schemas therefore.
+struct KnownSchema: Sendable {
+    /// Counted by SQLite with every change; temporary tables and triggers have a number of their own.
+    private struct Version: Sendable, Equatable {
+        var main: Int64?
+        var temporary: Int64?
+    }
+
+    private var version: Version?
+    private var tables: [ExactText: Bool] = [:]
+    private var triggers: [ExactText: Bool] = [:]
+    private var regions: [ExactText: DatabaseRegion] = [:]
+
+    /// Forgets everything if the schema is not the one that was asked about.
+    mutating func revalidate(_ db: Database) throws {
+        let current = Version(
+            main: try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA main.schema_version")),
+            temporary: try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA temp.schema_version"))
+        )
+        guard version != current else { return }
+        self = KnownSchema()
+        version = current
+    }
+
+    /// Whether the file has a table.
+    mutating func hasTable(_ name: String, _ db: Database) throws -> Bool {
+        try tables.value(for: ExactText(name)) { try db.hasTable(name) }
+    }
+
+    /// Whether anybody's triggers run when a table changes, except for those of table diffs.
+    mutating func hasTriggers(on table: String, _ db: Database) throws -> Bool {
+        try triggers.value(for: ExactText(table)) {
+            let statement = try db.cachedStatement(
+                sql: """
+                    SELECT EXISTS (
+                        SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+                    ) OR EXISTS (
+                        SELECT 1 FROM sqlite_temp_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+                            AND name NOT GLOB '\(TableDiffRecording.namePrefix)*'
+                    )
+                    """
+            )
+            return try Bool.fetchOne(statement, arguments: [table]) == true
+        }
+    }
+
+    /// All of a table, as GRDB's observers know it.
+    mutating func region(of table: String, _ db: Database) throws -> DatabaseRegion {
+        try regions.value(for: ExactText(table)) { try Table(table).databaseRegion(db) }
+    }
+}
+
+extension Dictionary {
+    /// The value of a key, which is found out when it is asked for first.
+    fileprivate mutating func value(for key: Key, _ find: () throws -> Value) rethrows -> Value {
+        if let value = self[key] { return value }
+        let value = try find()
+        self[key] = value
+        return value
+    }
+}
