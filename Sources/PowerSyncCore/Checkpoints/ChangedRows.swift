@@ -81,7 +81,9 @@ extension ChangedRows {
 
     private static let changedRowsOfAllBuckets = changedRows(ofBucketsWhere: "TRUE")
 
-    /// The usual case after the first sync. A list of one would be read from JSON into a table in memory first.
+    /// The usual case after the first sync.
+    ///
+    /// A list of one would be read from JSON into a table in memory first.
     private static let changedRowsOfBucket = changedRows(ofBucketsWhere: "b.id = ?1")
 
     private static func changedRows(ofBucketsWhere condition: String) -> String {

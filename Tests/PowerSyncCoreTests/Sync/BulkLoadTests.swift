@@ -222,7 +222,8 @@ import Testing
             let everything = try plan(.everything)
             #expect(!everything.contains { $0.contains("TEMP B-TREE") }, "\(everything)")
             for rows in [
-                ChangedRows.complete(unapplied: nil), .complete(unapplied: [1]), .partial(covered: [1], unapplied: [1]),
+                ChangedRows.complete(unapplied: nil), .complete(unapplied: [1]), .complete(unapplied: [1, 2]),
+                .partial(covered: [1], unapplied: [1]),
             ] {
                 let plan = try plan(rows)
                 #expect(plan.filter { $0.contains("TEMP B-TREE") }.count == 1, "\(plan)")
