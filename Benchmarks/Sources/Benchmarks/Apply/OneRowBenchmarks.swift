@@ -41,7 +41,7 @@ enum OneRowBenchmarks {
                 for change in changes { try floor.write(change) }
             }
         }
-        func each(_ duration: Duration) -> Measurement { Measurement(best: duration / changesPerRound) }
+        func each(_ round: Measurement) -> Measurement { Measurement(best: round.best / changesPerRound) }
         let name = "one-row.of_100k.\(buckets)_buckets"
         Report.time(name, ours: each(ours.time), floors: [("plain statements", each(floors.time))])
         Report.time("\(name).cpu", ours: each(ours.cpu), floors: [("plain statements", each(floors.cpu))])
@@ -49,13 +49,13 @@ enum OneRowBenchmarks {
 
     /// The best time, and the least use of the processors, of some rounds.
     private struct BestRound {
-        private(set) var time = Duration.seconds(1_000_000)
-        private(set) var cpu = Duration.seconds(1_000_000)
+        private(set) var time = Measurement.never
+        private(set) var cpu = Measurement.never
 
         mutating func measure(_ body: () throws -> Void) rethrows {
             let before = ProcessUsage.now
-            time = min(time, try Measurement.best(of: 1, prepare: {}) { try body() }.best)
-            cpu = min(cpu, ProcessUsage.now.cpu - before.cpu)
+            try time.improve(prepare: {}) { try body() }
+            cpu.best = min(cpu.best, ProcessUsage.now.cpu - before.cpu)
         }
     }
 
