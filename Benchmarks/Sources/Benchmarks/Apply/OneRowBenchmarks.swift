@@ -13,16 +13,24 @@ enum OneRowBenchmarks {
 
     /// Runs all cases.
     static func run() throws {
-        for buckets in [10, 1_000] {
-            try run(buckets: buckets)
-        }
+        try run("10_buckets", buckets: 10)
+        try run("1000_buckets", buckets: 1_000)
+        try run("10_buckets.100_tables", buckets: 10, otherTables: 98)
     }
 
-    private static func run(buckets: Int) throws {
+    /// - Parameters:
+    ///   - name: Of the case.
+    ///   - buckets: How many buckets share the rows.
+    ///   - otherTables: How many tables without rows the schema has.
+    /// - Throws: An error of the engine or of SQLite.
+    private static func run(_ name: String, buckets: Int, otherTables: Int = 0) throws {
         let workload = Workload(rows: rows, buckets: buckets)
         let lines = workload.lines()
         guard case .checkpoint(let checkpoint)? = lines.first else { return }
-        let (database, floorDatabase) = (try TemporaryDatabase(), try TemporaryDatabase())
+        var schema = TemporaryDatabase.schema
+        let columns = schema.tables[0].columns
+        schema.tables += (0..<otherTables).map { ClientTable(name: "other\($0)", columns: columns) }
+        let (database, floorDatabase) = (try TemporaryDatabase(schema: schema), try TemporaryDatabase(schema: schema))
         var (engine, floorEngine) = (SyncEngine(), SyncEngine())
         try ApplyBenchmarks.apply(lines, with: &engine, to: database.pool)
         try ApplyBenchmarks.apply(lines, with: &floorEngine, to: floorDatabase.pool)
@@ -42,9 +50,12 @@ enum OneRowBenchmarks {
             }
         }
         func each(_ round: Measurement) -> Measurement { Measurement(best: round.best / changesPerRound) }
-        let name = "one-row.of_100k.\(buckets)_buckets"
-        Report.time(name, ours: each(ours.time), floors: [("plain statements", each(floors.time))])
-        Report.time("\(name).cpu", ours: each(ours.cpu), floors: [("plain statements", each(floors.cpu))])
+        Report.time("one-row.of_100k.\(name)", ours: each(ours.time), floors: [("plain statements", each(floors.time))])
+        Report.time(
+            "one-row.of_100k.\(name).cpu",
+            ours: each(ours.cpu),
+            floors: [("plain statements", each(floors.cpu))]
+        )
     }
 
     /// The best time, and the least use of the processors, of some rounds.
