@@ -1,6 +1,5 @@
 import Foundation
 import PowerSync
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct TableDiffTests {

@@ -2,7 +2,6 @@ import NIOCore
 import PowerSyncProtocol
 import PowerSyncTesting
 import RSocket
-import Synchronization
 import TestSupport
 import Testing
 
