@@ -43,7 +43,7 @@ package enum JSONText {
         exponent = exponent.drop { $0 == "+" || $0 == "-" || $0 == "0" }
         var mantissa = text[..<mark]
         if mantissa.hasSuffix(".0") { mantissa = mantissa.dropLast(2) }
-        return mantissa + (isNegative ? "e-" : "e") + exponent
+        return "\(mantissa)\(isNegative ? "e-" : "e")\(exponent)"
     }
 }
 

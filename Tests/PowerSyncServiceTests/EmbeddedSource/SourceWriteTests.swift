@@ -42,7 +42,10 @@ import Testing
             )
         ])
         let row = try scenario.source.pool.read { db in try Row.fetchOne(db, sql: "SELECT * FROM lists") }
-        #expect(row == ["id": "x", "a": 1, "b": 9_007_199_254_740_993, "c": 0.5, "d": nil, "e": #"[1,"ü"]"#])
+        let expected: Row = [
+            "id": "x", "a": 1, "b": 9_007_199_254_740_993, "c": 0.5, "d": nil, "e": #"[1,"ü"]"#,
+        ]
+        #expect(row == expected)
     }
 
     struct Wrong: CustomTestStringConvertible {

@@ -54,7 +54,7 @@ let AppSchema = Schema(
 /// What a settings screen lists: a function over the protocols, not the types.
 func describe(_ schema: any SchemaProtocol) -> [String] {
     schema.tables.map { (table: any TableProtocol) in
-        let columns = table.columns.map { (column: Column) in
+        let columns = table.columns.map { (column: Column) -> String in
             switch column.type {
             case .text: "\(column.name) text"
             case .integer: "\(column.name) integer"

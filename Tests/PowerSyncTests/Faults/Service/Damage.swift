@@ -153,7 +153,7 @@ struct Damage: Sendable, CustomTestStringConvertible {
     }
 
     private static func inserting(_ new: [String], _ index: Int, _ lines: [String]) -> [String] {
-        lines[..<index] + new + lines[index...]
+        Array(lines[..<index]) + new + Array(lines[index...])
     }
 
     /// Puts another value after the last occurrence of `field`.
