@@ -44,7 +44,12 @@ package struct RSocketPeer: ~Copyable {
 
     /// Closes the socket, without a close frame.
     package func closeAbruptly() async throws {
-        try await channel.triggerUserOutboundEvent(RawSocketHandler.Event.close).get()
+        try await leave(.close)
+    }
+
+    /// Leaves without a close frame.
+    package func leave(_ departure: AbruptDeparture) async throws {
+        try await channel.triggerUserOutboundEvent(RawSocketHandler.Event.leave(departure)).get()
     }
 
     /// Opens a connection to a service, and closes it after a closure.
@@ -155,22 +160,4 @@ package struct RSocketPeer: ~Copyable {
 
     /// The other end did not open a WebSocket.
     private struct NotUpgraded: Error {}
-}
-
-/// Does to the socket what the handlers above would not.
-private final class RawSocketHandler: ChannelOutboundHandler {
-    typealias OutboundIn = ByteBuffer
-
-    enum Event: Sendable {
-        case send(ByteBuffer)
-        case close
-    }
-
-    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
-        switch event as? Event {
-        case .send(let bytes): context.writeAndFlush(NIOAny(bytes), promise: promise)
-        case .close: context.close(promise: promise)
-        case nil: context.triggerUserOutboundEvent(event, promise: promise)
-        }
-    }
 }

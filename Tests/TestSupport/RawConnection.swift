@@ -5,10 +5,16 @@ import NIOPosix
 package struct RawConnection: ~Copyable {
     private var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
     private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+    private let channel: any Channel
 
     /// Sends a text.
     package func send(_ text: String) async throws {
         try await outbound.write(ByteBuffer(string: text))
+    }
+
+    /// Leaves.
+    package func leave(_ departure: AbruptDeparture) async throws {
+        try await channel.triggerUserOutboundEvent(RawSocketHandler.Event.leave(departure)).get()
     }
 
     /// Waits for bytes.
@@ -35,11 +41,16 @@ package struct RawConnection: ~Copyable {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                    try channel.pipeline.syncOperations.addHandler(RawSocketHandler())
+                    return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
                 }
             }
         return try await channel.executeThenClose { inbound, outbound in
-            var connection = RawConnection(inbound: inbound.makeAsyncIterator(), outbound: outbound)
+            var connection = RawConnection(
+                inbound: inbound.makeAsyncIterator(),
+                outbound: outbound,
+                channel: channel.channel
+            )
             return try await body(&connection)
         }
     }

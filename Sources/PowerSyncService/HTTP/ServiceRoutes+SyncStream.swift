@@ -28,7 +28,7 @@ extension ServiceRoutes {
         )
 
         var response = Response(status: .ok, headers: [.contentType: format.mediaType, .xAccelBuffering: "no"])
-        // The connection is watched for its end while the stream runs, which uses it up (see ``SyncStreamResponse``).
+        // A stream ends when its token does, or the client leaves: the connection has no use after it.
         response.headers[.connection] = "close"
         guard let session = opened.session else {
             response.body = ResponseBody(byteBuffer: opened.firstLine)
@@ -38,7 +38,6 @@ extension ServiceRoutes {
             firstLine: opened.firstLine,
             session: session,
             keepalives: opened.keepalives,
-            requestBody: request.body,
             channel: context.channel,
             statistics: opened.statistics,
             slot: slot,

@@ -7,8 +7,8 @@ import ServiceLifecycle
 
 /// Writes a sync stream for as long as its client, its token and the process last (`wire-protocol.md` 4.8, 9).
 ///
-/// It owns four tasks: the session and the keepalives, which hand their lines to a ``LineQueue``, and the watches for the
-/// end of the connection and for a client that does not read. The lines are written by the task that runs ``write(to:)``.
+/// It owns three tasks: the session and the keepalives, which hand their lines to a ``LineQueue``, and the watch for a client
+/// that does not read. The lines are written by the task that runs ``write(to:)``.
 struct SyncStreamResponse: Sendable {
     /// The line that is sent with the head.
     let firstLine: ByteBuffer
@@ -16,9 +16,7 @@ struct SyncStreamResponse: Sendable {
     let session: SyncSession
     /// Sends keepalives.
     let keepalives: Keepalives
-    /// The rest of the connection's input; its end means that the client has gone.
-    let requestBody: RequestBody
-    /// The connection.
+    /// The connection; it has a ``DepartureHandler``.
     let channel: any Channel
     /// Counts what is sent.
     let statistics: StreamStatistics
@@ -43,16 +41,13 @@ struct SyncStreamResponse: Sendable {
             statistics.didEnd(lines.end, startedAt: start, logger: logger)
         }
         try await withGracefulShutdownHandler {
-            try await requestBody.consumeWithInboundCloseHandler { _ in
-                do {
-                    try await write(lines, to: &writer)
-                } catch {
-                    // Writing fails when the client has gone away before its end of the connection was noticed.
-                    lines.finish(.clientClosed)
-                    throw error
-                }
-            } onInboundClosed: {
+            DepartureHandler.whenClientLeaves(channel) { lines.finish(.clientClosed) }
+            do {
+                try await write(lines, to: &writer)
+            } catch {
+                // Writing fails when the client has gone away before its end of the connection was noticed.
                 lines.finish(.clientClosed)
+                throw error
             }
         } onGracefulShutdown: {
             lines.finish(.shutdown)
@@ -60,7 +55,7 @@ struct SyncStreamResponse: Sendable {
             channel.close(promise: nil)
         }
         switch lines.end {
-        case .completed: break
+        case .completed: channel.close(mode: .output, promise: nil)
         case .failed(let error): throw error
         case .clientClosed, .unread, .shutdown, nil: throw BrokenOff()
         }

@@ -12,11 +12,18 @@ final class CollectedLog: Sendable {
 
     var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
 
-    /// Waits for the first line with a text.
-    func line(containing text: String) async throws -> String {
+    /// Waits for a line with a text.
+    ///
+    /// - Parameters:
+    ///   - text: What the line contains.
+    ///   - number: 1 for the first such line.
+    /// - Returns: The line.
+    /// - Throws: `CancellationError`.
+    func line(containing text: String, number: Int = 1) async throws -> String {
         while true {
             let seen = signal.version
-            if let line = lines.first(where: { $0.contains(text) }) { return line }
+            let lines = lines.filter { $0.contains(text) }
+            if lines.count >= number { return lines[number - 1] }
             try await signal.wait(after: seen)
         }
     }

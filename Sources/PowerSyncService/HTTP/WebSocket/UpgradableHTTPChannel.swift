@@ -67,6 +67,8 @@ struct UpgradableHTTPChannel: ServerChildChannel {
             pipeline.decoderConfiguration.maxHeaderFieldSize = http.configuration.httpDecoder.maxHeaderFieldSize
             pipeline.decoderConfiguration.maxHeaderListSize = http.configuration.httpDecoder.maxHeaderListSize
             pipeline.decoderConfiguration.maxHeaderFieldCount = http.configuration.httpDecoder.maxHeaderFieldCount
+            SilentPeerLimits.apply(to: channel)
+            try channel.pipeline.syncOperations.addHandler(DepartureHandler(on: channel.eventLoop))
             try channel.pipeline.syncOperations.addHandler(UndecidedConnectionHandler())
             let dialect = try channel.pipeline.syncOperations.configureUpgradableHTTPServerPipeline(
                 configuration: pipeline

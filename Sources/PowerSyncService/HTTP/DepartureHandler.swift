@@ -1,0 +1,76 @@
+import NIOCore
+
+/// Notices that the client of a connection has gone, however it went.
+///
+/// It is the first handler of each connection, whatever that speaks later, and sees what the socket tells before anything
+/// else can hold it back:
+///
+/// | what the client did | what the socket tells |
+/// | --- | --- |
+/// | closed its end, or only the sending half of it | `ChannelEvent.inputClosed` |
+/// | reset the connection | it is closed: `channelInactive` |
+/// | vanished without a word | it is closed after a time-out of TCP; see ``SilentPeerLimits`` |
+///
+/// A client that has closed its sending half could still read, but nobody who follows a sync stream does that: it is how
+/// proxies pass on that their client has gone.
+///
+/// The end of the input comes after the input. From the moment when somebody waits for the departure, everything that arrives
+/// is therefore read and thrown away: the response that runs then is the last one of the connection, and requests that wait
+/// behind it would hide the end.
+final class DepartureHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let departure: EventLoopPromise<Void>
+    private var discardsInput = false
+
+    init(on eventLoop: any EventLoop) {
+        departure = eventLoop.makePromise()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if !discardsInput { context.fireChannelRead(data) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if discardsInput { context.read() }
+        context.fireChannelReadComplete()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if (event as? ChannelEvent) == .inputClosed { departure.succeed() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        departure.succeed()
+        context.fireChannelInactive()
+    }
+
+    /// Also called when a connection is closed that never became active.
+    func handlerRemoved(context: ChannelHandlerContext) {
+        departure.succeed()
+    }
+
+    /// Runs a closure when the client of a connection leaves, at once if it has left.
+    ///
+    /// No further request is read from the connection; close it after the response.
+    ///
+    /// - Parameters:
+    ///   - channel: A connection with this handler.
+    ///   - callback: Runs once, on the event loop of the connection, at the latest when that is closed.
+    static func whenClientLeaves(_ channel: any Channel, _ callback: @escaping @Sendable () -> Void) {
+        channel.eventLoop.flatSubmit {
+            do {
+                let pipeline = channel.pipeline.syncOperations
+                let handler = try pipeline.handler(type: DepartureHandler.self)
+                handler.discardsInput = true
+                try pipeline.context(handlerType: DepartureHandler.self).read()
+                return handler.departure.futureResult
+            } catch {
+                // The pipeline of a closed connection is empty.
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
+        }
+        .whenComplete { (_: Result<Void, any Error>) in callback() }
+    }
+}
