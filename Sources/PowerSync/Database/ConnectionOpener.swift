@@ -68,6 +68,7 @@ struct ConnectionOpener: Sendable {
         configuration.foreignKeysEnabled = false
         configuration.acceptsDoubleQuotedStringLiterals = true
         configuration.prepareDatabase { [initialStatements] db in
+            try ConnectionSetUp.setDefaults(db)
             for sql in initialStatements {
                 try db.execute(sql: sql)
             }

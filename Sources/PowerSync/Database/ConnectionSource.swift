@@ -48,6 +48,12 @@ enum ConnectionSource: Sendable {
             try await DatabaseAccess.write(to: writer) { db in
                 let isPrepared = SQLFunctions.areInstalled(on: db)
                 try SQLFunctions.install(on: db)
+                guard try ConnectionSetUp.isSchemaTrusted(db) else {
+                    throw PowerSyncError.operationFailed(
+                        message: "The pool's connections have PRAGMA trusted_schema = OFF, under which SQLite refuses the "
+                            + "triggers of PowerSync's views. Leave out that statement, and call configurePowerSync(schema:)."
+                    )
+                }
                 guard !isPrepared else { return }
                 logger.warning(
                     "The pool was opened without configurePowerSync(schema:): PowerSync's SQL functions are missing on its "

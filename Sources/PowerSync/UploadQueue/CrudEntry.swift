@@ -28,6 +28,10 @@ public struct CrudEntry: Sendable {
     public let opDataTyped: JsonParam?
     /// The values before the write, if the table tracks them.
     public let previousValuesTyped: JsonParam?
+    /// Why the stored entry could not be read as a whole; `nil` for a sound one.
+    ///
+    /// The other properties have what could be read. See ``DamagedCrudEntryError`` for what to do with it.
+    public let damage: DamagedCrudEntryError?
 
     /// The new values as texts: numbers by their description, booleans as `true` and `false`.
     ///
@@ -52,7 +56,8 @@ extension CrudEntry {
             transactionId: write.transactionID,
             metadata: write.metadata,
             opDataTyped: write.data.map(JsonParam.init),
-            previousValuesTyped: write.previousValues.map(JsonParam.init)
+            previousValuesTyped: write.previousValues.map(JsonParam.init),
+            damage: write.damage.map { DamagedCrudEntryError(clientId: write.id, $0) }
         )
     }
 }

@@ -23,6 +23,8 @@ struct CheckpointCompletion {
     let rawTables: [ClientRawTable]
     /// The time to record.
     let now: SyncInstant
+    /// The rows that could only be published without values.
+    private(set) var unreadableRows = UnreadableRows()
 
     /// Creates a completion.
     init(
@@ -95,7 +97,7 @@ struct CheckpointCompletion {
         try schema.revalidate(db)
         let parked = try ParkedRows.fetch(&schema, db)
         let changed = changedRows(involved, buckets)
-        try RowPublisher.publish(changed, except: parked, rawTables: rawTables, &schema, db)
+        unreadableRows = try RowPublisher.publish(changed, except: parked, rawTables: rawTables, &schema, db)
 
         for bucket in involved { buckets.markApplied(bucket.slot) }
         if completion == .complete {

@@ -17,6 +17,7 @@ struct RowPublisher {
     private let rawTables: [ClientRawTable]
     private var current: (type: [UInt8], destination: RowDestination)?
     private var written = WrittenTables.none
+    private var unreadable = UnreadableRows()
 
     /// Publishes rows and announces the changed tables to GRDB's observers.
     ///
@@ -28,6 +29,7 @@ struct RowPublisher {
     ///   - rawTables: Where rows go whose types have no table of ours.
     ///   - schema: What is known of the file's tables, which is right.
     ///   - db: The writer, inside a transaction.
+    /// - Returns: The rows that could only be published without values.
     /// - Throws: GRDB's `DatabaseError`, and ``RawTableError`` for a statement of the application.
     static func publish(
         _ rows: ChangedRows,
@@ -35,16 +37,40 @@ struct RowPublisher {
         rawTables: [ClientRawTable],
         _ schema: inout KnownSchema,
         _ db: Database
-    ) throws {
+    ) throws -> UnreadableRows {
         try Publishing.whilePublishing(db) {
             var publisher = RowPublisher(rawTables: rawTables, db: db)
             try rows.forEach(db) { type, id, data in
                 guard !parked.contains(type: type, id: id) else { return }
-                try publisher.destination(for: type, &schema).write(type: type, id: id, data: data)
+                let destination = try publisher.destination(for: type, &schema)
+                if let data, !StoredRow.isJSON(data) {
+                    try publisher.writeReadable(type: type, id: id, data: data, to: destination)
+                } else {
+                    try destination.write(type: type, id: id, data: data)
+                }
             }
             publisher.finishCurrent()
             // GRDB does not see statements that are stepped by hand.
             try publisher.written.announce(&schema, db)
+            return publisher.unreadable
+        }
+    }
+
+    /// Writes a row whose data is not quite JSON.
+    private mutating func writeReadable(
+        type: UnsafeRawBufferPointer,
+        id: UnsafeRawBufferPointer,
+        data: UnsafeRawBufferPointer,
+        to destination: RowDestination
+    ) throws {
+        switch try StoredRow.readable(data, db) {
+        case .asIs:
+            try destination.write(type: type, id: id, data: data)
+        case .repaired(let bytes):
+            try bytes.withUnsafeBytes { try destination.write(type: type, id: id, data: $0) }
+        case .nothing(let bytes):
+            unreadable.add(type: type)
+            try bytes.withUnsafeBytes { try destination.write(type: type, id: id, data: $0) }
         }
     }
 

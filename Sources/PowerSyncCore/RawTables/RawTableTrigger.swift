@@ -36,7 +36,8 @@ struct RawTableTrigger {
         let structure = try RawTableStructure(table, db)
         let queue = QueueStatement(
             type: table.name,
-            object: RowObject(columns: structure.columns),
+            columns: structure.columns,
+            values: RawTableRowValues(columns: structure.columns),
             options: options,
             hasMetadata: false
         )
@@ -44,8 +45,29 @@ struct RawTableTrigger {
             CREATE TRIGGER \(SQLText.identifier(name)) AFTER \(write.rawValue) \
             ON \(SQLText.identifier(structure.tableName)) FOR EACH ROW WHEN NOT powersync_in_sync_operation()\
             \(write == .update ? try Self.changeCondition(table, structure) : "") BEGIN
-            \(Self.body(write, queue, options))END
+            \(Self.valueChecks(write, table, structure, options))\(Self.body(write, queue, options))END
             """
+    }
+
+    /// Refuses what the upload queue cannot hold.
+    ///
+    /// With ABORT, because the row is written already: the whole statement is undone.
+    private static func valueChecks(
+        _ write: Write,
+        _ table: ClientRawTable,
+        _ structure: RawTableStructure,
+        _ options: ClientTableOptions
+    ) -> String {
+        let isRecorded = write == .insert || write == .update && (!options.isInsertOnly || options.isLocalOnly)
+        guard isRecorded, !structure.columns.isEmpty else { return "" }
+        let checks = structure.columns.flatMap { column in
+            ColumnRefusal.rawTableChecks(
+                of: column,
+                inTable: table.name,
+                comparingWith: write == .update ? "OLD" : nil
+            )
+        }
+        return "SELECT CASE \(checks.joined(separator: " ")) END;\n"
     }
 
     /// Changes of other columns than the synced ones are not recorded.

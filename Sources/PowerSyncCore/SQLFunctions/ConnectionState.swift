@@ -36,6 +36,10 @@ final class ConnectionState: @unchecked Sendable {
     private var queueRegions: (entries: DatabaseRegion, entriesAndGate: DatabaseRegion)?
     /// The working memory of `powersync_diff`.
     let difference = JSONDifference()
+    /// The working memory of the functions that write rows.
+    let rowObject = RowObjectWriter()
+    /// The text of doubles in rows.
+    let doubleText: DoubleText
     /// What the upload queue knows about the open transaction, and its statements.
     let recorder: LocalWriteRecorder
     /// When the write-ahead log is to be emptied.
@@ -45,6 +49,7 @@ final class ConnectionState: @unchecked Sendable {
 
     init(handle: OpaquePointer) {
         self.handle = handle
+        doubleText = DoubleText(handle: handle)
         recorder = LocalWriteRecorder(handle: handle)
         let key = UInt(bitPattern: handle)
         Self.registry.withLock { $0[key] = WeakReference(state: self) }
@@ -63,6 +68,12 @@ final class ConnectionState: @unchecked Sendable {
             )
         }
         return database
+    }
+
+    /// Finalises all statements, so that the connection can be closed.
+    func closeStatements() {
+        recorder.close()
+        doubleText.close()
     }
 
     /// A schema was applied in the open transaction.

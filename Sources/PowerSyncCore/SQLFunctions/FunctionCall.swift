@@ -32,6 +32,24 @@ struct FunctionCall {
         return SQLArgument(arguments?[index])
     }
 
+    /// Some of the arguments.
+    struct Arguments {
+        fileprivate let values: UnsafeMutablePointer<OpaquePointer?>?
+        let count: Int
+
+        subscript(index: Int) -> SQLArgument {
+            precondition(index >= 0 && index < count, "value \(index) of \(count)")
+            return SQLArgument(values?[index])
+        }
+    }
+
+    /// The arguments from an index on.
+    ///
+    /// SQLite has checked the number of arguments of functions that fix it; of others, there may be fewer.
+    func arguments(from index: Int) -> Arguments {
+        Arguments(values: arguments.map { $0 + min(index, count) }, count: max(count - index, 0))
+    }
+
     /// Returns text.
     func result(_ bytes: UnsafeRawBufferPointer, subtype: UInt32 = 0) {
         sqlite3_result_text64(
@@ -57,10 +75,11 @@ struct FunctionCall {
         sqlite3_result_int64(context, integer)
     }
 
-    /// Ends the call with an error, prefixed with the function's name.
+    /// Ends the call with an error, prefixed with the function's name unless it is about a value.
     func fail(_ name: String, _ error: any Error) {
         let (code, message) = SQLiteFailureDescription.describe(error)
-        sqlite3_result_error(context, "\(name): \(message)", -1)
+        // A refused value is a mistake of the app's statement, which knows nothing of our functions.
+        sqlite3_result_error(context, error is ColumnRefusal ? message : "\(name): \(message)", -1)
         sqlite3_result_error_code(context, code)
     }
 

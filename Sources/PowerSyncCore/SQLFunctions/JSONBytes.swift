@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// JSON text that is put together from pieces that SQLite hands over as bytes.
 ///
 /// Its memory is used again.
@@ -5,6 +7,12 @@ struct JSONBytes {
     private var bytes: [UInt8] = []
 
     var isEmpty: Bool { bytes.isEmpty }
+    var count: Int { bytes.count }
+
+    /// Whether these are the bytes.
+    func equals(_ other: UnsafeRawBufferPointer) -> Bool {
+        bytes.count == other.count && bytes.withUnsafeBytes { $0.elementsEqual(other) }
+    }
 
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
@@ -26,19 +34,56 @@ struct JSONBytes {
         bytes.append(contentsOf: text.utf8)
     }
 
+    /// Appends the digits of an integer.
+    mutating func append(_ integer: Int64) {
+        if integer < 0 { bytes.append(UInt8(ascii: "-")) }
+        let start = bytes.count
+        var rest = integer.magnitude
+        repeat {
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+            rest /= 10
+        } while rest > 0
+        bytes[start...].reverse()
+    }
+
     /// Appends a string with quotes.
     ///
     /// Only `"`, `\` and control characters are escaped.
     mutating func appendString(_ text: UnsafeRawBufferPointer) {
+        _ = appendString(text, acceptsInvalidUTF8: true)
+    }
+
+    /// Appends a string with quotes, unless it is not valid UTF-8.
+    ///
+    /// - Returns: Whether it is valid; if not, a part of it was appended.
+    mutating func appendValidString(_ text: UnsafeRawBufferPointer) -> Bool {
+        appendString(text, acceptsInvalidUTF8: false)
+    }
+
+    private mutating func appendString(_ text: UnsafeRawBufferPointer, acceptsInvalidUTF8: Bool) -> Bool {
+        let view = ByteView(text)
         bytes.append(UInt8(ascii: "\""))
         var start = 0
-        for index in text.indices where Self.needsEscape(text[index]) {
-            bytes.append(contentsOf: text[start..<index])
-            appendEscaped(text[index])
-            start = index + 1
+        var offset = view.endOfPlainText(from: 0)
+        while offset < text.count {
+            if text[offset] >= 0x80 {
+                if acceptsInvalidUTF8 {
+                    offset += 1
+                } else {
+                    guard let length = view.lengthOfUTF8Sequence(at: offset, before: text.count) else { return false }
+                    offset += length
+                }
+            } else {
+                bytes.append(contentsOf: text[start..<offset])
+                appendEscaped(text[offset])
+                offset += 1
+                start = offset
+            }
+            offset = view.endOfPlainText(from: offset)
         }
         bytes.append(contentsOf: text[start...])
         bytes.append(UInt8(ascii: "\""))
+        return true
     }
 
     func withUnsafeBytes<Result, Failure: Error>(
@@ -53,10 +98,6 @@ struct JSONBytes {
             }
         }
         return try outcome.get()
-    }
-
-    private static func needsEscape(_ byte: UInt8) -> Bool {
-        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
     private mutating func appendEscaped(_ byte: UInt8) {

@@ -34,19 +34,24 @@ final class JSONDifference {
         while oldIndex < old.count || newIndex < new.count {
             let order = orderOfNames(oldIndex, newIndex)
             if order < 0 {
-                append(old, oldIndex, value: nil, &isFirst)
+                try append(old, oldIndex, value: nil, &isFirst)
                 oldIndex += 1
                 continue
             }
             let value = new.value(newIndex)
             if order > 0 || !JSONSlice.areEqual(old.value(oldIndex), value) {
-                append(new, newIndex, value: value, &isFirst)
+                try append(new, newIndex, value: value, &isFirst)
             }
             newIndex += 1
             oldIndex += order == 0 ? 1 : 0
         }
         output.append("}")
         output.withUnsafeBytes(body)
+    }
+
+    /// Whether these are the bytes of the last difference.
+    func wroteLast(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        output.equals(bytes)
     }
 
     /// Which name comes first, where the end of a list comes after everything.
@@ -63,7 +68,7 @@ final class JSONDifference {
         _ index: Int,
         value: UnsafeRawBufferPointer?,
         _ isFirst: inout Bool
-    ) {
+    ) throws(JSONError) {
         if !isFirst {
             output.append(",")
         }
@@ -71,6 +76,11 @@ final class JSONDifference {
         members.withName(index) { output.appendString($0) }
         output.append(":")
         if let value {
+            // No other value starts with a digit or a sign.
+            if value[0] < UInt8(ascii: ":") && value[0] > UInt8(ascii: "\"") {
+                var scanner = JSONScanner(value)
+                try scanner.readNumber().checkRange()
+            }
             JSONSlice.append(value, to: &output)
         } else {
             output.append("null")

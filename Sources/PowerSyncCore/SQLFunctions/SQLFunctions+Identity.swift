@@ -5,7 +5,7 @@ extension SQLFunctions {
             ScalarFunction(name: "powersync_rs_version", argumentCount: 0) { $0.result(version) },
             ScalarFunction(name: "uuid", argumentCount: 0) { $0.result(RandomUUID.make()) },
             ScalarFunction(name: "gen_random_uuid", argumentCount: 0) { $0.result(RandomUUID.make()) },
-            ScalarFunction(name: "powersync_in_sync_operation", argumentCount: 0) { call in
+            ScalarFunction(name: "powersync_in_sync_operation", argumentCount: 0, options: .innocuous) { call in
                 call.result(call.state.isPublishing ? 1 : 0)
             },
             ScalarFunction(name: "powersync_client_id", argumentCount: 0, options: .deterministic) { call in

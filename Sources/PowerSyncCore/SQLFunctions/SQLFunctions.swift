@@ -1,5 +1,6 @@
 package import GRDB
 import GRDBSQLite
+import PowerSyncProtocol
 
 /// The SQL functions and virtual tables that stored triggers, views and down migrations refer to (`database.md` 7).
 ///
@@ -51,21 +52,37 @@ package enum SQLFunctions {
     }
 
     private static let all =
-        jsonFunctions + identityFunctions + administrationFunctions + statusFunctions + rawTableFunctions
+        jsonFunctions + rowFunctions + identityFunctions + administrationFunctions + statusFunctions + rawTableFunctions
 
-    /// `powersync_strip_subtype(x)`: x, no longer marked as JSON (`database.md` 13).
+    /// `powersync_strip_subtype(x)`: x, no longer marked as JSON, for an argument of `json_object`.
     ///
-    /// Called for every column of every write through a view, hence without the wrapping of ``ScalarFunction``.
+    /// Without it, a text that a JSON function made would become an object inside of another. On every version of SQLite it
+    /// also keeps `json_object` from what it does with other values than texts and integers: a real becomes the text of exactly
+    /// this number, marked as JSON; what JSON cannot hold is refused.
+    ///
+    /// Called for every column of every write to a raw table, hence without the wrapping of ``ScalarFunction``.
     private static func registerStripSubtype(_ handle: OpaquePointer) -> Int32 {
-        sqlite3_create_function_v2(
+        let options: ScalarFunction.Options = [.deterministic, .innocuous, .resultSubtype]
+        return sqlite3_create_function_v2(
             handle,
             "powersync_strip_subtype",
             1,
-            SQLITE_UTF8 | ScalarFunction.Options([.deterministic, .resultSubtype]).rawValue,
+            SQLITE_UTF8 | options.rawValue,
             nil,
             { context, _, arguments in
-                sqlite3_result_value(context, arguments?[0])
-                sqlite3_result_subtype(context, 0)
+                switch SQLArgument(arguments?[0]).storageClass {
+                case .real(let value) where value.isFinite:
+                    let text = JSONText.number(value)
+                    sqlite3_result_text(context, text, -1, transientDestructor)
+                    sqlite3_result_subtype(context, SQLArgument.jsonSubtype)
+                case .real:
+                    sqlite3_result_error(context, "JSON cannot hold infinite numbers", -1)
+                case .blob:
+                    sqlite3_result_error(context, "JSON cannot hold BLOB values", -1)
+                case .null, .integer, .text:
+                    sqlite3_result_value(context, arguments?[0])
+                    sqlite3_result_subtype(context, 0)
+                }
             },
             nil,
             nil,
@@ -73,3 +90,6 @@ package enum SQLFunctions {
         )
     }
 }
+
+/// `SQLITE_TRANSIENT`: SQLite copies the text.
+private let transientDestructor = unsafeBitCast(-1, to: sqlite3_destructor_type.self)

@@ -9,6 +9,8 @@ enum SQLiteFailureDescription {
         switch error {
         case let error as LocalDatabaseError:
             return (error.resultCode, error.description)
+        case let error as ColumnRefusal:
+            return (error.resultCode, error.message)
         case let error as StatementFailure:
             return (error.code, error.message)
         case let error as RawTableError:

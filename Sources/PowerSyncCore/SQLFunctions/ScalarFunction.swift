@@ -11,6 +11,8 @@ struct ScalarFunction: Sendable {
 
         /// Equal arguments give equal results.
         static let deterministic = Options(rawValue: SQLITE_DETERMINISTIC)
+        /// Without effects, and so callable from views and triggers also where the schema is not trusted.
+        static let innocuous = Options(rawValue: SQLITE_INNOCUOUS)
         /// Not callable from views and triggers.
         static let directOnly = Options(rawValue: SQLITE_DIRECTONLY)
         /// The result may carry a subtype: `SQLITE_RESULT_SUBTYPE` of SQLite 3.45, ignored by older ones.

@@ -22,8 +22,11 @@ extension ClientSchema {
         }
         let existing = try SchemaObjects.fetch(db)
         try applyTables(db, existing)
+        let wanted = tables.map(ViewDefinition.init)
+        let outdated = wanted.filter { existing.views[ExactText($0.name)]?.matches($0) != true }
+        try repairRows(db, existing, outdated)
         try applyIndexes(db, existing)
-        try applyViews(db, existing)
+        try applyViews(db, existing, wanted, outdated)
         try ConnectionState.of(db).didApply(rawTables: rawTables, db)
     }
 
@@ -58,6 +61,25 @@ extension ClientSchema {
         }
     }
 
+    /// Repairs rows that were written under the triggers of another implementation, or of a version before them.
+    ///
+    /// Before the indexes, which cannot be made over a row that is not JSON. Rows that were written under ours are JSON.
+    private func repairRows(
+        _ db: Database,
+        _ existing: SchemaObjects,
+        _ outdated: [ViewDefinition]
+    ) throws {
+        guard !outdated.isEmpty else { return }
+        let names = Set(outdated.map { ExactText($0.name) })
+        for table in tables where names.contains(ExactText(table.viewName)) {
+            let dataTable = DataTable(name: table.name, isLocalOnly: table.isLocalOnly)
+            let view = existing.views[ExactText(table.viewName)]
+            let isOurs = view?.triggers.contains(where: TriggerText.isOurs) ?? false
+            if isOurs, existing.tables.contains(dataTable) { continue }
+            try StoredRow.repairAll(in: dataTable, db)
+        }
+    }
+
     // MARK: - Indexes
 
     private func applyIndexes(_ db: Database, _ existing: SchemaObjects) throws {
@@ -88,14 +110,17 @@ extension ClientSchema {
     /// Views that are not wanted go first.
     ///
     /// If only the case of a name changed, dropping the old one later would drop the new one.
-    private func applyViews(_ db: Database, _ existing: SchemaObjects) throws {
-        let wanted = tables.map(ViewDefinition.init)
+    private func applyViews(
+        _ db: Database,
+        _ existing: SchemaObjects,
+        _ wanted: [ViewDefinition],
+        _ outdated: [ViewDefinition]
+    ) throws {
         let names = Set(wanted.map { ExactText($0.name) })
         for name in existing.views.keys.filter({ !names.contains($0) }).map(\.text).sorted() {
             try run("DROP VIEW IF EXISTS \(SQLText.identifier(name))", db: db)
         }
-        for view in wanted {
-            if let old = existing.views[ExactText(view.name)], old.matches(view) { continue }
+        for view in outdated {
             try run("DROP VIEW IF EXISTS \(SQLText.identifier(view.name))", db: db)
             try run(view.sql, db: db)
             for trigger in view.triggers {

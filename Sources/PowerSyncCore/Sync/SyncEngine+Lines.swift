@@ -155,6 +155,9 @@ extension SyncEngine {
 
     /// Updates the status after an apply.
     private mutating func show(_ completion: CheckpointCompletion, _ actions: inout [SyncAction]) {
+        for message in completion.unreadableRows.report(except: &reportedUnreadableTypes) {
+            actions.log(.warning, message)
+        }
         status.priorities.record(completion.completion.priority, at: completion.now)
         for (index, subscription) in completion.checkpoint.association.subscriptions.enumerated() {
             status.streams?[index].lastSyncedAt = subscription.lastSyncedAt

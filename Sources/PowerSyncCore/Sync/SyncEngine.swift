@@ -33,6 +33,8 @@ package struct SyncEngine: Sendable {
     var schema = KnownSchema()
     /// The raw tables of the schema that the connection had when the iteration started.
     var rawTables: [ClientRawTable] = []
+    /// The types of which the log says that rows could not be read.
+    var reportedUnreadableTypes: Set<String> = []
 
     /// From how many announced operations on a first sync is a bulk load.
     let bulkLoadThreshold: Int64

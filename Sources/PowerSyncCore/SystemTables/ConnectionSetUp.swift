@@ -9,6 +9,26 @@ package enum ConnectionSetUp {
     /// How long a connection waits for another process, in seconds.
     static let busyTimeout: Double = 30
 
+    /// Sets what SQLite's own default is, whatever its build says.
+    ///
+    /// For connections of ours, before anything else; it does not read the file. Connections of the app are for the app to
+    /// decide on, except for ``trustSchema(_:)``.
+    package static func setDefaults(_ db: Database) throws {
+        try db.execute(sql: "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = OFF")
+    }
+
+    /// Allows views and triggers to call functions, which ours consist of.
+    ///
+    /// It is SQLite's default, but not of every build.
+    package static func trustSchema(_ db: Database) throws {
+        try db.execute(sql: "PRAGMA trusted_schema = ON")
+    }
+
+    /// Whether views and triggers may call functions.
+    package static func isSchemaTrusted(_ db: Database) throws -> Bool {
+        try Bool.fetchOne(db, sql: "PRAGMA trusted_schema") ?? true
+    }
+
     /// Adds our functions and pragmas to a configuration, after what it already prepares.
     ///
     /// An encryption key must be set by a closure that was added earlier, since everything here reads the file.
@@ -31,6 +51,7 @@ package enum ConnectionSetUp {
     /// (`Benchmarks/`, areas `apply` and `local-writes`).
     package static func prepare(_ db: Database) throws {
         try SQLFunctions.install(on: db)
+        try trustSchema(db)
         guard !db.configuration.readonly else { return }
         try db.execute(
             sql: """

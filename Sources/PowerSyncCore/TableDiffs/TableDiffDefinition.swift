@@ -54,16 +54,9 @@ extension TableDiffDefinition {
     /// - Returns: SQL text.
     func recordedValue(of row: String) -> String {
         guard let columns else { return "\(row).data" }
-        let members = columns.map { column in
-            let path = SQLText.literal("$." + column)
-            return "\(SQLText.literal(column)), json_extract(\(row).data, \(path))"
+        return ViewRowValues.object("powersync_object", columns) { column in
+            ["json_extract(\(row).data, \(SQLText.literal("$." + column)))"]
         }
-        // SQLite limits the arguments of a function.
-        let objects = stride(from: 0, to: max(members.count, 1), by: RowObject.columnsPerCall).map { start in
-            let end = min(start + RowObject.columnsPerCall, members.count)
-            return "json_object(\(members[start..<end].joined(separator: ", ")))"
-        }
-        return objects.count == 1 ? objects[0] : "powersync_json_merge(\(objects.joined(separator: ", ")))"
     }
 
     /// The condition as an expression over the rows of the data table.

@@ -31,16 +31,30 @@ final class KeptStatement {
     /// - Returns: The integer in the first column of the first row, 0 if there was no row.
     /// - Throws: What SQLite reports.
     func run(_ bind: (_ statement: OpaquePointer) -> Void = { _ in }) throws(StatementFailure) -> Int64 {
+        try firstRow(bind) { sqlite3_column_int64($0, 0) } ?? 0
+    }
+
+    /// Runs the statement to its end.
+    ///
+    /// - Parameters:
+    ///   - bind: Binds the parameters. Values need to live until this returns.
+    ///   - read: Reads the columns of the first row.
+    /// - Returns: What was read, `nil` if there was no row.
+    /// - Throws: What SQLite reports.
+    func firstRow<Value>(
+        _ bind: (_ statement: OpaquePointer) -> Void,
+        _ read: (_ statement: OpaquePointer) -> Value
+    ) throws(StatementFailure) -> Value? {
         let statement = try prepared()
         defer {
             sqlite3_reset(statement)
             sqlite3_clear_bindings(statement)
         }
         bind(statement)
-        var result: Int64 = 0
+        var result: Value?
         var code = sqlite3_step(statement)
         if code == SQLITE_ROW {
-            result = sqlite3_column_int64(statement, 0)
+            result = read(statement)
             while code == SQLITE_ROW {
                 code = sqlite3_step(statement)
             }

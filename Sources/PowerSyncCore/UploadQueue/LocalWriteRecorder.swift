@@ -119,7 +119,7 @@ final class LocalWriteRecorder {
     /// Queues a write of a normal table: an insert into `powersync_crud`.
     ///
     /// Builds `{"op":…,"id":…,"type":…,"data":…,"old":…,"metadata":…}`, where the last three are there only if given.
-    func add(_ write: QueueModule.Write) throws {
+    func add(_ write: QueueModule.Write, _ state: ConnectionState) throws {
         let ignoresEmptyUpdates = write.options & TableFlags.ignoreEmptyUpdate.rawValue != 0
         if ignoresEmptyUpdates, write.operation.isText("PATCH"), write.data.isText("{}") { return }
         guard write.id.isText else { throw LocalDatabaseError.invalidArgument("id is required", cause: "not a text") }
@@ -127,17 +127,15 @@ final class LocalWriteRecorder {
             throw LocalDatabaseError.invalidArgument("type is required", cause: "not a text")
         }
         entry.removeAll()
-        entry.append("{\"op\":")
-        entry.appendString(write.operation.bytes)
-        entry.append(",\"id\":")
-        entry.appendString(write.id.bytes)
-        entry.append(",\"type\":")
-        entry.appendString(write.type.bytes)
-        try appendObject(write.data, named: ",\"data\":")
-        try appendObject(write.oldValues, named: ",\"old\":")
-        if write.metadata.isTextOrNumber {
-            entry.append(",\"metadata\":")
-            entry.appendString(write.metadata.bytes)
+        try appendText(write.operation, named: "{\"op\":", "op")
+        try appendText(write.id, named: ",\"id\":", "id")
+        try appendText(write.type, named: ",\"type\":", "type")
+        try appendObject(write.data, named: ",\"data\":", state)
+        try appendObject(write.oldValues, named: ",\"old\":", state)
+        switch write.metadata.storageClass {
+        case .text: try appendText(write.metadata, named: ",\"metadata\":", "metadata")
+        case .integer, .real: entry.append(",\"metadata\":\"\(write.metadata.numberText)\"")
+        case .null, .blob: break
         }
         entry.append("}")
 
@@ -167,13 +165,17 @@ final class LocalWriteRecorder {
     ///
     /// Neither closes the gate nor marks a row: nothing was stored that the service could replace.
     func addInsertOnly(_ data: SQLArgument, options: Int64) throws {
+        do {
+            guard data.isText else { throw LocalDatabaseError.invalidArgument("data is required", cause: "not a text") }
+            try QueueTextCheck.check(data.bytes)
+        } catch let error as JSONError {
+            throw LocalDatabaseError.invalidArgument("data must be a JSON object", cause: error.description)
+        }
         if options & TableFlags.ignoreEmptyUpdate.rawValue != 0, try isEmptyUpdate(data.bytes) { return }
         let id = try currentID()
         _ = try addEntry.run { statement in
             sqlite3_bind_int64(statement, 1, id)
-            if data.isTextOrNumber {
-                data.bindText(to: statement, at: 2)
-            }
+            data.bindText(to: statement, at: 2)
         }
         transaction?.didAddEntries = true
     }
@@ -201,20 +203,29 @@ final class LocalWriteRecorder {
         transaction?.isGateClosed = true
     }
 
-    /// Embeds a member whose text is JSON already.
+    private func appendText(_ value: SQLArgument, named member: StaticString, _ name: String) throws {
+        entry.append(member)
+        guard entry.appendValidString(value.bytes) else {
+            throw LocalDatabaseError.invalidArgument("\(name) must be text", cause: "not valid UTF-8")
+        }
+    }
+
+    /// Embeds a member whose text is a JSON object already.
     ///
     /// Values of other types are left out.
-    private func appendObject(_ value: SQLArgument, named name: StaticString) throws {
+    private func appendObject(_ value: SQLArgument, named name: StaticString, _ state: ConnectionState) throws {
         guard value.isText else { return }
         let bytes = value.bytes
-        if !value.isKnownJSON {
-            // Written by a trigger of the application. Malformed text would poison the queue.
-            do {
-                var scanner = JSONScanner(bytes)
-                _ = try scanner.skipValue()
-                try scanner.finish()
+        // Everything that our functions have not just made is checked: the JSON functions of SQLite let invalid UTF-8 and
+        // infinities through, and triggers of the application may write anything.
+        if !state.rowObject.wroteLast(bytes), !state.difference.wroteLast(bytes) {
+            do throws(JSONError) {
+                try QueueTextCheck.check(bytes)
             } catch {
-                throw LocalDatabaseError.invalidArgument("data and old_values must be JSON", cause: "\(error)")
+                throw LocalDatabaseError.invalidArgument(
+                    "data and old_values must be JSON objects",
+                    cause: error.description
+                )
             }
         }
         entry.append(name)

@@ -35,23 +35,22 @@ enum ParkedWrites {
 
     /// Parks writes that were just recorded as rejected, and all later ones of their rows.
     ///
+    /// A damaged write that names no row has no later ones: it only leaves the queue.
+    ///
     /// - Parameters:
-    ///   - ids: The rejected writes, which are still in the queue.
+    ///   - writes: The rejected writes, which are still in the queue.
     ///   - db: The writer, inside a transaction.
     /// - Returns: How many later writes went with them.
     /// - Throws: `DatabaseError` of SQLite.
     /// - Complexity: O(length of the queue).
-    static func park(_ ids: [Int64], _ db: Database) throws -> Int {
+    static func park(_ writes: [QueuedWrite], _ db: Database) throws -> Int {
         try create(db)
-        let list = RejectedWrites.jsonArray(ids)
-        try db.execute(
-            sql: """
-                INSERT OR IGNORE INTO \(table)(id, type, row_id, waits)
-                SELECT id, json_extract(data, '$.type'), json_extract(data, '$.id'), 0
-                FROM ps_crud WHERE id IN (SELECT value FROM json_each(?))
-                """,
-            arguments: [list]
-        )
+        let list = RejectedWrites.jsonArray(writes.map(\.id))
+        for write in writes where write.damage == nil || !write.rowID.isEmpty && !write.table.isEmpty {
+            try db.cachedStatement(
+                sql: "INSERT OR IGNORE INTO \(table)(id, type, row_id, waits) VALUES (?, ?, ?, 0)"
+            ).execute(arguments: [write.id, write.table, write.rowID])
+        }
         try db.execute(
             sql: """
                 INSERT OR IGNORE INTO \(table)(id, type, row_id, waits)
@@ -77,6 +76,7 @@ enum ParkedWrites {
                 DELETE FROM ps_crud WHERE id IN (SELECT id FROM \(table));
                 """
         )
+        try db.execute(sql: "DELETE FROM ps_crud WHERE id IN (SELECT value FROM json_each(?))", arguments: [list])
         return waiting
     }
 

@@ -81,6 +81,15 @@ enum QueueModule {
         )
     }
 
+    /// Sees to it that the statements of a connection are finalised when it closes, also if it never writes to the queue.
+    ///
+    /// SQLite disconnects the tables then, but only those that a statement has named.
+    static func announceClose(of handle: OpaquePointer) {
+        var statement: OpaquePointer?
+        sqlite3_prepare_v2(handle, "SELECT 1 FROM \(Kind.insertOnlyEntries.name)", -1, &statement, nil)
+        sqlite3_finalize(statement)
+    }
+
     // MARK: - Callbacks
 
     /// SQLite keeps the address of a module as long as any connection lives: it is allocated once and never freed.
@@ -154,7 +163,7 @@ enum QueueModule {
     private static func disconnect(_ table: Table?) -> Int32 {
         guard let table else { return SQLITE_OK }
         let context = context(of: table)
-        context._withUnsafeGuaranteedRef { $0.state.recorder.close() }
+        context._withUnsafeGuaranteedRef { $0.state.closeStatements() }
         context.release()
         sqlite3_free(table.pointee.zErrMsg)
         UnsafeMutableRawPointer(table).deallocate()
@@ -187,7 +196,8 @@ enum QueueModule {
                         oldValues: SQLArgument(arguments[6]),
                         metadata: SQLArgument(arguments[7]),
                         options: SQLArgument(arguments[8]).integer
-                    )
+                    ),
+                    state
                 )
             case .insertOnlyEntries:
                 try state.recorder.addInsertOnly(

@@ -2,6 +2,17 @@ package import PowerSyncProtocol
 
 /// One entry of the upload queue: a row of `ps_crud` (`database.md` 16).
 package struct QueuedWrite: Sendable, Hashable {
+    /// Something in a stored entry that cannot be what it should be.
+    ///
+    /// An earlier version, another implementation or a trigger of the app has written it. Whatever it is, it must not keep the
+    /// entries behind it from being uploaded: so the entry has what can be read, and this.
+    package struct Damage: Sendable, Hashable {
+        /// What is stored; bytes that are no text as U+FFFD.
+        package var rawText: String
+        /// What is wrong, naming the entry and the member.
+        package var reason: String
+    }
+
     /// What happened to the row.
     package enum Kind: String, Sendable, Hashable {
         /// The row was inserted or replaced; `data` has all columns that are not null.
@@ -30,6 +41,8 @@ package struct QueuedWrite: Sendable, Hashable {
     package var previousValues: JSONObject?
     /// The text that the application attached to the write.
     package var metadata: String?
+    /// What of the stored entry could not be read; `nil` for an entry as it should be.
+    package var damage: Damage?
 
     /// Creates an entry.
     package init(
@@ -50,54 +63,5 @@ package struct QueuedWrite: Sendable, Hashable {
         self.data = data
         self.previousValues = previousValues
         self.metadata = metadata
-    }
-}
-
-extension QueuedWrite {
-    /// Reads the text of an entry.
-    ///
-    /// Members may come in any order, and unknown ones are ignored.
-    ///
-    /// - Throws: ``LocalDatabaseError`` with code `corruptLocalData`, naming the entry and the member.
-    init(id: Int64, transactionID: Int64?, text: String) throws {
-        func corrupt(_ what: String, _ error: (any Error)? = nil) -> LocalDatabaseError {
-            LocalDatabaseError(
-                .corruptLocalData,
-                "invalid local data: entry \(id) of the upload queue (ps_crud) \(what)",
-                underlyingError: error
-            )
-        }
-        let entry: JSONObject
-        do {
-            entry = try JSONObject(parsing: text)
-        } catch {
-            throw corrupt("is not a JSON object", error)
-        }
-        func object(_ name: String) throws -> JSONObject? {
-            switch entry[name] {
-            case nil, .null: return nil
-            case .object(let object): return object
-            default: throw corrupt("has a member '\(name)' that is not an object")
-            }
-        }
-        guard case .string(let operation)? = entry["op"], let kind = Kind(rawValue: operation) else {
-            throw corrupt("has no known member 'op'")
-        }
-        guard case .string(let table)? = entry["type"] else { throw corrupt("has no text member 'type'") }
-        guard case .string(let rowID)? = entry["id"] else { throw corrupt("has no text member 'id'") }
-        var metadata: String?
-        if case .string(let text)? = entry["metadata"] {
-            metadata = text
-        }
-        self.init(
-            id: id,
-            transactionID: transactionID,
-            kind: kind,
-            table: table,
-            rowID: rowID,
-            data: try object("data"),
-            previousValues: try object("old"),
-            metadata: metadata
-        )
     }
 }

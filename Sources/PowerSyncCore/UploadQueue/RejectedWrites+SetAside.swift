@@ -35,7 +35,7 @@ extension RejectedWrites {
     ///   - now: The time to record.
     ///   - db: The writer, inside a transaction.
     /// - Returns: What was taken out; nothing when the writes have left the queue already.
-    /// - Throws: ``LocalDatabaseError`` for an entry that cannot be read, `DatabaseError` of SQLite.
+    /// - Throws: `DatabaseError` of SQLite.
     package static func setAside(
         _ rejection: Rejection,
         _ treatment: Treatment,
@@ -57,7 +57,7 @@ extension RejectedWrites {
         let ids = writes.map(\.id)
         switch treatment {
         case .park:
-            return SetAside(rejected: writes, waiting: try ParkedWrites.park(ids, db))
+            return SetAside(rejected: writes, waiting: try ParkedWrites.park(writes, db))
         case .skip:
             try db.execute(
                 sql: "DELETE FROM ps_crud WHERE id IN (SELECT value FROM json_each(?))",

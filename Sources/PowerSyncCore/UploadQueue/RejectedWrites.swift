@@ -81,18 +81,17 @@ package enum RejectedWrites {
     package static func all(_ db: Database) throws -> [Entry] {
         guard try db.hasTable(table) else { return [] }
         let parked = try ParkedWrites.kinds(db)
-        let rows = try Row.fetchCursor(db, sql: "SELECT id, tx_id, data, reason, rejected_at FROM \(table) ORDER BY id")
+        let statement = try db.makeStatement(
+            sql: "SELECT id, tx_id, data, reason, rejected_at FROM \(table) ORDER BY id"
+        )
+        let rows = try Row.fetchCursor(statement)
         var entries: [Entry] = []
         while let row = try rows.next() {
-            let id: Int64 = try row.stored(0, "rejected write: id")
+            let write = QueuedWrite(currentRowOf: statement)
             entries.append(
                 Entry(
-                    write: try QueuedWrite(
-                        id: id,
-                        transactionID: row.stored(1, "rejected write: tx_id"),
-                        text: row.stored(2, "rejected write: data") ?? ""
-                    ),
-                    kind: parked[id] ?? .skipped,
+                    write: write,
+                    kind: parked[write.id] ?? .skipped,
                     reason: try row.stored(3, "rejected write: reason") ?? "",
                     rejectedAt: SyncInstant(microseconds: try row.stored(4, "rejected write: rejected_at") ?? 0)
                 )
@@ -116,22 +115,29 @@ package enum RejectedWrites {
         let ids = try ids + ParkedWrites.companions(of: ids, db)
         let writes = try Row.fetchAll(
             db,
-            sql: "SELECT tx_id, data FROM \(table) WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            sql: """
+                SELECT tx_id, CAST(data AS BLOB), typeof(data) = 'text' FROM \(table)
+                WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
+                """,
             arguments: [jsonArray(ids)]
         )
         // Removed first: what belongs to a parked row cannot be queued.
         guard try remove(ids, db) > 0 else { return }
         var earlier: Int64?
         for write in writes {
-            let transaction: Int64? = try write.stored(0, "rejected write: tx_id")
+            let transaction = Int64.fromDatabaseValue(write[0])
             if transaction == nil || transaction != earlier {
                 try db.cachedStatement(sql: "UPDATE ps_tx SET next_tx = next_tx + 1 WHERE id = 1").execute()
             }
             earlier = transaction
-            let text: String? = try write.stored(1, "rejected write: data")
+            // As bytes, since Swift's texts are always UTF-8 and these may not be.
+            let (data, isText): (DatabaseValue, Bool) = (write[1], write[2])
             try db.cachedStatement(
-                sql: "INSERT INTO ps_crud(tx_id, data) SELECT next_tx - 1, ? FROM ps_tx WHERE id = 1"
-            ).execute(arguments: [text])
+                sql: """
+                    INSERT INTO ps_crud(tx_id, data)
+                    SELECT next_tx - 1, iif(?2, CAST(?1 AS TEXT), ?1) FROM ps_tx WHERE id = 1
+                    """
+            ).execute(arguments: [data, isText])
         }
         try LocalWriteGate.close(db)
     }

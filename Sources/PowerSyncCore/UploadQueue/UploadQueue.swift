@@ -97,7 +97,7 @@ package enum UploadQueue {
     ///   - position: The id of the last entry of the transaction before, `nil` for the head of the queue.
     ///   - db: Any connection.
     /// - Returns: The writes in their order.
-    /// - Throws: ``LocalDatabaseError`` with code `corruptLocalData` for an entry that cannot be read.
+    /// - Throws: `DatabaseError` of SQLite.
     /// - Complexity: O(entries of the transaction). There is no index on the transaction id, so ids are followed one
     ///   by one.
     package static func nextTransaction(after position: Int64?, _ db: Database) throws -> [QueuedWrite] {
@@ -150,16 +150,7 @@ package enum UploadQueue {
     private static func writes(_ statement: Statement, _ arguments: StatementArguments) throws -> [QueuedWrite] {
         var writes: [QueuedWrite] = []
         let rows = try Row.fetchCursor(statement, arguments: arguments)
-        while let row = try rows.next() {
-            let text: String? = try row.stored(2, "ps_crud.data")
-            writes.append(
-                try QueuedWrite(
-                    id: row.stored(0, "ps_crud.id"),
-                    transactionID: row.stored(1, "ps_crud.tx_id"),
-                    text: text ?? ""
-                )
-            )
-        }
+        while try rows.next() != nil { writes.append(QueuedWrite(currentRowOf: statement)) }
         return writes
     }
 }

@@ -7,8 +7,8 @@ struct QueueStatement {
         "SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (FAIL, 'Cannot update id') END;\n"
 
     private let type: String
-    private let object: RowObject
-    private let newRow: String
+    private let columns: [String]
+    private let values: any RowValues
     private let options: ClientTableOptions
     private let hasMetadata: Bool
 
@@ -16,39 +16,40 @@ struct QueueStatement {
     ///
     /// - Parameters:
     ///   - type: The name in the upload queue.
-    ///   - object: The columns besides `id`.
+    ///   - columns: The columns besides `id`.
+    ///   - values: The expressions for the values of these columns.
     ///   - options: What entries carry.
     ///   - hasMetadata: Whether rows have a column `_metadata`.
-    init(type: String, object: RowObject, options: ClientTableOptions, hasMetadata: Bool) {
+    init(type: String, columns: [String], values: any RowValues, options: ClientTableOptions, hasMetadata: Bool) {
         self.type = SQLText.literal(type)
-        self.object = object
-        newRow = object.sql("NEW")
+        self.columns = columns
+        self.values = values
         self.options = options
         self.hasMetadata = hasMetadata
     }
 
     /// Queues an inserted row.
     var put: String {
-        Self.insert([("op", "'PUT'"), ("id", "NEW.id"), ("type", type), ("data", newValues)] + metadata)
+        Self.insert([("op", "'PUT'"), ("id", "NEW.id"), ("type", type), ("data", values.inserted)] + metadata)
     }
 
     /// Queues a row of an insert-only table.
     var insertOnlyPut: String {
-        let entry = "json_object('op', 'PUT', 'type', \(type), 'id', NEW.id, 'data', \(newValues))"
+        let entry = "json_object('op', 'PUT', 'type', \(type), 'id', NEW.id, 'data', \(values.inserted))"
         return "INSERT INTO powersync_crud_(data) VALUES(\(entry));"
     }
 
     /// Queues the changes of a row.
     var patch: String {
-        var members = [("op", "'PATCH'"), ("id", "NEW.id"), ("type", type)]
-        members.append(("data", Self.difference(object.sql("OLD"), newRow)))
-        if let previous = previousValues {
-            if options.trackPreviousValues?.onlyWhenChanged == true {
-                // Swapped on purpose: the result has the old values.
-                members.append(("old_values", Self.difference(previous.sql("NEW"), previous.sql("OLD"))))
-            } else {
-                members.append(("old_values", previous.sql("OLD")))
-            }
+        var members = [("op", "'PATCH'"), ("id", "NEW.id"), ("type", type), ("data", values.updated)]
+        if let previousColumns {
+            let isOnlyWhenChanged = options.trackPreviousValues?.onlyWhenChanged == true
+            members.append(
+                (
+                    "old_values",
+                    isOnlyWhenChanged ? values.previousIfUpdated(previousColumns) : values.previous(previousColumns)
+                )
+            )
         }
         members += metadata
         members.append(("options", String(options.flags.rawValue)))
@@ -63,27 +64,22 @@ struct QueueStatement {
 
     // MARK: - Parts
 
-    private var newValues: String { Self.difference("'{}'", newRow) }
-
     private var metadata: [(String, String)] { hasMetadata ? [("metadata", "NEW._metadata")] : [] }
 
     private var deleteMembers: [(String, String)] {
         var members = [("op", "'DELETE'"), ("id", "OLD.id"), ("type", type)]
-        if let previousValues {
-            members.append(("old_values", previousValues.sql("OLD")))
+        if let previousColumns {
+            members.append(("old_values", values.previous(previousColumns)))
         }
         return members
     }
 
-    private var previousValues: RowObject? {
+    /// The columns whose previous values are tracked, in the order of the table; `nil` when none are.
+    private var previousColumns: [String]? {
         guard let tracked = options.trackPreviousValues else { return nil }
-        guard let filter = tracked.columns else { return object }
+        guard let filter = tracked.columns else { return columns }
         let names = Set(filter.map(ExactText.init))
-        return RowObject(columns: object.columns.filter { names.contains(ExactText($0)) })
-    }
-
-    private static func difference(_ old: String, _ new: String) -> String {
-        "json(powersync_diff(\(old), \(new)))"
+        return columns.filter { names.contains(ExactText($0)) }
     }
 
     private static func insert(_ members: [(String, String)]) -> String {

@@ -3,18 +3,19 @@ struct TriggerText {
     private let table: ClientTable
     private let view: String
     private let internalTable: String
-    private let newRow: String
+    private let values: ViewRowValues
     private let queue: QueueStatement
 
     init(_ table: ClientTable) {
         self.table = table
         view = table.viewName
         internalTable = SQLText.identifier(table.internalName)
-        let object = RowObject(columns: table.columns.map(\.name))
-        newRow = object.sql("NEW")
+        let columns = table.columns.map(\.name)
+        values = ViewRowValues(table: table.name, columns: columns)
         queue = QueueStatement(
             type: table.name,
-            object: object,
+            columns: columns,
+            values: values,
             options: table.options,
             hasMetadata: table.tracksMetadata
         )
@@ -31,11 +32,16 @@ struct TriggerText {
         return table.tracksMetadata ? [delete, deleteByUpdate, insert, update] : [delete, insert, update]
     }
 
+    /// Whether a trigger is one of these, of any table, and not one of another implementation.
+    static func isOurs(_ trigger: ViewDefinition.Trigger) -> Bool {
+        trigger.sql.contains("powersync_row(") || trigger.sql.contains("powersync_changes(")
+    }
+
     // MARK: - One trigger per event
 
     private var insert: ViewDefinition.Trigger {
         trigger("ps_view_insert_", "INSERT") {
-            let storeRow = "INSERT INTO \(internalTable) SELECT NEW.id, \(newRow);\n"
+            let storeRow = "INSERT INTO \(internalTable) SELECT NEW.id, \(values.insertedRow);\n"
             if table.isLocalOnly {
                 return "BEGIN\n\(storeRow)"
             }
@@ -51,7 +57,7 @@ struct TriggerText {
             // The leading space is part of the canonical text.
             var sql = table.tracksMetadata ? " WHEN NEW._deleted IS NOT TRUE BEGIN\n" : "BEGIN\n"
             sql += QueueStatement.idIsUnchanged
-            sql += "UPDATE \(internalTable) SET data = \(newRow) WHERE id = NEW.id;\n"
+            sql += "UPDATE \(internalTable) SET data = \(values.updatedRow) WHERE id = NEW.id;\n"
             return table.isLocalOnly ? sql : sql + queue.patch
         }
     }

@@ -23,7 +23,7 @@ extension ByteView {
     }
 
     /// The length of the multi-byte sequence that starts at `offset`, 2 … 4; `nil` when it is invalid or cut off by `end`.
-    func lengthOfUTF8Sequence(at offset: Int, before end: Int) -> Int? {
+    package func lengthOfUTF8Sequence(at offset: Int, before end: Int) -> Int? {
         let first = self[offset]
         let length: Int
         // The second byte has a narrower range after some first bytes; the rest is always 80 … BF.

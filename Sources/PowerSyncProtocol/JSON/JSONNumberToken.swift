@@ -32,6 +32,21 @@ package struct JSONNumberToken {
         Double(bytes.string) ?? .nan
     }
 
+    /// Checks that the number is not too large for a double.
+    ///
+    /// - Throws: `numberOutOfRange`.
+    package func checkRange() throws(JSONError) {
+        // Short numbers with an exponent of up to two digits are far below 1e308.
+        guard bytes.count > 100 || mayHaveLargeExponent, !double.isFinite else { return }
+        throw JSONError(.numberOutOfRange, at: offset)
+    }
+
+    private var mayHaveLargeExponent: Bool {
+        guard !isInteger else { return false }
+        for index in 0..<bytes.count where bytes[index] | 0x20 == UInt8(ascii: "e") { return bytes.count - index > 3 }
+        return false
+    }
+
     /// The value: an integer if it fits 64 bits, else a double.
     ///
     /// `-0` is a double, which keeps its sign.

@@ -37,7 +37,7 @@ extension ByteView {
     /// Looks at eight bytes at a time: subtracting 01 from a byte sets its high bit only if the byte was 00 (or had the
     /// high bit), so xor turns "equals c" into "is zero", and subtracting 20 finds control characters. A borrow can
     /// only disturb bytes above a byte that was found, and the lowest one counts.
-    func endOfPlainText(from start: Int) -> Int {
+    package func endOfPlainText(from start: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highBits: UInt64 = 0x8080_8080_8080_8080
         var offset = start

@@ -36,6 +36,21 @@ import Testing
         try database.texts("SELECT sql FROM sqlite_master WHERE name = ?", [trigger]).first ?? nil
     }
 
+    /// The statement that refuses what the queue cannot hold.
+    private func checks(_ columns: String..., suffix: (String) -> String = { _ in "" }) -> String {
+        let checks = columns.map { column in
+            let value = #"NEW."COLUMN""#.replacing("COLUMN", with: column)
+            let place = "people.\(column.replacing("'", with: "''"))"
+            return """
+                WHEN typeof(\(value)) = 'blob'\(suffix(column)) THEN RAISE (ABORT, '\(place): JSON cannot hold BLOB values; \
+                store them as text (base64, hexadecimal) or as an attachment') \
+                WHEN \(value) IN (9e999, -9e999)\(suffix(column)) THEN RAISE (ABORT, '\(place): JSON cannot hold infinite \
+                numbers; store NULL or a text instead')
+                """
+        }
+        return "SELECT CASE \(checks.joined(separator: " ")) END;"
+    }
+
     // MARK: - Text
 
     @Test func canonicalText() throws {
@@ -46,11 +61,20 @@ import Testing
         try create(table(syncedColumns: ["a'b", "name", "unknown"], options))
         let new =
             #"json_object('name', powersync_strip_subtype(NEW."name"), 'a''b', powersync_strip_subtype(NEW."a'b"))"#
-        let old =
-            #"json_object('name', powersync_strip_subtype(OLD."name"), 'a''b', powersync_strip_subtype(OLD."a'b"))"#
+        func object(_ row: String, _ columns: String...) -> String {
+            let members = columns.map { column in
+                let value = "\(row).\"\(column)\""
+                return """
+                    '\(column.replacing("'", with: "''"))', powersync_strip_subtype(CASE WHEN typeof(\(value)) = 'blob' THEN \
+                    hex(\(value)) WHEN \(value) IN (9e999, -9e999) THEN CAST(\(value) AS TEXT) ELSE \(value) END)
+                    """
+            }
+            return "json_object(\(members.joined(separator: ", ")))"
+        }
         #expect(
             try sql("users_INSERT") == """
                 CREATE TRIGGER "users_INSERT" AFTER INSERT ON "users" FOR EACH ROW WHEN NOT powersync_in_sync_operation() BEGIN
+                \(checks("name", "a'b"))
                 INSERT INTO powersync_crud(op,id,type,data) VALUES ('PUT', NEW.id, 'people', json(powersync_diff('{}', \(new))));
                 END
                 """
@@ -59,18 +83,19 @@ import Testing
             try sql("users_UPDATE") == """
                 CREATE TRIGGER "users_UPDATE" AFTER UPDATE ON "users" FOR EACH ROW WHEN NOT powersync_in_sync_operation() AND
                 (OLD."name" IS NOT NEW."name" OR OLD."a'b" IS NOT NEW."a'b") BEGIN
+                \(checks("name", "a'b") { " AND NEW.\"\($0)\" IS NOT OLD.\"\($0)\"" })
                 SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (FAIL, 'Cannot update id') END;
                 INSERT INTO powersync_crud(op,id,type,data,old_values,options) VALUES ('PATCH', NEW.id, 'people', \
-                json(powersync_diff(\(old), \(new))), json(powersync_diff(json_object('name', \
-                powersync_strip_subtype(NEW."name")), json_object('name', powersync_strip_subtype(OLD."name")))), 12);
+                json(powersync_diff(\(object("OLD", "name", "a'b")), \(object("NEW", "name", "a'b")))), \
+                json(powersync_diff(\(object("NEW", "name")), \(object("OLD", "name")))), 12);
                 END
                 """
         )
         #expect(
             try sql("users_DELETE") == """
                 CREATE TRIGGER "users_DELETE" AFTER DELETE ON "users" FOR EACH ROW WHEN NOT powersync_in_sync_operation() BEGIN
-                INSERT INTO powersync_crud(op,id,type,old_values) VALUES ('DELETE', OLD.id, 'people', json_object('name', \
-                powersync_strip_subtype(OLD."name")));
+                INSERT INTO powersync_crud(op,id,type,old_values) VALUES ('DELETE', OLD.id, 'people', \
+                \(object("OLD", "name")));
                 END
                 """
         )
@@ -81,6 +106,7 @@ import Testing
         #expect(
             try sql("users_INSERT") == """
                 CREATE TRIGGER "users_INSERT" AFTER INSERT ON "users" FOR EACH ROW WHEN NOT powersync_in_sync_operation() BEGIN
+                \(checks("name"))
                 INSERT INTO powersync_crud_(data) VALUES(json_object('op', 'PUT', 'type', 'people', 'id', NEW.id, 'data', \
                 json(powersync_diff('{}', json_object('name', powersync_strip_subtype(NEW."name"))))));END
                 """

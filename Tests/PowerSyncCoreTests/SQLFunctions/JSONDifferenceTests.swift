@@ -91,15 +91,37 @@ import Testing
         }
     }
 
-    @Test func stripSubtypeReturnsItsArgument() throws {
+    @Test func stripSubtypeReturnsWhatIsNoJSON() throws {
         #expect(
             try database.rows(
                 """
                 SELECT typeof(powersync_strip_subtype(NULL)), typeof(powersync_strip_subtype(1)),
-                  typeof(powersync_strip_subtype(1.5)), hex(powersync_strip_subtype(x'0001')),
-                  json_array(powersync_strip_subtype(json('{}')))
+                  powersync_strip_subtype('a'), json_array(powersync_strip_subtype(json('{}')))
                 """
-            ) == [#"null|integer|real|0001|["{}"]"#]
+            ) == [#"null|integer|a|["{}"]"#]
         )
+    }
+
+    /// Triggers of raw tables, also those of other implementations, hand each value to `json_object` through it.
+    @Test func stripSubtypeMakesJSONFunctionsExact() throws {
+        #expect(
+            try database.texts(
+                """
+                SELECT json_object('a', powersync_strip_subtype(0.1 + 0.2), 'b', powersync_strip_subtype(1.7976931348623157e308),
+                  'c', powersync_strip_subtype(5e-324), 'd', powersync_strip_subtype(1.0))
+                """
+            ) == [#"{"a":0.30000000000000004,"b":1.7976931348623157e308,"c":5e-324,"d":1.0}"#]
+        )
+        // Well-formed JSONB, which json_object takes for JSON from SQLite 3.45 on, and other bytes.
+        for value in ["x'00'", "x'01'", "x'0c'", "x'1741'", "x'ff'", "x''"] {
+            expectDatabaseError(1, "JSON cannot hold BLOB values") {
+                _ = try database.texts("SELECT json_object('a', powersync_strip_subtype(\(value)))")
+            }
+        }
+        for value in ["9e999", "-9e999"] {
+            expectDatabaseError(1, "JSON cannot hold infinite numbers") {
+                _ = try database.texts("SELECT json_object('a', powersync_strip_subtype(\(value)))")
+            }
+        }
     }
 }

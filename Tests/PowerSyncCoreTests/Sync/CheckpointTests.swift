@@ -208,13 +208,13 @@ import Testing
         let scenario = try started(delivery)
         try scenario.receive(
             .cp(3, [.bucket("a"), .bucket("b")]),
-            .ops("b", .put(1, "x", data: "b")),
-            .ops("a", .put(2, "x", data: "a")),
+            .ops("b", .put(1, "x", data: #"{"of":"b"}"#)),
+            .ops("a", .put(2, "x", data: #"{"of":"a"}"#)),
             .done
         )
-        #expect(try scenario.items == ["x|a"])
+        #expect(try scenario.items == [#"x|{"of":"a"}"#])
         try scenario.receive(.diff(3), .ops("a", .remove(3, "x")), .done)
-        #expect(try scenario.items == ["x|b"])
+        #expect(try scenario.items == [#"x|{"of":"b"}"#])
     }
 
     @Test("a new operation does not hide an applied one with a higher op id in another bucket")

@@ -143,17 +143,6 @@ import Testing
         #expect(try read { try UploadQueue.firstID($0) } == 4)
     }
 
-    @Test(arguments: [
-        "", "[]", #"{"op":"PUT","type":"a"}"#, #"{"op":"MERGE","type":"a","id":"1"}"#, #"{"op":"PUT","id":"1"}"#,
-        #"{"op":"PUT","type":"a","id":"1","data":[]}"#,
-    ])
-    func malformedEntriesAreReportedWithTheirID(text: String) throws {
-        try database.write("INSERT INTO ps_crud(data) VALUES (?)", [text])
-        let error = #expect(throws: LocalDatabaseError.self) { try read { try UploadQueue.batch($0) } }
-        #expect(error?.code == .corruptLocalData)
-        #expect(error?.message.contains("entry 1 of the upload queue") == true)
-    }
-
     @Test func integersAreExact() throws {
         try database.write(
             #"INSERT INTO ps_crud(data) VALUES ('{"op":"PUT","type":"a","id":"1","data":{"n":9007199254740993,"r":1.0}}')"#

@@ -35,8 +35,8 @@ import Testing
             try sql(database, "ps_view_delete_trip") == """
                 CREATE TRIGGER "ps_view_delete_trip" INSTEAD OF DELETE ON "trip" FOR EACH ROW BEGIN
                 DELETE FROM "ps_data__trip" WHERE id = OLD.id;
-                INSERT INTO powersync_crud(op,id,type,old_values) VALUES ('DELETE', OLD.id, 'trip', json_object('km', \
-                powersync_strip_subtype(OLD."km")));
+                INSERT INTO powersync_crud(op,id,type,old_values) VALUES ('DELETE', OLD.id, 'trip', \
+                powersync_object('["km"]', OLD."km"));
                 END
                 """
         )
@@ -44,8 +44,8 @@ import Testing
             try sql(database, "ps_view_delete2_trip") == """
                 CREATE TRIGGER "ps_view_delete2_trip" INSTEAD OF UPDATE ON "trip" FOR EACH ROW WHEN NEW._deleted IS \
                 TRUE BEGIN DELETE FROM "ps_data__trip" WHERE id = OLD.id; INSERT INTO \
-                powersync_crud(op,id,type,old_values,metadata) VALUES ('DELETE', OLD.id, 'trip', json_object('km', \
-                powersync_strip_subtype(OLD."km")), NEW._metadata);
+                powersync_crud(op,id,type,old_values,metadata) VALUES ('DELETE', OLD.id, 'trip', \
+                powersync_object('["km"]', OLD."km"), NEW._metadata);
                 END
                 """
         )
@@ -54,11 +54,9 @@ import Testing
                 CREATE TRIGGER "ps_view_insert_trip" INSTEAD OF INSERT ON "trip" FOR EACH ROW BEGIN
                 SELECT CASE WHEN (NEW.id IS NULL) THEN RAISE (FAIL, 'id is required') WHEN (typeof(NEW.id) != 'text') \
                 THEN RAISE (FAIL, 'id should be text') END;
-                INSERT INTO "ps_data__trip" SELECT NEW.id, json_object('note', powersync_strip_subtype(NEW."note"), \
-                'km', powersync_strip_subtype(NEW."km"));
+                INSERT INTO "ps_data__trip" SELECT NEW.id, powersync_row('trip', '["note","km"]', NEW."note", NEW."km");
                 INSERT INTO powersync_crud(op,id,type,data,metadata) VALUES ('PUT', NEW.id, 'trip', \
-                json(powersync_diff('{}', json_object('note', powersync_strip_subtype(NEW."note"), 'km', \
-                powersync_strip_subtype(NEW."km")))), NEW._metadata);
+                powersync_changes('trip', '["km","note"]', NEW."km", NEW."note"), NEW._metadata);
                 END
                 """
         )
@@ -67,13 +65,11 @@ import Testing
                 CREATE TRIGGER "ps_view_update_trip" INSTEAD OF UPDATE ON "trip" FOR EACH ROW  WHEN NEW._deleted IS \
                 NOT TRUE BEGIN
                 SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (FAIL, 'Cannot update id') END;
-                UPDATE "ps_data__trip" SET data = json_object('note', powersync_strip_subtype(NEW."note"), 'km', \
-                powersync_strip_subtype(NEW."km")) WHERE id = NEW.id;
+                UPDATE "ps_data__trip" SET data = powersync_row('trip', '["note","km"]', NEW."note", NEW."km", \
+                OLD."note", OLD."km") WHERE id = NEW.id;
                 INSERT INTO powersync_crud(op,id,type,data,old_values,metadata,options) VALUES ('PATCH', NEW.id, \
-                'trip', json(powersync_diff(json_object('note', powersync_strip_subtype(OLD."note"), 'km', \
-                powersync_strip_subtype(OLD."km")), json_object('note', powersync_strip_subtype(NEW."note"), 'km', \
-                powersync_strip_subtype(NEW."km")))), json(powersync_diff(json_object('km', \
-                powersync_strip_subtype(NEW."km")), json_object('km', powersync_strip_subtype(OLD."km")))), \
+                'trip', powersync_changes('trip', '["km","note"]', NEW."km", NEW."note", OLD."km", OLD."note"), \
+                powersync_object('["km"]', OLD."km", NEW."km"), \
                 NEW._metadata, 12);
                 END
                 """
@@ -108,11 +104,11 @@ import Testing
 
     @Test func localOnlyTablesHaveNoQueueStatements() throws {
         let database = try LocalTestDatabase(.items(isLocalOnly: true))
-        let object = #"json_object('col', powersync_strip_subtype(NEW."col"))"#
+        let names = #"'items', '["col"]'"#
         #expect(
             try sql(database, "ps_view_insert_items") == """
                 CREATE TRIGGER "ps_view_insert_items" INSTEAD OF INSERT ON "items" FOR EACH ROW BEGIN
-                INSERT INTO "ps_data_local__items" SELECT NEW.id, \(object);
+                INSERT INTO "ps_data_local__items" SELECT NEW.id, powersync_row(\(names), NEW."col");
                 END
                 """
         )
@@ -120,7 +116,7 @@ import Testing
             try sql(database, "ps_view_update_items") == """
                 CREATE TRIGGER "ps_view_update_items" INSTEAD OF UPDATE ON "items" FOR EACH ROW BEGIN
                 SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (FAIL, 'Cannot update id') END;
-                UPDATE "ps_data_local__items" SET data = \(object) WHERE id = NEW.id;
+                UPDATE "ps_data_local__items" SET data = powersync_row(\(names), NEW."col", OLD."col") WHERE id = NEW.id;
                 END
                 """
         )
@@ -142,7 +138,7 @@ import Testing
                 SELECT CASE WHEN (NEW.id IS NULL) THEN RAISE (FAIL, 'id is required') WHEN (typeof(NEW.id) != 'text') \
                 THEN RAISE (FAIL, 'id should be text') END;
                 INSERT INTO powersync_crud_(data) VALUES(json_object('op', 'PUT', 'type', 'items', 'id', NEW.id, \
-                'data', json(powersync_diff('{}', json_object('col', powersync_strip_subtype(NEW."col"))))));END
+                'data', powersync_changes('items', '["col"]', NEW."col")));END
                 """
         )
     }
@@ -164,11 +160,29 @@ import Testing
         )
     }
 
-    @Test(arguments: [(50, 1), (51, 2), (100, 2), (101, 3)])
-    func rowObjectsAreSplitAfterFiftyColumns(columns: Int, calls: Int) {
-        let sql = RowObject(columns: (0..<columns).map { "c\($0)" }).sql("NEW")
-        #expect(sql.split(separator: "json_object(", omittingEmptySubsequences: false).count - 1 == calls)
+    @Test(arguments: [(0, 1), (49, 1), (50, 2), (98, 2), (99, 3)])
+    func callsHaveAtMostAHundredArguments(columns: Int, calls: Int) {
+        let values = ViewRowValues(table: "t", columns: (0..<columns).map { "c\($0)" })
+        let sql = values.updatedRow
+        #expect(sql.split(separator: "powersync_row(", omittingEmptySubsequences: false).count - 1 == calls)
         #expect(sql.hasPrefix("powersync_json_merge(") == (calls > 1))
+    }
+
+    /// More columns than fit a call, through insert, update and previous values.
+    @Test func rowsOfManyColumnsArePutTogether() throws {
+        let names = (0..<200).map { "c\($0)" }
+        let database = try LocalTestDatabase(
+            .items(names.map { ClientColumn(name: $0, type: .integer) }, trackPreviousValues: PreviousValues())
+        )
+        try database.write(
+            "INSERT INTO items(id, \(names.joined(separator: ","))) VALUES ('a', \(names.indices.map(String.init).joined(separator: ",")))"
+        )
+        try database.write("UPDATE items SET c0 = -1, c199 = -2")
+        let writes = try #require(try database.queue.read { try UploadQueue.batch($0) }?.writes)
+        #expect(writes[0].data?.members.count == 200)
+        #expect(writes[1].data == ["c0": -1, "c199": -2])
+        #expect(writes[1].previousValues?.members.count == 200)
+        #expect(try database.rows("SELECT c0, c98, c199 FROM items") == ["-1|98|-2"])
     }
 
     /// Case 45.

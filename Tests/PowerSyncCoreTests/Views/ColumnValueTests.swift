@@ -23,16 +23,16 @@ import Testing
         }
     }
 
-    /// The table of section 11.2.
+    /// The table of section 11.2; reals as texts are what this SQLite makes of them.
     static let readings = [
         Reading("", "NULL NULL NULL"),
         Reading(#""v":null"#, "NULL NULL NULL"),
         Reading(#""v":true"#, "'1' 1 1.0"),
         Reading(#""v":false"#, "'0' 0 0.0"),
         Reading(#""v":42"#, "'42' 42 42.0"),
-        Reading(#""v":9007199254740993"#, "'9007199254740993' 9007199254740993 9.00719925474099e+15"),
-        Reading(#""v":18446744073709551615"#, "'1.84467440737096e+19' 9223372036854775807 1.84467440737096e+19"),
-        Reading(#""v":-18446744073709551615"#, "'-1.84467440737096e+19' -9223372036854775808 -1.84467440737096e+19"),
+        Reading(#""v":9007199254740993"#, "'9007199254740993' 9007199254740993 <9007199254740993.0>"),
+        Reading(#""v":18446744073709551615"#, "'<18446744073709551615.0>' 9223372036854775807 <18446744073709551615.0>"),
+        Reading(#""v":-18446744073709551615"#, "'<-18446744073709551615.0>' -9223372036854775808 <-18446744073709551615.0>"),
         Reading(#""v":1.5"#, "'1.5' 1 1.5"),
         Reading(#""v":1.0"#, "'1.0' 1 1.0"),
         Reading(#""v":"12abc""#, "'12abc' 12 12.0"),
@@ -54,9 +54,16 @@ import Testing
             "INSERT INTO ps_data__items VALUES ('x', ?)",
             ["{\(members.joined(separator: ","))}"]
         )
+        // SQLite writes reals with 15 digits or with 17, depending on its version.
+        var columns = reading.columns
+        while let start = columns.firstIndex(of: "<"), let end = columns.firstIndex(of: ">") {
+            let number = columns[columns.index(after: start)..<end]
+            let text = try #require(try database.texts("SELECT CAST(\(number) AS TEXT)").first ?? nil)
+            columns.replaceSubrange(start...end, with: text)
+        }
         #expect(
             try database.rows("SELECT quote(t) || ' ' || quote(i) || ' ' || ifnull(CAST(r AS TEXT), 'NULL') FROM items")
-                == [reading.columns]
+                == [columns]
         )
     }
 
@@ -82,12 +89,12 @@ import Testing
         Writing("i = TRUE", "1"),
         Writing("t = 9007199254740993", "9007199254740993"),
         Writing("r = 7", "7.0"),
-        // SQLite prints 15 digits: the row and the entry hold the same rounded value.
-        Writing("r = 0.1 + 0.2", "0.3"),
-        Writing("r = 1.0 / 3", "0.333333333333333"),
-        Writing("r = 9007199254740993", "9.00719925474099e+15"),
-        Writing("r = 1e300", "1.0e+300"),
-        Writing("r = 5e-324", "4.94065645841247e-324"),
+        Writing("r = 0.1 + 0.2", "0.30000000000000004"),
+        Writing("r = 1.0 / 3", "0.3333333333333333"),
+        Writing("r = 9007199254740993", "9007199254740992.0"),
+        Writing("r = 1e300", "1e300"),
+        Writing("r = 5e-324", "5e-324"),
+        Writing("r = -0.0", "-0.0"),
         Writing(#"t = '{"a":1}'"#, #""{\"a\":1}""#),
         Writing("t = json_array(1, 2)", #""[1,2]""#),
         Writing("t = char(0) || 'x' || char(31)", #""\u0000x\u001f""#),
@@ -113,8 +120,8 @@ import Testing
         #expect(
             try database.entries().suffix(2) == [
                 #"{"op":"PATCH","id":"x","type":"items","data":{"i":9007199254740994},"#
-                    + #""old":{"t":"😀","i":9007199254740993,"r":0.3}}"#,
-                #"{"op":"DELETE","id":"x","type":"items","old":{"t":"😀","i":9007199254740994,"r":0.3}}"#,
+                    + #""old":{"t":"😀","i":9007199254740993,"r":0.30000000000000004}}"#,
+                #"{"op":"DELETE","id":"x","type":"items","old":{"t":"😀","i":9007199254740994,"r":0.30000000000000004}}"#,
             ]
         )
     }
@@ -126,7 +133,7 @@ import Testing
             try database.write(
                 "INSERT OR REPLACE INTO items(id, r) VALUES ('x', \(literal) - \(literal)); DELETE FROM ps_crud"
             )
-            expectDatabaseError(3091, "powersync_diff: invalid argument") { try database.write(sql) }
+            expectDatabaseError(3091, "items.r: JSON cannot hold infinite numbers") { try database.write(sql) }
             #expect(try database.rows("SELECT id, r FROM items") == ["x|"])
             #expect(try database.entries().isEmpty)
         }

@@ -201,10 +201,10 @@ import Testing
         #expect(try database.entries() == [#"{"op":"PUT","id":"a","type":"items","data":\#(data)}"#])
         let write = try #require(try database.queue.read { try UploadQueue.batch($0) }?.writes.first)
         #expect(write.data == ["i": .integer(.max), "r": .double(1)])
-        expectDatabaseError(1, "JSON cannot hold BLOB values") {
+        expectDatabaseError(1, "items.t: JSON cannot hold BLOB values") {
             try database.write("INSERT INTO items(id, t) VALUES ('b', x'00')")
         }
-        expectDatabaseError(3091, "powersync_diff") {
+        expectDatabaseError(3091, "items.r: JSON cannot hold infinite numbers") {
             try database.write("INSERT INTO items(id, r) VALUES ('b', 9e999)")
         }
         #expect(try database.rows("SELECT id FROM items") == ["a"])

@@ -1,0 +1,91 @@
+import GRDB
+import GRDBSQLite
+import PowerSyncProtocol
+
+extension QueuedWrite {
+    /// Reads the current row of a statement with the columns `id`, `tx_id` and `data` of `ps_crud`, whatever is in them.
+    ///
+    /// Members of the text may come in any order, and unknown ones are ignored. What cannot be read is in ``damage``; the entry
+    /// has what can: numbers that no double can hold are the texts `Infinity` and `-Infinity`, `NaN` is null. Without a known
+    /// operation it is a patch, without table or id these are empty, and a value that is no object is no data.
+    init(currentRowOf statement: Statement) {
+        // Through the C API: GRDB ends texts at a NUL, and repairs what is not UTF-8 without a word.
+        let row = statement.sqliteStatement
+        let id = sqlite3_column_int64(row, 0)
+        var damage = StoredEntryDamage(id)
+
+        var transaction: Int64?
+        switch sqlite3_column_type(row, 1) {
+        case SQLITE_INTEGER: transaction = sqlite3_column_int64(row, 1)
+        case SQLITE_NULL: break
+        default: damage.note("has a transaction id (ps_crud.tx_id) that is not an integer")
+        }
+        if sqlite3_column_type(row, 2) != SQLITE_TEXT { damage.note("is not text (ps_crud.data)") }
+        let text = UnsafeRawBufferPointer(start: sqlite3_column_blob(row, 2), count: Int(sqlite3_column_bytes(row, 2)))
+        let entry = Self.object(text, &damage)
+
+        let kind = Self.text("op", of: entry, &damage).flatMap(Kind.init)
+        if kind == nil { damage.note("has no known member 'op'") }
+        let table = Self.text("type", of: entry, &damage)
+        let rowID = Self.text("id", of: entry, &damage)
+        let data = Self.object("data", of: entry, &damage)
+        let previousValues = Self.object("old", of: entry, &damage)
+        var metadata: String?
+        if case .string(let text)? = entry["metadata"] { metadata = text }
+        self.init(
+            id: id,
+            transactionID: transaction,
+            kind: kind ?? .patch,
+            table: table ?? "",
+            rowID: rowID ?? "",
+            data: data,
+            previousValues: previousValues,
+            metadata: metadata
+        )
+        self.damage = damage.reason.map { Damage(rawText: String(decoding: text, as: UTF8.self), reason: $0) }
+    }
+
+    private static func object(_ text: UnsafeRawBufferPointer, _ damage: inout StoredEntryDamage) -> JSONObject {
+        do throws(JSONError) {
+            return try JSONObject(parsing: ByteView(text))
+        } catch {
+            damage.note("is not a JSON object: \(error)")
+            guard let repaired = JSONRepair.repaired(text, infinities: .texts) else { return JSONObject() }
+            return (try? JSONObject(parsing: String(decoding: repaired, as: UTF8.self))) ?? JSONObject()
+        }
+    }
+
+    private static func text(_ name: String, of entry: JSONObject, _ damage: inout StoredEntryDamage) -> String? {
+        if case .string(let text)? = entry[name] { return text }
+        damage.note("has no text member '\(name)'")
+        return nil
+    }
+
+    private static func object(
+        _ name: String,
+        of entry: JSONObject,
+        _ damage: inout StoredEntryDamage
+    ) -> JSONObject? {
+        switch entry[name] {
+        case nil, .null: return nil
+        case .object(let object): return object
+        default:
+            damage.note("has a member '\(name)' that is not an object")
+            return nil
+        }
+    }
+}
+
+/// Collects what is wrong with one entry: the first thing, since the others follow from it.
+private struct StoredEntryDamage {
+    private let id: Int64
+    private(set) var reason: String?
+
+    init(_ id: Int64) {
+        self.id = id
+    }
+
+    mutating func note(_ what: String) {
+        reason = reason ?? "entry \(id) of the upload queue \(what)"
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import GRDBSQLite
+import PowerSyncProtocol
+
+/// The text of doubles in the rows of data tables, such that SQLite reads exactly the double that was written.
+///
+/// The shortest text that names a double (`0.1`, `1e21`) does for every correct reader, the upload queue's among them. SQLite
+/// is not always one: versions before 3.43 convert in the precision of the machine's `long double`, and now and then read the
+/// neighbour of the double that a text names when that lies near the middle between two. More digits move the text to the
+/// double's own place, far from any middle. So each text is tried on the SQLite that is there, and the first of
+///
+/// ```
+/// shortest form      0.1
+/// 17 digits          1.0000000000000001e-01
+/// 18, 19 digits, …   1.00000000000000006e-01
+/// ```
+///
+/// that it reads as the double is stored. All of them name the same double.
+///
+/// Trying a text takes a part of a microsecond, and is done only where it can fail; the last texts are remembered.
+final class DoubleText {
+    private let handle: OpaquePointer
+    private let read: KeptStatement
+    private var isCloseAnnounced = false
+    /// Texts by their doubles, each at the place that the bits of the double name.
+    private var remembered = [(bits: UInt64, text: String)](repeating: (0, "0.0"), count: 256)
+
+    init(handle: OpaquePointer) {
+        self.handle = handle
+        read = KeptStatement(handle, "SELECT CAST(?1 AS REAL)")
+    }
+
+    /// Finalises the statement, so that the connection can be closed.
+    func close() {
+        read.close()
+    }
+
+    /// The text to store in a row.
+    ///
+    /// - Parameter value: A finite number.
+    func readable(_ value: Double) -> String {
+        let shortest = JSONText.number(value)
+        if Self.isExactForAllReaders(value, shortest) { return shortest }
+        let bits = value.bitPattern
+        // Round numbers have the same low bits: mixed by a multiplication, their high ones differ.
+        let place = Int(truncatingIfNeeded: (bits &* 0x9e37_79b9_7f4a_7c15) >> 56)
+        if remembered[place].bits != bits {
+            remembered[place] = (bits, firstReadable(value, shortest))
+        }
+        return remembered[place].text
+    }
+
+    /// Whether the double is a number of thousandths-and-a-bit (1/1024) whose digits a double holds: dividing them by a power
+    /// of ten gives exactly the double then, so nothing is rounded.
+    private static func isExactForAllReaders(_ value: Double, _ shortest: String) -> Bool {
+        guard shortest.utf8.count <= 16, value.magnitude < 1e15 else { return false }
+        let scaled = value * 1024
+        return scaled == scaled.rounded(.towardZero)
+    }
+
+    private func firstReadable(_ value: Double, _ shortest: String) -> String {
+        if !isCloseAnnounced {
+            isCloseAnnounced = true
+            QueueModule.announceClose(of: handle)
+        }
+        if isRead(shortest, as: value) { return shortest }
+        let longer = (17...20).lazy.map { String(format: "%.\($0 - 1)e", value) }
+        return longer.first { self.isRead($0, as: value) } ?? shortest
+    }
+
+    private func isRead(_ text: String, as value: Double) -> Bool {
+        var text = text
+        let result = text.withUTF8 { bytes in
+            try? read.firstRow { statement in
+                _ = bytes.withMemoryRebound(to: CChar.self) {
+                    sqlite3_bind_text64(statement, 1, $0.baseAddress, UInt64($0.count), nil, UInt8(SQLITE_UTF8))
+                }
+            } _: { statement in
+                sqlite3_column_double(statement, 0)
+            }
+        }
+        return result?.bitPattern == value.bitPattern
+    }
+}

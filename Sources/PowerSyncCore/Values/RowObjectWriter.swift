@@ -1,0 +1,188 @@
+import GRDBSQLite
+import PowerSyncProtocol
+
+/// Writes the columns of a row as a JSON object, for the triggers of views.
+///
+/// | value | JSON |
+/// | --- | --- |
+/// | NULL (and NaN, which SQLite turns into NULL) | `null` |
+/// | integer | its digits |
+/// | real | a text that names exactly this double: `0.1`, `1.0`, `-0.0`, `1e21` |
+/// | text | a string; `"`, `\` and control characters are escaped, NUL too |
+/// | BLOB, infinity, text that is not UTF-8 | refused: ``ColumnRefusal`` |
+///
+/// This is the same on every version of SQLite, whose own `json_object` rounds doubles to 15 or to 17 digits, takes a BLOB that
+/// looks like JSONB for JSON (3.45 and newer), and writes infinities as `Inf` or `9.0e+999`.
+///
+/// A row that came from elsewhere can hold what is refused here: the service may send infinities, and JSON can name halves of
+/// surrogate pairs. An update of other columns must not fail for that. So an update hands over the old values, too, and a
+/// value that it leaves as it is, is written in any case: infinities as `9e999`, which SQLite reads as infinity again.
+///
+/// Its memory is used again for the next row.
+final class RowObjectWriter {
+    /// What the object is for.
+    enum Purpose {
+        /// It is stored: all columns, in the order of the names.
+        case row
+        /// It is uploaded: the columns that are not null; of an update, those that it changes.
+        case upload
+        /// It tells what was there: all columns, or those that were different later. Nothing is refused: infinities are the
+        /// texts `Infinity` and `-Infinity`, and BLOBs are NULL.
+        case record
+    }
+
+    private var output = JSONBytes()
+    private var isForQueue = false
+    /// The names with their quotes.
+    private var names: [Range<Int>] = []
+
+    /// Writes an object and lends its bytes.
+    ///
+    /// - Parameters:
+    ///   - purpose: What the object is for.
+    ///   - table: The table's name, for refusals.
+    ///   - nameList: The names of the columns, as a JSON array.
+    ///   - values: The arguments after those: a value for each name, then nothing or another value for each name. The others are
+    ///     the old values of an update, or for ``Purpose/record`` the later ones.
+    ///   - doubleText: Finds texts for doubles.
+    ///   - body: Called with the object.
+    /// - Throws: ``ColumnRefusal``, and ``LocalDatabaseError`` when names and values do not fit together.
+    func withObject(
+        _ purpose: Purpose,
+        of table: SQLArgument?,
+        names nameList: UnsafeRawBufferPointer,
+        values: FunctionCall.Arguments,
+        _ doubleText: DoubleText,
+        _ body: (UnsafeRawBufferPointer) -> Void
+    ) throws {
+        try readNames(nameList)
+        let hasOthers = values.count != names.count
+        guard !hasOthers || values.count == 2 * names.count else {
+            throw LocalDatabaseError.invalidArgument(
+                "expected a value for each name, or two",
+                cause: "\(names.count) names, \(values.count) values"
+            )
+        }
+        output.removeAll()
+        isForQueue = purpose != .row
+        output.append(UInt8(ascii: "{"))
+        for (index, name) in names.enumerated() {
+            var value = values[index]
+            let isUnchanged: Bool
+            if hasOthers {
+                let other = values[names.count + index]
+                isUnchanged = value.isSame(as: other)
+                if isUnchanged {
+                    guard purpose == .row else { continue }
+                    value = other
+                }
+            } else {
+                isUnchanged = false
+                if purpose == .upload, value.isNull { continue }
+            }
+            if output.count > 1 { output.append(UInt8(ascii: ",")) }
+            output.append(UnsafeRawBufferPointer(rebasing: nameList[name]))
+            output.append(UInt8(ascii: ":"))
+            let refusal: ColumnRefusal.Reason? =
+                switch purpose {
+                case .row: appendStored(value, doubleText, mustKeep: isUnchanged)
+                case .upload: appendUploaded(value)
+                case .record: appendRecorded(value)
+                }
+            if let refusal {
+                throw ColumnRefusal(
+                    table: table?.string ?? "",
+                    column: Self.unquoted(UnsafeRawBufferPointer(rebasing: nameList[name])),
+                    reason: refusal
+                )
+            }
+        }
+        output.append(UInt8(ascii: "}"))
+        output.withUnsafeBytes(body)
+    }
+
+    /// Whether these are the bytes of the last object, and that was made for the upload queue.
+    func wroteLast(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        isForQueue && output.equals(bytes)
+    }
+
+    private func readNames(_ list: UnsafeRawBufferPointer) throws {
+        names.removeAll(keepingCapacity: true)
+        do throws(JSONError) {
+            var scanner = JSONScanner(list)
+            try scanner.beginArray()
+            while try scanner.nextElement() {
+                let name = try scanner.readString()
+                names.append(name.offset - 1..<name.offset + name.bytes.count + 1)
+            }
+            try scanner.finish()
+        } catch {
+            throw LocalDatabaseError.invalidArgument("expected a JSON array of names", cause: error.description)
+        }
+    }
+
+    private static func unquoted(_ name: UnsafeRawBufferPointer) -> String {
+        var scanner = JSONScanner(name)
+        return (try? scanner.readString().string) ?? ""
+    }
+
+    // MARK: - Values
+
+    private func appendStored(
+        _ value: SQLArgument,
+        _ doubleText: DoubleText,
+        mustKeep: Bool
+    ) -> ColumnRefusal.Reason? {
+        switch value.storageClass {
+        case .null: output.append("null")
+        case .integer(let integer): output.append(integer)
+        case .real(let real):
+            if real.isFinite {
+                output.append(doubleText.readable(real))
+            } else {
+                guard mustKeep else { return .infinity }
+                output.append(real < 0 ? "-9e999" : "9e999")
+            }
+        case .text(let bytes):
+            if mustKeep {
+                output.appendString(bytes)
+            } else {
+                guard output.appendValidString(bytes) else { return .invalidUTF8 }
+            }
+        case .blob:
+            return .blob
+        }
+        return nil
+    }
+
+    private func appendUploaded(_ value: SQLArgument) -> ColumnRefusal.Reason? {
+        switch value.storageClass {
+        case .null: output.append("null")
+        case .integer(let integer): output.append(integer)
+        case .real(let real):
+            guard real.isFinite else { return .infinity }
+            output.append(JSONText.number(real))
+        case .text(let bytes):
+            guard output.appendValidString(bytes) else { return .invalidUTF8 }
+        case .blob:
+            return .blob
+        }
+        return nil
+    }
+
+    private func appendRecorded(_ value: SQLArgument) -> ColumnRefusal.Reason? {
+        switch value.storageClass {
+        case .null, .blob: output.append("null")
+        case .integer(let integer): output.append(integer)
+        case .real(let real):
+            output.append(
+                real.isFinite ? JSONText.number(real) : real < 0 ? "\"-Infinity\"" : "\"Infinity\""
+            )
+        case .text(let bytes):
+            // What is not UTF-8 becomes U+FFFD.
+            var text = String(decoding: bytes, as: UTF8.self)
+            text.withUTF8 { output.appendString(UnsafeRawBufferPointer($0)) }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,13 @@
+/// The SQL expressions for the values of a row in the statements of a trigger that fill the upload queue.
+///
+/// Each is a JSON object, or NULL.
+protocol RowValues {
+    /// All columns of an inserted row that are not null.
+    var inserted: String { get }
+    /// The columns that an update changes.
+    var updated: String { get }
+    /// Some columns of the row before an update or deletion.
+    func previous(_ columns: [String]) -> String
+    /// Those of some columns that an update changes, as they were before it.
+    func previousIfUpdated(_ columns: [String]) -> String
+}

@@ -1,0 +1,127 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// Rows of the service, and of other implementations, that are not quite JSON: the table stays readable and writable.
+@Suite struct StoredRowTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        /// What the service sends.
+        let testDescription: String
+        /// What is stored.
+        let stored: String
+        /// How the columns `t` and `r` read.
+        let columns: String
+
+        init(_ text: String, _ stored: String, _ columns: String) {
+            (testDescription, self.stored, self.columns) = (text, stored, columns)
+        }
+    }
+
+    static let rows = [
+        Row(#"{"t":"a","r":NaN}"#, #"{"t":"a","r":null}"#, "a|"),
+        Row(#"{"t":"a","r":Infinity}"#, #"{"t":"a","r":9e999}"#, "a|+"),
+        Row(#"{"t":"a","r":-Infinity}"#, #"{"t":"a","r":-9e999}"#, "a|-"),
+        Row(#"{"t":"NaN","r":1.5}"#, #"{"t":"NaN","r":1.5}"#, "NaN|1.5"),
+        Row(#"{"t":"\"NaN, Infinity","r":NaN}"#, #"{"t":"\"NaN, Infinity","r":null}"#, #""NaN, Infinity|"#),
+        Row("{\"t\":\"a\nb\",\"r\":1.5}", #"{"t":"a\u000ab","r":1.5}"#, "a\nb|1.5"),
+        Row("", "{}", "|"), Row("<html>", "{}", "|"), Row(#"{"t":"a""#, "{}", "|"), Row("{'t':'a'}", "{}", "|"),
+        Row(#"{"t":"a",}"#, "{}", "|"), Row(#"{"t":0x1f}"#, "{}", "|"), Row("/**/{}", "{}", "|"),
+    ]
+
+    private static let columns = [ClientColumn(name: "t", type: .text), ClientColumn(name: "r", type: .real)]
+    private static let query = """
+        SELECT t, CASE WHEN r = 9e999 THEN '+' WHEN r = -9e999 THEN '-' ELSE r END FROM items WHERE id = 'x'
+        """
+
+    /// A database with an index over the columns, which SQLite cannot make or change over a row that is not JSON.
+    private static func database() throws -> LocalTestDatabase {
+        var table = ClientTable.items(columns)
+        table.indexes = [ClientIndex(name: "both", columns: [.init(name: "t"), .init(name: "r")])]
+        return try LocalTestDatabase(table)
+    }
+
+    private static func publish(
+        _ text: String,
+        rawTables: [ClientRawTable] = [],
+        _ database: LocalTestDatabase
+    ) throws -> UnreadableRows {
+        try database.queue.write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO ps_buckets(id, name) VALUES (1, 'b');
+                    INSERT INTO ps_oplog(bucket, op_id, row_type, row_id, key, data, hash)
+                    VALUES (1, 1, 'items', 'x', 'items/x', ?, 0), (1, 2, 'items', 'y', 'items/y', '{"t":"y"}', 0)
+                    """,
+                arguments: [text]
+            )
+            var schema = KnownSchema()
+            try schema.revalidate(db)
+            return try RowPublisher.publish(.everything, except: ParkedRows(), rawTables: rawTables, &schema, db)
+        }
+    }
+
+    @Test(arguments: rows) func theTableStaysReadable(_ row: Row) throws {
+        let database = try Self.database()
+        let unreadable = try Self.publish(row.testDescription, database)
+        #expect(try database.texts("SELECT data FROM ps_data__items WHERE id = 'x'") == [row.stored])
+        #expect(try database.rows(Self.query) == [row.columns])
+        #expect(try database.rows("SELECT t FROM items WHERE id = 'y'") == ["y"])
+        var reported: Set<String> = []
+        #expect(unreadable.report(except: &reported).count == (row.stored == "{}" ? 1 : 0))
+        #expect(unreadable.report(except: &reported).isEmpty)
+        // Written and deleted like any other.
+        try database.write("UPDATE items SET t = 'z'")
+        #expect(try database.rows("SELECT t FROM items ORDER BY id") == ["z", "z"])
+        try database.write("DELETE FROM items")
+        let writes = try #require(try database.queue.read { try UploadQueue.batch($0) }?.writes)
+        #expect(writes.count == 4)
+        #expect(writes.allSatisfy { $0.damage == nil })
+    }
+
+    /// The same rows, published by an implementation that writes them as they are, under triggers of its own.
+    @Test(arguments: rows) func filesOfOthersAreRepaired(_ row: Row) throws {
+        let database = try Self.database()
+        try database.write(
+            """
+            DROP TRIGGER ps_view_insert_items; DROP TRIGGER ps_view_update_items; DROP TRIGGER ps_view_delete_items;
+            DROP INDEX ps_data__items__both;
+            """
+        )
+        try database.write("INSERT INTO ps_data__items VALUES ('x', ?)", [row.testDescription])
+        var table = ClientTable.items(Self.columns)
+        table.indexes = [ClientIndex(name: "both", columns: [.init(name: "t"), .init(name: "r")])]
+        try database.apply(table)
+        #expect(try database.texts("SELECT data FROM ps_data__items") == [row.stored])
+        #expect(try database.rows(Self.query) == [row.columns])
+    }
+
+    /// Rows that waited in `ps_untyped` for their table.
+    @Test(arguments: rows) func rowsThatWaitedForTheirTableAreRepaired(_ row: Row) throws {
+        let database = try LocalTestDatabase(schema: ClientSchema())
+        try database.write("INSERT INTO ps_untyped(type, id, data) VALUES ('items', 'x', ?)", [row.testDescription])
+        try database.apply(.items(Self.columns))
+        #expect(try database.texts("SELECT data FROM ps_data__items") == [row.stored])
+    }
+
+    @Test(arguments: rows) func rawTablesGetWhatTheRowMeans(_ row: Row) throws {
+        let table = ClientRawTable(name: "items", structure: .init(tableName: "raw"))
+        let database = try LocalTestDatabase(schema: ClientSchema(rawTables: [table]))
+        try database.write("CREATE TABLE raw (id TEXT PRIMARY KEY, t TEXT, r REAL)")
+        _ = try Self.publish(row.testDescription, rawTables: [table], database)
+        #expect(try database.rows(Self.query.replacing("items", with: "raw")) == [row.columns])
+        #expect(try database.rows("SELECT t FROM raw WHERE id = 'y'") == ["y"])
+    }
+
+    /// What is valid stays as it was sent, also where our scanner is stricter than SQLite.
+    @Test(arguments: [
+        #"{"t":"\ud800"}"#, String(repeating: "[", count: 200) + String(repeating: "]", count: 200), "5", #" {"t" : 1e999} "#,
+    ])
+    func validRowsStayAsTheyAre(text: String) throws {
+        let database = try Self.database()
+        let unreadable = try Self.publish(text, database)
+        #expect(try database.texts("SELECT data FROM ps_data__items WHERE id = 'x'") == [text])
+        #expect(unreadable.counts.isEmpty)
+    }
+}
