@@ -8,7 +8,7 @@ CHECKS = -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check 
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test demo-smoke soak serve bench lint format packages clean
+.PHONY: demo test demo-smoke test-sqlite soak serve bench lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
@@ -27,6 +27,11 @@ demo-smoke:
 	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain --format ndjson
 	scripts/with-s3 sh -c '"$$0" demo --rows 2000 --plain --transport websocket --s3 "$$POWERSYNC_S3_ENDPOINT"' \
 		$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync
+
+## test-sqlite: the client's suites over the newest SQLite, and over ones with other options than the system's (Debian, root)
+test-sqlite: packages
+	$(DEBUG)
+	scripts/test-sqlite $(SQLITE)
 
 # How many processes each of the tests that kill them kills.
 KILLS ?= 300

@@ -1,6 +1,9 @@
 import PowerSyncProtocol
 
-/// What a client must show after the lines of a stream; made for clearness, and shares nothing with the client.
+@testable import PowerSyncCore
+
+/// What a client must show after the lines of a stream; made for clearness, and shares nothing with the client but the repair of
+/// rows that are not JSON.
 ///
 /// Assumes that every row is in one bucket.
 struct ExpectedView {
@@ -71,7 +74,15 @@ struct ExpectedView {
             if let other = newest[entry.row], other.opID > entry.opID { continue }
             newest[entry.row] = entry
         }
-        for entry in newest.values { rows[entry.row] = entry.value }
+        for entry in newest.values { rows[entry.row] = entry.value.map(Self.readable) }
+    }
+
+    /// Damage within a line can leave a row that is not JSON, which is shown as what it means, or without values.
+    private static func readable(_ text: String) -> String {
+        guard (try? JSONValue(parsing: text)) == nil else { return text }
+        var text = text
+        let repaired = text.withUTF8 { JSONRepair.repaired(UnsafeRawBufferPointer($0), infinities: .numbers) }
+        return String(decoding: repaired ?? Array("{}".utf8), as: UTF8.self)
     }
 }
 
