@@ -99,9 +99,12 @@ struct CheckpointCompletion {
         let changed = changedRows(involved, buckets)
         unreadableRows = try RowPublisher.publish(changed, except: parked, rawTables: rawTables, &schema, db)
 
-        for bucket in involved { buckets.markApplied(bucket.slot) }
-        if completion == .complete {
-            buckets.noteApplied(involved.lazy.map(\.slot))
+        if completion != .complete {
+            for bucket in involved { buckets.markApplied(bucket.slot) }
+        } else {
+            // Rows of buckets that are not tracked were published, too: a later partial completion must not go back to them.
+            buckets.markAllApplied()
+            buckets.noteAllApplied()
             try Self.forgetUpdatedRows(db)
             for bucket in involved {
                 guard let count = bucket.count else { continue }

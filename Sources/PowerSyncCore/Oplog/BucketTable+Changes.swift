@@ -33,9 +33,13 @@ extension BucketTable {
     /// Notes that everything of a bucket was published.
     mutating func markApplied(_ slot: Slot) {
         guard rows[slot].id != nil, rows[slot].lastAppliedOp != rows[slot].lastOp else { return }
-        // As after a CLEAR, the row on disk would hide what comes next in this transaction.
-        if rows[slot].lastOp < rows[slot].lastAppliedOp { hasUnwrittenReset = true }
+        hasUnwrittenAppliedOp = true
         update(slot, .position) { $0.lastAppliedOp = $0.lastOp }
+    }
+
+    /// Notes that everything of all buckets was published, whether a checkpoint names them or not.
+    mutating func markAllApplied() {
+        for slot in rows.indices { markApplied(slot) }
     }
 
     /// Begins to count operations anew after a complete checkpoint with `count` operations in the bucket.
@@ -56,13 +60,13 @@ extension BucketTable {
     /// Notes that a CLEAR made everything of a bucket unpublished.
     mutating func noteReset(at slot: Slot) {
         rows[slot].lastAppliedOp = .zero
-        hasUnwrittenReset = true
+        hasUnwrittenAppliedOp = true
     }
 
-    /// Notes that a complete apply took everything of these buckets into account.
-    mutating func noteApplied(_ involved: some Sequence<Slot>) {
+    /// Notes that a complete apply took everything of all buckets into account.
+    mutating func noteAllApplied() {
         tracksUnappliedOps = true
-        for slot in involved { rows[slot].mayHaveUnappliedOps = false }
+        for slot in rows.indices { rows[slot].mayHaveUnappliedOps = false }
     }
 
     /// Deletes a bucket and its operations (`sync-client.md` 8.1).

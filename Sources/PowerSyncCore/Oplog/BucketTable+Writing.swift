@@ -8,7 +8,7 @@ extension BucketTable {
     /// thousand unchanged buckets do not cost a thousand statements.
     mutating func flush(_ db: Database) throws {
         guard !changedSlots.isEmpty else { return }
-        hasUnwrittenReset = false
+        hasUnwrittenAppliedOp = false
         try writeCommonPosition(db)
 
         let update = try RawStatement(

@@ -52,8 +52,8 @@ struct BucketTable: Sendable {
 
     /// The slots of the rows that have to be written back.
     var changedSlots: [Slot] = []
-    /// Whether a CLEAR reset `last_applied_op` of a row that has not been written back.
-    var hasUnwrittenReset = false
+    /// Whether `last_applied_op` of a row has changed and has not been written back.
+    var hasUnwrittenAppliedOp = false
 
     // What is known about the file.
     private var dataVersion: Int64?
@@ -115,7 +115,10 @@ struct BucketTable: Sendable {
     }
 
     /// Whether the SQL queries of an apply would see a wrong `last_applied_op`.
-    var mustFlushBeforeApply: Bool { hasUnwrittenReset }
+    ///
+    /// It may hide what comes next in the transaction (after a CLEAR), or show once more what was published and has been
+    /// overtaken by another bucket since.
+    var mustFlushBeforeApply: Bool { hasUnwrittenAppliedOp }
 
     private mutating func readRows(_ db: Database) throws {
         let statement = try db.cachedStatement(

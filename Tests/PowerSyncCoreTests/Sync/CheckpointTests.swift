@@ -217,6 +217,51 @@ import Testing
         #expect(try scenario.items == [#"x|{"of":"b"}"#])
     }
 
+    /// Found by recorded random scenarios: the position after the first checkpoint was only in memory when the partial completion of
+    /// the same transaction looked for what to publish.
+    @Test(
+        "a partial completion does not go back to what an earlier checkpoint of its transaction has published",
+        arguments: Delivery.allCases
+    )
+    func partialCompletionAfterCompleteOne(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        let buckets: [BucketDescription] = [.bucket("hi", priority: 0), .bucket("lo", priority: 3)]
+        try scenario.receive(
+            .cp(2, buckets),
+            .ops("hi", .put(1, "x", data: #"{"of":"hi"}"#)),
+            .ops("lo", .put(2, "x", data: #"{"of":"lo"}"#)),
+            .done,
+            .ops("hi", .put(3, "y")),
+            .part(0)
+        )
+        #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}"])
+        try scenario.receive(.done, .ops("hi", .put(4, "z")), .part(0))
+        #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}", "z|{}"])
+        try scenario.receive(.done)
+        #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}", "z|{}"])
+    }
+
+    @Test(
+        "data of a bucket that no checkpoint names counts as published with the next complete one",
+        arguments: Delivery.allCases
+    )
+    func untrackedBucketIsPublishedOnce(_ delivery: Delivery) throws {
+        let scenario = try started(delivery)
+        try scenario.receive(
+            .ops("early", .put(1, "x", data: #"{"of":"early"}"#)),
+            .cp(2, [.bucket("a", priority: 3)]),
+            .ops("a", .put(2, "x", data: #"{"of":"a"}"#)),
+            .done
+        )
+        #expect(try scenario.items == [#"x|{"of":"a"}"#])
+        let stored = try scenario.database.rows("SELECT name, last_applied_op = last_op FROM ps_buckets ORDER BY name")
+        #expect(stored == ["a|1", "early|1"])
+        try scenario.receive(.cp(3, [.bucket("early", priority: 1), .bucket("a", priority: 3)]), .part(1))
+        #expect(try scenario.items == [#"x|{"of":"a"}"#])
+        try scenario.receive(.done)
+        #expect(try scenario.items == [#"x|{"of":"a"}"#])
+    }
+
     @Test("a new operation does not hide an applied one with a higher op id in another bucket")
     func appliedOperationWins() throws {
         let scenario = try started()
