@@ -41,7 +41,7 @@ import Testing
                 values: ["a": true, "b": 9_007_199_254_740_993, "c": 0.5, "d": nil, "e": [1, "ü"]]
             )
         ])
-        let row = try scenario.source.pool.read { db in try Row.fetchOne(db, sql: "SELECT * FROM lists") }
+        let row = try scenario.source.pool.read { db -> Row? in try Row.fetchOne(db, sql: "SELECT * FROM lists") }
         let expected: Row = [
             "id": "x", "a": 1, "b": 9_007_199_254_740_993, "c": 0.5, "d": nil, "e": #"[1,"ü"]"#,
         ]

@@ -18,15 +18,51 @@ enum LocalWriteBenchmarks {
             try run(operation, rows: 10_000, rowsPerTransaction: 10_000, name: "1_transaction")
             try run(operation, rows: 2_000, rowsPerTransaction: 1, name: "own_transaction")
         }
+        var tracked = TemporaryDatabase.schema
+        for index in tracked.tables.indices { tracked.tables[index].options.trackPreviousValues = PreviousValues() }
+        try run(
+            .update,
+            rows: 10_000,
+            rowsPerTransaction: 10_000,
+            name: "1_transaction_with_previous_values",
+            schema: tracked
+        )
+        try runReals()
     }
 
-    private static func run(_ operation: Operation, rows count: Int, rowsPerTransaction: Int, name: String) throws {
+    /// Inserts rows of four reals with all their digits, which are the most work to write.
+    private static func runReals() throws {
+        let count = 10_000
+        let names = ["a", "b", "c", "d"]
+        let schema = ClientSchema(tables: [
+            ClientTable(name: "readings", columns: names.map { ClientColumn(name: $0, type: .real) })
+        ])
+        let ours = try Measurement.best(of: 3, prepare: { try TemporaryDatabase(schema: schema) }) { database in
+            var random = SplitMix64(seed: 1)
+            try database.pool.write { db in
+                let statement = try db.cachedStatement(sql: "INSERT INTO readings(id, a, b, c, d) VALUES (?, ?, ?, ?, ?)")
+                for id in 0..<count {
+                    let values = names.map { _ in Double(random.next() >> 11) / 0x1p43 }
+                    try statement.execute(arguments: ["\(id)", values[0], values[1], values[2], values[3]])
+                }
+            }
+        }
+        Report.line("local_writes.10k_inserts.1_transaction_of_reals", ours: ours.rate(of: count), floors: [])
+    }
+
+    private static func run(
+        _ operation: Operation,
+        rows count: Int,
+        rowsPerTransaction: Int,
+        name: String,
+        schema: ClientSchema = TemporaryDatabase.schema
+    ) throws {
         let rows = Workload(rows: count, buckets: 1).rows
         let transactions = stride(from: 0, to: count, by: rowsPerTransaction).map { start in
             rows[start..<start + rowsPerTransaction]
         }
         func database() throws -> TemporaryDatabase {
-            let database = try TemporaryDatabase()
+            let database = try TemporaryDatabase(schema: schema)
             if operation != .insert {
                 try database.pool.write { try write(.insert, rows[...], in: $0) }
             }
