@@ -8,6 +8,10 @@ import Synchronization
 final class CheckpointRequests: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
+    private enum Demand: Comparable, Sendable {
+        case iteration
+    }
+
     private struct Guarded {
         var machine = StateMachine<Waiter>()
         var nextID: UInt64 = 0
@@ -22,8 +26,8 @@ final class CheckpointRequests: Sendable {
     private let post: @Sendable (WriteCheckpoint, _ clientID: String) async throws -> WriteCheckpoint
     private let clock: ElapsedClock
     private let guarded = Mutex(Guarded())
-    /// Yields when somebody waits for an iteration.
-    private let demand = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    /// Fires when somebody waits for an iteration. Not an `AsyncStream`, which the first cancelled wait would end for good.
+    private let demand = CoalescingTrigger<Demand>()
 
     /// Creates the requests of a connection.
     ///
@@ -71,7 +75,7 @@ final class CheckpointRequests: Sendable {
                 switch decision {
                 case .go: waiter.resume()
                 case .fail(let error): waiter.resume(throwing: error)
-                case .wait: demand.continuation.yield()
+                case .wait: demand.fire(.iteration)
                 }
             }
         } onCancel: {
@@ -94,9 +98,16 @@ final class CheckpointRequests: Sendable {
 
     /// Waits until somebody needs an iteration; at once when that is so already.
     ///
-    /// For one task at a time. Returns when the task is cancelled, too.
-    func waitForDemand() async {
-        for await _ in demand.stream where guarded.withLock({ $0.machine.hasDemand }) { return }
+    /// For one task at a time. Returns when the task is cancelled, too, and can be called again afterwards.
+    ///
+    /// - Returns: Whether somebody does.
+    @discardableResult
+    func waitForDemand() async -> Bool {
+        while (try? await demand.wait()) != nil {
+            // Whoever asked may have given up since.
+            if guarded.withLock({ $0.machine.hasDemand }) { return true }
+        }
+        return false
     }
 }
 

@@ -150,7 +150,7 @@ final class DownloadLoop: Sendable {
         // Whoever asks for a checkpoint does not want to wait for the delay.
         await withTaskGroup { tasks in
             tasks.addTask { [context] in try? await context.clock.sleep(for: delay) }
-            tasks.addTask { await requests.waitForDemand() }
+            tasks.addTask { _ = await requests.waitForDemand() }
             await tasks.next()
             tasks.cancelAll()
         }

@@ -1,3 +1,4 @@
+import PowerSyncCore
 import PowerSyncTesting
 import Testing
 
@@ -42,6 +43,32 @@ import Testing
         #expect(posted.requestID == 8)
         posted.respond(8)
         #expect(try await !request.value.hasSynced)
+    }
+
+    /// Each delay before an attempt waits for demand, too, and is cancelled when it is over.
+    @Test("waiting for demand can be cancelled and begun again")
+    func demandIsWaitedForAgain() async throws {
+        let requests = CheckpointRequests(
+            retryInterval: .seconds(10),
+            database: LocalDatabase(
+                source: .location(.success(.memory), initialStatements: []),
+                schema: .success(try ClientSchema(SyncHarness.schema)),
+                logger: harness.log,
+                clock: harness.clock
+            ),
+            clock: ElapsedClock(harness.clock),
+            post: { id, _ in id }
+        )
+        for _ in 1...3 {
+            let delay = Task { await requests.waitForDemand() }
+            delay.cancel()
+            #expect(await delay.value == false)
+        }
+        let delay = Task { await requests.waitForDemand() }
+        let request = Task { try await requests.request() }
+        #expect(await delay.value == true)
+        request.cancel()
+        await #expect(throws: CancellationError.self) { try await request.value }
     }
 
     @Test("G30: an upload that waits for its number ends the delay before the next attempt")
