@@ -9,6 +9,11 @@ struct DatabaseSyncStream: SyncStream {
     let client: SyncClient
 
     func subscribe(ttl: TimeInterval?, priority: BucketPriority?) async throws -> any SyncStreamSubscription {
+        if let priority, !(0...3).contains(priority.priorityCode) {
+            throw PowerSyncError.operationFailed(
+                message: "The priority of a stream subscription is 0, 1, 2 or 3, not \(priority.priorityCode)."
+            )
+        }
         let share = try await client.subscribe(
             to: StreamKey(self),
             lifetime: try ttl.map(DatabaseSyncStream.lifetime),

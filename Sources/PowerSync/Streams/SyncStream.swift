@@ -17,9 +17,10 @@ public protocol SyncStream: SyncStreamDescription {
     /// - Parameters:
     ///   - ttl: How long data stays after the last subscription ended, in seconds. `nil` means one day. 0 removes it at
     ///     the next opportunity.
-    ///   - priority: Replaces the stream's priority. Of several subscriptions the highest priority counts.
+    ///   - priority: Replaces the stream's priority: 0 to 3. Of several subscriptions the highest priority counts.
     /// - Returns: A handle that keeps the subscription alive.
-    /// - Throws: ``PowerSyncError`` when `ttl` is negative or not a number, or the database cannot be written.
+    /// - Throws: ``PowerSyncError`` when `ttl` is negative or not a number, `priority` is none of these, or the database cannot be
+    ///   written.
     func subscribe(ttl: TimeInterval?, priority: BucketPriority?) async throws -> any SyncStreamSubscription
 
     /// Ends all subscriptions of this stream at once, without their time to live.

@@ -11,7 +11,7 @@ struct StreamSubscription: Sendable, Equatable {
     var isActive: Bool
     /// Whether that stream is one that clients get without subscribing.
     var isDefault: Bool
-    /// Replaces the priority of the stream.
+    /// Replaces the priority of the stream: 0 to 3; what else is stored counts as none.
     var priorityOverride: Priority?
     /// The lifetime in seconds after the last renewal; set for explicit subscriptions only.
     var timeToLive: Int64?
@@ -51,7 +51,8 @@ extension StreamSubscription: FetchableRecord {
         isActive = try row.stored(2, "ps_stream_subscriptions.active")
         isDefault = try row.stored(3, "ps_stream_subscriptions.is_default")
         let priority: Int32? = try row.stored(4, "ps_stream_subscriptions.local_priority")
-        priorityOverride = priority.map { Priority($0) }
+        // Services refuse requests with any other, and so everything.
+        priorityOverride = priority.flatMap { (0...3).contains($0) ? Priority($0) : nil }
         timeToLive = try row.stored(6, "ps_stream_subscriptions.ttl")
         let expiresAt: Int64? = try row.stored(7, "ps_stream_subscriptions.expires_at")
         self.expiresAt = expiresAt.map { SyncInstant(microseconds: $0) }

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -9,6 +10,23 @@ import Testing
 
     private func stream(_ name: String = "a", _ params: JsonParam? = nil) -> any SyncStream {
         harness.database.syncStream(name: name, params: params)
+    }
+
+    /// The service refuses each request with such a priority, and so all syncing.
+    @Test(arguments: [4, 7, Int32.max]) func otherPrioritiesAreRefusedAtTheCall(_ number: Int32) async throws {
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await stream().subscribe(ttl: nil, priority: BucketPriority(number))
+        }
+        #expect(error?.localizedDescription.contains("0, 1, 2 or 3, not \(number)") == true)
+        #expect(try await harness.integer("SELECT count(*) FROM ps_stream_subscriptions") == 0)
+        // What an earlier version has stored is asked for without priority.
+        _ = try await stream().subscribe(ttl: nil, priority: nil)
+        try await harness.database.execute(
+            sql: "UPDATE ps_stream_subscriptions SET local_priority = ?",
+            parameters: [Int64(number)]
+        )
+        let service = try await harness.connectAndAccept()
+        #expect(service.request.streams.subscriptions == [.init(stream: "a", parameters: nil)])
     }
 
     @Test("P-52") func subscriptionsAreRequestedAndFollowTheirPriorities() async throws {
