@@ -10,7 +10,11 @@ enum LegacySubkeys {
     /// Repairs the keys unless the marker says that they are right.
     static func repair(_ db: Database) throws {
         guard try KeyValueStore.integer(.didRepairOplogKeys, db) == nil else { return }
-        let rows = try Row.fetchAll(db, sql: "SELECT rowid, key FROM ps_oplog WHERE key LIKE '%\"'")
+        // Whether LIKE matches blobs depends on the build of SQLite.
+        let rows = try Row.fetchAll(
+            db,
+            sql: "SELECT rowid, key FROM ps_oplog WHERE typeof(key) = 'text' AND key LIKE '%\"'"
+        )
         let update = try db.cachedStatement(sql: "UPDATE ps_oplog SET key = ? WHERE rowid = ?")
         for row in rows {
             let rowID: Int64 = try row.stored(0, "ps_oplog.rowid")
