@@ -20,7 +20,8 @@ import Testing
     }
 
     @Test(arguments: [
-        0.1 + 0.2, -0.0, Double.leastNonzeroMagnitude, Double.greatestFiniteMagnitude, -Double.greatestFiniteMagnitude, 1.0 / 3, 9_007_199_254_740_992,
+        0.1 + 0.2, -0.0, Double.leastNonzeroMagnitude, Double.greatestFiniteMagnitude, -Double.greatestFiniteMagnitude,
+        1.0 / 3, 9_007_199_254_740_992,
     ])
     func doublesAreExact(_ weight: Double) async throws {
         let harness = try PoolHarness()

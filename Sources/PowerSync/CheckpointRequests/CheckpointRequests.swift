@@ -26,7 +26,9 @@ final class CheckpointRequests: Sendable {
     private let post: @Sendable (WriteCheckpoint, _ clientID: String) async throws -> WriteCheckpoint
     private let clock: ElapsedClock
     private let guarded = Mutex(Guarded())
-    /// Fires when somebody waits for an iteration. Not an `AsyncStream`, which the first cancelled wait would end for good.
+    /// Fires when somebody waits for an iteration.
+    ///
+    /// Not an `AsyncStream`, which the first cancelled wait would end for good.
     private let demand = CoalescingTrigger<Demand>()
 
     /// Creates the requests of a connection.

@@ -50,7 +50,8 @@ enum ConnectionSource: Sendable {
                 try SQLFunctions.install(on: db)
                 guard try ConnectionSetUp.isSchemaTrusted(db) else {
                     throw PowerSyncError.operationFailed(
-                        message: "The pool's connections have PRAGMA trusted_schema = OFF, under which SQLite refuses the "
+                        message:
+                            "The pool's connections have PRAGMA trusted_schema = OFF, under which SQLite refuses the "
                             + "triggers of PowerSync's views. Leave out that statement, and call configurePowerSync(schema:)."
                     )
                 }

@@ -23,7 +23,9 @@ import PowerSyncCore
 public struct DamagedCrudEntryError: LocalizedError, Sendable, Hashable {
     /// The position in the queue.
     public let clientId: Int64
-    /// The text that is stored. It has data of the user; bytes that are not UTF-8 are U+FFFD.
+    /// The text that is stored.
+    ///
+    /// It has data of the user; bytes that are not UTF-8 are U+FFFD.
     public let rawText: String
     /// What is wrong, in one sentence that names the entry and the member, without data of the user.
     public let reason: String

@@ -4,7 +4,11 @@ extension SQLFunctions {
     /// The functions that triggers use to put rows and queue entries together (`database.md` 13 and 14).
     static var jsonFunctions: [ScalarFunction] {
         [
-            ScalarFunction(name: "powersync_diff", argumentCount: 2, options: [.deterministic, .innocuous, .resultSubtype]) {
+            ScalarFunction(
+                name: "powersync_diff",
+                argumentCount: 2,
+                options: [.deterministic, .innocuous, .resultSubtype]
+            ) {
                 call in
                 guard !call[0].isNull, !call[1].isNull else {
                     throw LocalDatabaseError.invalidArgument("expected two JSON objects", cause: "NULL")
@@ -17,7 +21,11 @@ extension SQLFunctions {
                     throw LocalDatabaseError.invalidArgument("expected two JSON objects", cause: error.description)
                 }
             },
-            ScalarFunction(name: "powersync_json_merge", argumentCount: -1, options: [.deterministic, .innocuous, .resultSubtype]) {
+            ScalarFunction(
+                name: "powersync_json_merge",
+                argumentCount: -1,
+                options: [.deterministic, .innocuous, .resultSubtype]
+            ) {
                 try merge($0)
             },
         ]

@@ -38,6 +38,7 @@ final class DoubleText {
     /// The text to store in a row.
     ///
     /// - Parameter value: A finite number.
+    /// - Returns: A JSON number.
     func readable(_ value: Double) -> String {
         let shortest = JSONText.number(value)
         if Self.isExactForAllReaders(value, shortest) { return shortest }

@@ -77,8 +77,7 @@ struct UnreadableRows {
 
     /// Forgets the types that have been reported already.
     ///
-    /// - Parameters:
-    ///   - reported: The types that were; the others are added to them.
+    /// - Parameter reported: The types that were; the others are added to them.
     /// - Returns: A message for the log for each type that is new.
     func report(except reported: inout Set<String>) -> [String] {
         counts.sorted { $0.key < $1.key }.compactMap { type, count in

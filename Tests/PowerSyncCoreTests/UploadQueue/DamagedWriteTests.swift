@@ -29,7 +29,10 @@ import Testing
     static let cases: [Case] =
         [
             // What json_object of SQLite 3.42 and newer made of an infinity, and of 3.40 of the greatest double.
-            (#"{"op":"PUT","id":"1","type":"a","data":{"r":9.0e+999,"s":"x"}}"#, ["r": "Infinity", "s": "x"] as JSONObject),
+            (
+                #"{"op":"PUT","id":"1","type":"a","data":{"r":9.0e+999,"s":"x"}}"#,
+                ["r": "Infinity", "s": "x"] as JSONObject
+            ),
             (#"{"op":"PUT","id":"1","type":"a","data":{"r":1.79769313486232e+308}}"#, ["r": "Infinity"]),
             (#"{"op":"PUT","id":"1","type":"a","data":{"r":-Infinity}}"#, ["r": "-Infinity"]),
             (#"{"op":"PUT","id":"1","type":"a","data":{"r":Inf}}"#, ["r": "Infinity"]),
@@ -154,7 +157,9 @@ import Testing
 
     /// Later writes of a row are parked behind a damaged one that names it.
     @Test func laterWritesOfTheRowWait() throws {
-        try database.write(#"INSERT INTO ps_crud(tx_id, data) VALUES (0, '{"op":"PUT","type":"items","id":"x","data":{"r":NaN}}')"#)
+        try database.write(
+            #"INSERT INTO ps_crud(tx_id, data) VALUES (0, '{"op":"PUT","type":"items","id":"x","data":{"r":NaN}}')"#
+        )
         try database.write("INSERT INTO items(id, col) VALUES ('x', '1'), ('y', '2')")
         let aside = try database.queue.write { db in
             try RejectedWrites.setAside(.head(reason: "damaged"), .park, at: SyncInstant(microseconds: 1), db)

@@ -14,8 +14,12 @@ import Testing
                 switch index % 4 {
                 case 0: Double(bitPattern: random.next())
                 case 1: Double(Int64(random.next() >> 20)) / 100
-                case 2: Double(random.next() >> UInt64(random.number(below: 60))) * .pow10(random.number(below: 40) - 20)
-                default: [Double.pow10(random.number(below: 600) - 300).nextUp, 1 / Double(random.number(below: 999) + 1)][index / 4 % 2]
+                case 2:
+                    Double(random.next() >> UInt64(random.number(below: 60))) * .pow10(random.number(below: 40) - 20)
+                default:
+                    [Double.pow10(random.number(below: 600) - 300).nextUp, 1 / Double(random.number(below: 999) + 1)][
+                        index / 4 % 2
+                    ]
                 }
             return value.isFinite ? value : nil
         }
@@ -52,7 +56,9 @@ import Testing
         // Each row is written anew from what SQLite has read.
         try database.write("UPDATE items SET other = 1")
         try check()
-        let patches = try #require(try database.queue.read { try UploadQueue.batch(limit: 2 * values.count, $0) }?.writes)
+        let patches = try #require(
+            try database.queue.read { try UploadQueue.batch(limit: 2 * values.count, $0) }?.writes
+        )
         #expect(patches.suffix(values.count).allSatisfy { $0.data == ["other": 1] })
     }
 

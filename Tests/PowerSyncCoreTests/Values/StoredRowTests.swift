@@ -116,7 +116,8 @@ import Testing
 
     /// What is valid stays as it was sent, also where our scanner is stricter than SQLite.
     @Test(arguments: [
-        #"{"t":"\ud800"}"#, String(repeating: "[", count: 200) + String(repeating: "]", count: 200), "5", #" {"t" : 1e999} "#,
+        #"{"t":"\ud800"}"#, String(repeating: "[", count: 200) + String(repeating: "]", count: 200), "5",
+        #" {"t" : 1e999} "#,
     ])
     func validRowsStayAsTheyAre(text: String) throws {
         let database = try Self.database()

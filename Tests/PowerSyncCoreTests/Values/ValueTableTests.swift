@@ -50,7 +50,12 @@ import Testing
         Value("-greatest", "-1.7976931348623157e308", "r", "-1.7976931348623157e308"),
         Value("empty", "''", "t", #""""#),
         Value("quotes", #"'"\/'"#, "t", #""\"\\/""#),
-        Value("control characters", "char(1, 8, 9, 10, 12, 13, 31, 127)", "t", #""\u0001\b\t\n\f\r\u001f"# + "\u{7f}\""),
+        Value(
+            "control characters",
+            "char(1, 8, 9, 10, 12, 13, 31, 127)",
+            "t",
+            #""\u0001\b\t\n\f\r\u001f"# + "\u{7f}\""
+        ),
         Value("NUL", "'a' || char(0) || 'b'", "t", #""a\u0000b""#),
         Value("every plane", "'é麵😀' || char(1114111)", "t", "\"é麵😀\u{10ffff}\""),
         Value("JSON function", "json_object('a', 1)", "t", #""{\"a\":1}""#),
@@ -72,9 +77,12 @@ import Testing
         ]
         // What SQLite takes for JSONB from version 3.45 on: all types, sizes in the header and behind it, containers, broken ones.
         + [
-            "1331", "2331", "143078", "35312e35", "0c", "0b", "1741", "1841", "2a5c6e", "3c1761", "2b1330", "4c176113", "c30131",
+            "1331", "2331", "143078", "35312e35", "0c", "0b", "1741", "1841", "2a5c6e", "3c1761", "2b1330", "4c176113",
+            "c30131",
             "d3000131", "e30000000131", "f300000000000000 0131", "cc00", "1c", "ff", "2c1761", "dc00",
-        ].map { Value("JSONB \($0)", "x'\($0.replacing(" ", with: ""))'", "t", refusedWith: "JSON cannot hold BLOB values") }
+        ].map {
+            Value("JSONB \($0)", "x'\($0.replacing(" ", with: ""))'", "t", refusedWith: "JSON cannot hold BLOB values")
+        }
 
     private static let columns = [
         ClientColumn(name: "t", type: .text), ClientColumn(name: "i", type: .integer),

@@ -40,7 +40,9 @@ enum LocalWriteBenchmarks {
         let ours = try Measurement.best(of: 3, prepare: { try TemporaryDatabase(schema: schema) }) { database in
             var random = SplitMix64(seed: 1)
             try database.pool.write { db in
-                let statement = try db.cachedStatement(sql: "INSERT INTO readings(id, a, b, c, d) VALUES (?, ?, ?, ?, ?)")
+                let statement = try db.cachedStatement(
+                    sql: "INSERT INTO readings(id, a, b, c, d) VALUES (?, ?, ?, ?, ?)"
+                )
                 for id in 0..<count {
                     let values = names.map { _ in Double(random.next() >> 11) / 0x1p43 }
                     try statement.execute(arguments: ["\(id)", values[0], values[1], values[2], values[3]])
