@@ -20,7 +20,6 @@ extension Configuration {
     public mutating func configurePowerSync(schema: Schema) throws {
         prepareDatabase { db in
             try SQLFunctions.install(on: db)
-            try ConnectionSetUp.trustSchema(db)
         }
         let views = PowerSyncViews(names: Set(schema.tables.map(\.viewName)))
         schemaSource = schemaSource.map { views.followed(by: $0) } ?? views

@@ -31,7 +31,9 @@ package enum SQLFunctions {
     package static func install(on handle: OpaquePointer) throws {
         guard ConnectionState.find(handle) == nil else { return }
         let state = ConnectionState(handle: handle)
-        var code = registerStripSubtype(handle)
+        // Allows views and triggers to call functions. It is SQLite's own default, but not of every build.
+        var code = sqlite3_exec(handle, "PRAGMA trusted_schema = ON", nil, nil, nil)
+        if code == SQLITE_OK { code = registerStripSubtype(handle) }
         for function in all where code == SQLITE_OK {
             code = function.register(state)
         }

@@ -12,16 +12,9 @@ package enum ConnectionSetUp {
     /// Sets what SQLite's own default is, whatever its build says.
     ///
     /// For connections of ours, before anything else; it does not read the file. Connections of the app are for the app to
-    /// decide on, except for ``trustSchema(_:)``.
+    /// decide on, except for the trust in the schema, which ``SQLFunctions`` need.
     package static func setDefaults(_ db: Database) throws {
         try db.execute(sql: "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = OFF")
-    }
-
-    /// Allows views and triggers to call functions, which ours consist of.
-    ///
-    /// It is SQLite's default, but not of every build.
-    package static func trustSchema(_ db: Database) throws {
-        try db.execute(sql: "PRAGMA trusted_schema = ON")
     }
 
     /// Whether views and triggers may call functions.
@@ -51,7 +44,6 @@ package enum ConnectionSetUp {
     /// (`Benchmarks/`, areas `apply` and `local-writes`).
     package static func prepare(_ db: Database) throws {
         try SQLFunctions.install(on: db)
-        try trustSchema(db)
         guard !db.configuration.readonly else { return }
         try db.execute(
             sql: """

@@ -19,8 +19,9 @@ import Testing
     /// Lets time pass while the client waits for lines.
     private func pass(_ seconds: Int, _ stream: ScriptedStream) async throws {
         try await stream.waitUntilRead()
-        harness.clock.advance(by: .seconds(seconds))
+        // The date first: what a timer does is stamped with it.
         harness.date.advance(by: TimeInterval(seconds))
+        harness.clock.advance(by: .seconds(seconds))
     }
 
     /// Gives the present stream up as silent, and waits for the next one.
@@ -29,8 +30,8 @@ import Testing
         try await harness.clock.waitForTimer(of: .seconds(40))
         try await pass(40, stream)
         try await harness.clock.waitForTimer(of: .seconds(5))
-        harness.clock.advance(by: .seconds(5))
         harness.date.advance(by: 5)
+        harness.clock.advance(by: .seconds(5))
         return try await harness.acceptNext()
     }
 
