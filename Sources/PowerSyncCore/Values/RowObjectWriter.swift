@@ -83,12 +83,14 @@ final class RowObjectWriter {
             if output.count > 1 { output.append(UInt8(ascii: ",")) }
             output.append(UnsafeRawBufferPointer(rebasing: nameList[name]))
             output.append(UInt8(ascii: ":"))
-            let refusal: ColumnRefusal.Reason? =
-                switch purpose {
-                case .row: appendStored(value, doubleText, mustKeep: isUnchanged)
-                case .upload: appendUploaded(value)
-                case .record: appendRecorded(value)
-                }
+            let refusal: ColumnRefusal.Reason?
+            switch purpose {
+            case .row: refusal = append(value, mustKeep: isUnchanged, doubleText.readable)
+            case .upload: refusal = append(value, mustKeep: false, JSONText.number)
+            case .record:
+                appendRecorded(value)
+                refusal = nil
+            }
             if let refusal {
                 throw ColumnRefusal(
                     table: table?.string ?? "",
@@ -128,17 +130,24 @@ final class RowObjectWriter {
 
     // MARK: - Values
 
-    private func appendStored(
+    /// Appends a value as it is.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - mustKeep: Whether it is written although it would be refused.
+    ///   - text: The text of a finite number.
+    /// - Returns: Why the value is refused.
+    private func append(
         _ value: SQLArgument,
-        _ doubleText: DoubleText,
-        mustKeep: Bool
+        mustKeep: Bool,
+        _ text: (Double) -> String
     ) -> ColumnRefusal.Reason? {
         switch value.storageClass {
         case .null: output.append("null")
         case .integer(let integer): output.append(integer)
         case .real(let real):
             if real.isFinite {
-                output.append(doubleText.readable(real))
+                output.append(text(real))
             } else {
                 guard mustKeep else { return .infinity }
                 output.append(real < 0 ? "-9e999" : "9e999")
@@ -155,22 +164,8 @@ final class RowObjectWriter {
         return nil
     }
 
-    private func appendUploaded(_ value: SQLArgument) -> ColumnRefusal.Reason? {
-        switch value.storageClass {
-        case .null: output.append("null")
-        case .integer(let integer): output.append(integer)
-        case .real(let real):
-            guard real.isFinite else { return .infinity }
-            output.append(JSONText.number(real))
-        case .text(let bytes):
-            guard output.appendValidString(bytes) else { return .invalidUTF8 }
-        case .blob:
-            return .blob
-        }
-        return nil
-    }
-
-    private func appendRecorded(_ value: SQLArgument) -> ColumnRefusal.Reason? {
+    /// Appends a value, or a text that stands for it.
+    private func appendRecorded(_ value: SQLArgument) {
         switch value.storageClass {
         case .null, .blob: output.append("null")
         case .integer(let integer): output.append(integer)
@@ -183,6 +178,5 @@ final class RowObjectWriter {
             var text = String(decoding: bytes, as: UTF8.self)
             text.withUTF8 { output.appendString(UnsafeRawBufferPointer($0)) }
         }
-        return nil
     }
 }
