@@ -38,11 +38,11 @@ let package = Package(
         .library(name: "_PowerSyncEngine", targets: ["PowerSyncCore", "PowerSyncProtocol"]),
     ],
     // The lowest versions that are known to build and to pass all tests; an app that pins an older one cannot use this
-    // package. Newer ones are tested, too. The three that are high say why.
+    // package. Newer ones work, too. The three that are high say why.
     dependencies: [
         // The first that links against the SQLite of Linux distributions, which has no snapshots.
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        // For typed upgrades to WebSocket with limits on header fields.
+        // Typed upgrades to WebSocket need its limits on header fields; older ones were not tried.
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.34.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
@@ -53,7 +53,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.10.1"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.33.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.11.0"),
-        // Earlier ones let half-closed and pipelined connections hang.
+        // Up to 2.26, its watch for the end of a connection spins there; versions between were not tried.
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.3.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
