@@ -25,7 +25,7 @@ final class KeptStatement {
         close()
     }
 
-    /// Runs the statement to its end.
+    /// Runs the statement to its end, or to its first row.
     ///
     /// - Parameter bind: Binds the parameters. Values need to live until `run` returns.
     /// - Returns: The integer in the first column of the first row, 0 if there was no row.
@@ -34,7 +34,7 @@ final class KeptStatement {
         try firstRow(bind) { sqlite3_column_int64($0, 0) } ?? 0
     }
 
-    /// Runs the statement to its end.
+    /// Runs the statement to its end, or to its first row: at that, SQLite has made all changes.
     ///
     /// - Parameters:
     ///   - bind: Binds the parameters. Values need to live until this returns.
@@ -51,16 +51,11 @@ final class KeptStatement {
             sqlite3_clear_bindings(statement)
         }
         bind(statement)
-        var result: Value?
-        var code = sqlite3_step(statement)
-        if code == SQLITE_ROW {
-            result = read(statement)
-            while code == SQLITE_ROW {
-                code = sqlite3_step(statement)
-            }
+        switch sqlite3_step(statement) {
+        case SQLITE_ROW: return read(statement)
+        case SQLITE_DONE: return nil
+        default: throw failure()
         }
-        guard code == SQLITE_DONE else { throw failure() }
-        return result
     }
 
     /// Finalises the statement.

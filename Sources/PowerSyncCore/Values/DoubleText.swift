@@ -17,13 +17,21 @@ import PowerSyncProtocol
 ///
 /// that it reads as the double is stored. All of them name the same double.
 ///
-/// Trying a text takes a part of a microsecond, and is done only where it can fail; the last texts are remembered.
+/// Trying a text takes a part of a microsecond, and is done only where it can fail; the last texts are remembered. So a number
+/// that goes into a row and into its queue entry is written out once.
 final class DoubleText {
+    private struct Remembered {
+        var bits: UInt64 = 0
+        var shortest = "0.0"
+        /// The text that this SQLite reads as the double; `nil` before it was asked.
+        var readable: String? = "0.0"
+    }
+
     private let handle: OpaquePointer
     private let read: KeptStatement
     private var isCloseAnnounced = false
-    /// Texts by their doubles, each at the place that the bits of the double name.
-    private var remembered = [(bits: UInt64, text: String)](repeating: (0, "0.0"), count: 256)
+    /// Texts of doubles, each at the place that the bits of the double name.
+    private var remembered = [Remembered](repeating: Remembered(), count: 256)
 
     init(handle: OpaquePointer) {
         self.handle = handle
@@ -40,15 +48,35 @@ final class DoubleText {
     /// - Parameter value: A finite number.
     /// - Returns: A JSON number.
     func readable(_ value: Double) -> String {
-        let shortest = JSONText.number(value)
-        if Self.isExactForAllReaders(value, shortest) { return shortest }
+        let place = place(of: value)
+        if let readable = remembered[place].readable { return readable }
+        let readable = firstReadable(value, remembered[place].shortest)
+        remembered[place].readable = readable
+        return readable
+    }
+
+    /// The shortest text, for readers that are correct.
+    ///
+    /// - Parameter value: A finite number.
+    /// - Returns: A JSON number.
+    func shortest(_ value: Double) -> String {
+        remembered[place(of: value)].shortest
+    }
+
+    /// Sees to it that the shortest text is remembered, and says where.
+    private func place(of value: Double) -> Int {
         let bits = value.bitPattern
         // Round numbers have the same low bits: mixed by a multiplication, their high ones differ.
         let place = Int(truncatingIfNeeded: (bits &* 0x9e37_79b9_7f4a_7c15) >> 56)
         if remembered[place].bits != bits {
-            remembered[place] = (bits, firstReadable(value, shortest))
+            let shortest = JSONText.number(value)
+            remembered[place] = Remembered(
+                bits: bits,
+                shortest: shortest,
+                readable: Self.isExactForAllReaders(value, shortest) ? shortest : nil
+            )
         }
-        return remembered[place].text
+        return place
     }
 
     /// Whether the double is a number of thousandths-and-a-bit (1/1024) whose digits a double holds: dividing them by a power

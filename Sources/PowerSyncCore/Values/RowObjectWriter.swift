@@ -86,9 +86,9 @@ final class RowObjectWriter {
             let refusal: ColumnRefusal.Reason?
             switch purpose {
             case .row: refusal = append(value, mustKeep: isUnchanged, doubleText.readable)
-            case .upload: refusal = append(value, mustKeep: false, JSONText.number)
+            case .upload: refusal = append(value, mustKeep: false, doubleText.shortest)
             case .record:
-                appendRecorded(value)
+                appendRecorded(value, doubleText)
                 refusal = nil
             }
             if let refusal {
@@ -165,13 +165,13 @@ final class RowObjectWriter {
     }
 
     /// Appends a value, or a text that stands for it.
-    private func appendRecorded(_ value: SQLArgument) {
+    private func appendRecorded(_ value: SQLArgument, _ doubleText: DoubleText) {
         switch value.storageClass {
         case .null, .blob: output.append("null")
         case .integer(let integer): output.append(integer)
         case .real(let real):
             output.append(
-                real.isFinite ? JSONText.number(real) : real < 0 ? "\"-Infinity\"" : "\"Infinity\""
+                real.isFinite ? doubleText.shortest(real) : real < 0 ? "\"-Infinity\"" : "\"Infinity\""
             )
         case .text(let bytes):
             // What is not UTF-8 becomes U+FFFD.
