@@ -1,10 +1,10 @@
 /// Runs the named areas, or all of them.
 ///
 /// ```
-/// benchmarks [decode] [apply] [one-row] [sync] [local-writes] [upload-queue] [reads] [schema] [opening] [watching] [million]
+/// benchmarks [decode] [apply] [one-row] [sync] [local-writes] [upload-queue] [reads] [schema] [opening] [watching] [writers] [million]
 /// ```
 ///
-/// `million` is not an area: it adds the case of a million rows to `apply` and `sync`, which takes minutes. Every line compares
+/// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. Every line compares
 /// with the floors measured in the same run; compare ratios, machines are noisy.
 @main
 enum BenchmarksCommand {
@@ -19,6 +19,7 @@ enum BenchmarksCommand {
         ("schema", { _ in try SchemaBenchmarks.run() }),
         ("opening", { _ in try OpeningBenchmarks.run() }),
         ("watching", { _ in try await WatchingBenchmarks.run() }),
+        ("writers", { try await WriterBenchmarks.run(includesMillion: $0.includesMillion) }),
     ]
 
     private struct Options {

@@ -36,9 +36,12 @@ struct Workload {
     }
 
     /// The lines of a first sync: a checkpoint, data lines of up to 1,000 operations, a completion.
-    func lines() -> [SyncLine] {
+    ///
+    /// With several priorities each of them has its share of the buckets, and all but the last one end in a partial
+    /// completion.
+    func lines(priorities: Int = 1) -> [SyncLine] {
         var lines: [SyncLine] = []
-        Self.forEachLine(of: rows, buckets: bucketCount) { lines.append($0) }
+        Self.forEachLine(of: rows, buckets: bucketCount, priorities: priorities) { lines.append($0) }
         return lines
     }
 
@@ -50,8 +53,12 @@ struct Workload {
     private static func forEachLine(
         of rows: some Sequence<Row>,
         buckets: Int,
+        priorities: Int = 1,
         _ body: (SyncLine) throws -> Void
     ) rethrows {
+        func priority(_ bucket: Int) -> Priority {
+            Priority(Priority.default.rawValue - Int32(priorities - 1 - bucket * priorities / buckets))
+        }
         var sums = [Checksum](repeating: .zero, count: buckets)
         var counts = [Int64](repeating: 0, count: buckets)
         for row in rows {
@@ -60,15 +67,25 @@ struct Workload {
         }
         let last = OpID(counts.reduce(0, +))
         let descriptions = (0..<buckets).map { index in
-            BucketDescription(name: bucketName(index), checksum: sums[index], count: counts[index])
+            BucketDescription(
+                name: bucketName(index),
+                checksum: sums[index],
+                priority: priority(index),
+                count: counts[index]
+            )
         }
         try body(.checkpoint(Checkpoint(lastOpID: last, buckets: descriptions)))
         var line: DataLine?
+        var lastPriority = priority(0)
         for (index, row) in rows.enumerated() {
             let name = bucketName(row.bucket)
             if let full = line, full.bucket != name || full.operations.count == 1_000 {
                 try body(.data(full))
                 line = nil
+            }
+            if priority(row.bucket) != lastPriority {
+                try body(.partialCheckpointComplete(PartialCheckpointComplete(lastOpID: last, priority: lastPriority)))
+                lastPriority = priority(row.bucket)
             }
             var current = line ?? DataLine(bucket: name)
             line = nil
