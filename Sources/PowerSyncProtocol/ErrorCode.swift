@@ -1,4 +1,4 @@
-/// A code that tells programs what went wrong (`wire-protocol.md` 17, `service.md`).
+/// A code that tells programs what went wrong.
 ///
 /// Codes from other services are kept as they are; compare with the constants.
 package struct ErrorCode: RawRepresentable, Hashable, Sendable {

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// The body of an HTTP response that reports an error (`wire-protocol.md` 2.3).
+/// The body of an HTTP response that reports an error (docs/protocol.md "Requests and responses").
 ///
 /// ```json
 /// {"error":{"code":"PSYNC_S2106","status":401,"description":"Authentication required","name":"AuthorizationError"}}

@@ -1,4 +1,4 @@
-/// The types of BSON elements that can be read (`sync-client.md` 4.8).
+/// The types of BSON elements that can be read (docs/protocol.md "BSON").
 enum BSONElementType: UInt8 {
     case double = 1
     case string = 2

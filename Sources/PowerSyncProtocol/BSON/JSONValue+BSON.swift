@@ -1,7 +1,7 @@
 package import NIOCore
 
 extension JSONValue {
-    /// Reads a BSON document as the JSON object that it stands for, for requests over RSocket (`wire-protocol.md` 5.3).
+    /// Reads a BSON document as the JSON object that it stands for, for requests over RSocket.
     ///
     /// Documents and arrays, strings, numbers, booleans, null and undefined; when a name appears twice, the last value
     /// counts.

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Splits a stream of concatenated BSON documents (`wire-protocol.md` 4.7, `sync-client.md` 3.4).
+/// Splits a stream of concatenated BSON documents (docs/protocol.md "BSON").
 ///
 /// ```
 /// offset  bytes

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Splits a stream into lines at line feeds (`wire-protocol.md` 4.6, `sync-client.md` 3.4).
+/// Splits a stream into lines at line feeds (docs/protocol.md "NDJSON").
 ///
 /// Only the byte 0A ends a line, so a character that was split between chunks, or one that other readers take for a
 /// line break, does no harm. White space around a line is removed, empty lines are skipped, and a remainder at the end

@@ -7,7 +7,7 @@ package struct ReceivedLine: Sendable, Equatable {
     /// The bytes of the encoded line: the JSON text without line feed and white space around it, or the whole BSON
     /// document.
     ///
-    /// Clients add it to the downloaded size of a bucket (`sync-client.md` 7.1).
+    /// Clients add it to the downloaded size of a bucket.
     package var byteCount: Int
 
     /// Creates a received line.

@@ -9,7 +9,7 @@ package enum JSONText {
     enum LineBreaks {
         /// They are written raw.
         case raw
-        /// They are written as `\u0085`, `\u2028`, `\u2029`. Needed inside NDJSON (`wire-protocol.md` 4.6).
+        /// They are written as `\u0085`, `\u2028`, `\u2029`. Needed inside NDJSON.
         case escaped
     }
 

@@ -1,4 +1,4 @@
-/// Writes a sync line as a BSON document, with the element types that other clients expect (`wire-protocol.md` 6.9).
+/// Writes a sync line as a BSON document, with the element types that other clients expect (docs/protocol.md "BSON").
 ///
 /// Integers are int32 where they fit. Otherwise checksums are doubles, which is how services written in JavaScript send
 /// them, and everything else is int64.

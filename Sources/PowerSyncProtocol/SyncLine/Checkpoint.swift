@@ -1,4 +1,4 @@
-/// A target state announced by the service: an op id, and a checksum for every bucket (`wire-protocol.md` 6.2).
+/// A target state announced by the service: an op id, and a checksum for every bucket (docs/protocol.md "Lines").
 package struct Checkpoint: Sendable, Equatable {
     /// The op id of this checkpoint.
     package var lastOpID: OpID
@@ -23,7 +23,7 @@ package struct Checkpoint: Sendable, Equatable {
     }
 }
 
-/// What changed since the checkpoint that is being tracked (`wire-protocol.md` 6.3).
+/// What changed since the checkpoint that is being tracked.
 package struct CheckpointDiff: Sendable, Equatable {
     /// The op id of the new checkpoint.
     package var lastOpID: OpID
@@ -126,7 +126,7 @@ package struct StreamError: Sendable, Equatable {
     }
 }
 
-/// Everything has been sent for all buckets up to a priority (`wire-protocol.md` 6.6).
+/// Everything has been sent for all buckets up to a priority.
 package struct PartialCheckpointComplete: Sendable, Equatable {
     /// The op id of the tracked checkpoint; informational.
     package var lastOpID: OpID?
@@ -140,7 +140,7 @@ package struct PartialCheckpointComplete: Sendable, Equatable {
     }
 }
 
-/// Everything has been sent for the tracked checkpoint (`wire-protocol.md` 6.7).
+/// Everything has been sent for the tracked checkpoint.
 package struct CheckpointComplete: Sendable, Equatable {
     /// The op id of the tracked checkpoint; informational.
     package var lastOpID: OpID?

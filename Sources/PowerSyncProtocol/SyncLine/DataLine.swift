@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Operations of one bucket (`wire-protocol.md` 6.4).
+/// Operations of one bucket.
 ///
 /// The texts of all operations live in one buffer, and operations refer to them by ``TextRange``: a row travels from
 /// the socket to the bound statement parameter, or from storage to the response, without becoming a `String`.

@@ -1,7 +1,7 @@
 package import NIOCore
 
-// Rules (`sync-client.md` 4, `wire-protocol.md` 6): a line has exactly one member, whose name is the kind. Unknown kinds
-// and unknown members are skipped. Optional members may be null. When a member appears twice, the last one counts.
+// Rules (docs/protocol.md "Lines"): a line has exactly one member, whose name is the kind. Unknown kinds and
+// unknown members are skipped. Optional members may be null. When a member appears twice, the last one counts.
 
 extension SyncLine {
     /// Decodes a line of JSON text.

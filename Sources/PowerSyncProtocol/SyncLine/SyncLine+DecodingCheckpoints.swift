@@ -1,4 +1,4 @@
-// The lines about checkpoints: `sync-client.md` 4.3 to 4.5.
+// The lines about checkpoints (docs/protocol.md "Lines").
 extension SyncLineDecoder {
     mutating func readCheckpoint() throws(SyncLineError) -> Checkpoint {
         var lastOpID: OpID?

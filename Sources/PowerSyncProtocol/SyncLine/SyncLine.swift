@@ -1,6 +1,6 @@
 /// One message of the sync stream.
 ///
-/// A line is an object with exactly one member whose name selects the kind (`wire-protocol.md` 6.1). The same values
+/// A line is an object with exactly one member whose name selects the kind (docs/protocol.md "Lines"). The same values
 /// are decoded by clients and encoded by services, as JSON and as BSON.
 package enum SyncLine: Sendable, Equatable {
     /// `checkpoint`: the complete description of a target state.

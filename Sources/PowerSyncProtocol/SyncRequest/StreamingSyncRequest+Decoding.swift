@@ -1,7 +1,7 @@
 package import NIOCore
 
 extension StreamingSyncRequest {
-    /// Reads and validates the body of a request (`wire-protocol.md` 4.1).
+    /// Reads and validates the body of a request.
     ///
     /// Everything that is wrong is reported at once. Unknown members are ignored. When a bucket is listed twice, its
     /// last position counts.
@@ -17,7 +17,7 @@ extension StreamingSyncRequest {
         try self.init(body)
     }
 
-    /// Reads and validates a body that is a BSON document, as RSocket allows (`wire-protocol.md` 5.3).
+    /// Reads and validates a body that is a BSON document, as RSocket allows.
     ///
     /// - Throws: ``RequestValidationError``, as ``init(json:)``.
     package init(bson: ByteBuffer) throws(RequestValidationError) {

@@ -1,7 +1,7 @@
 package import NIOCore
 
 extension StreamingSyncRequest {
-    /// The body that a client posts (`sync-client.md` 5).
+    /// The body that a client posts.
     ///
     /// Members that only old services look at are always the same: `include_checksum` and `binary_data` are `true`.
     package func encodedJSON() -> ByteBuffer {

@@ -1,4 +1,4 @@
-/// The body of `POST /sync/stream` (`wire-protocol.md` 4.1, `sync-client.md` 5).
+/// The body of `POST /sync/stream` (docs/protocol.md "The sync request").
 package struct StreamingSyncRequest: Sendable, Equatable {
     /// A bucket that the client has, with the position to continue from.
     package struct BucketPosition: Sendable, Equatable {

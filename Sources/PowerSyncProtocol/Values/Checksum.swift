@@ -1,7 +1,7 @@
 /// A 32-bit checksum that wraps around on addition and subtraction.
 ///
-/// Checksums of operations add up to the checksum of their bucket, modulo 2^32 (`sync-client.md` 6.2). Wire and disk
-/// use signed and unsigned forms side by side; both denote the same 32 bits.
+/// Checksums of operations add up to the checksum of their bucket, modulo 2^32 (docs/protocol.md "Checksums"). Wire and
+/// disk use signed and unsigned forms side by side; both denote the same 32 bits.
 ///
 /// ```swift
 /// let sum = Checksum(0xffff_fff0) + Checksum(0x20)

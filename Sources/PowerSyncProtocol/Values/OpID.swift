@@ -2,7 +2,6 @@
 ///
 /// Op ids are positive 64-bit integers, global to one service and strictly increasing inside a bucket. On the wire
 /// they are base-10 strings (`"42"`); everywhere else they are integers. They never pass through a floating-point type.
-/// See `sync-client.md` 6.1.
 ///
 /// ```swift
 /// let id = OpID(decimal: "9007199254740993")

@@ -1,7 +1,7 @@
 /// The number that ties a client's uploads to a later checkpoint.
 ///
-/// A service hands out write checkpoints per user and client (`wire-protocol.md` 12), and repeats the newest one that
-/// a checkpoint covers in its `write_checkpoint` member. On the wire they are base-10 strings.
+/// A service hands out write checkpoints per user and client, and repeats the newest one that a
+/// checkpoint covers in its `write_checkpoint` member. On the wire they are base-10 strings.
 package struct WriteCheckpoint: RawRepresentable, Hashable, Comparable, Sendable {
     /// The integer value, 0 … 2^63 − 1.
     package let rawValue: Int64
