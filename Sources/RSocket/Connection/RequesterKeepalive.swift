@@ -1,5 +1,5 @@
 /// The requester's side of the keepalives: when to send one, and when the responder is taken for dead
-/// (`wire-protocol.md` 5.6).
+/// (docs/protocol.md "WebSocket").
 ///
 /// Anything that arrives is a sign of life. All times are durations since a common start, on a monotonic clock.
 ///

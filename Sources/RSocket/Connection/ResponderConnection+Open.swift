@@ -104,7 +104,7 @@ extension ResponderConnection {
             return .start(StreamRequest(streamID: streamID, payload: payload))
         }
 
-        /// A frame makes no sense on its stream: the stream ends, if there is one (`wire-protocol.md` 5.4).
+        /// A frame makes no sense on its stream: the stream ends, if there is one.
         private mutating func unexpectedFrameReceived(_ type: FrameType, _ streamID: StreamID) -> ReceiveAction {
             let wasStarted = !fragments.isAssembling(streamID)
             guard end(streamID) else { return .none }

@@ -40,7 +40,7 @@ package struct ResponderConnection: ~Copyable, Sendable {
         package var maximumStreamCount = 16
         /// Put in front of the messages of all errors that originate here, such as `[PSYNC_S2001] `.
         ///
-        /// Official clients decide by such a code whether to keep their credentials (`wire-protocol.md` 5.3).
+        /// Official clients decide by such a code whether to keep their credentials.
         package var errorPrefix = ""
 
         /// Creates a configuration with the defaults.
@@ -293,7 +293,7 @@ package struct ResponderConnection: ~Copyable, Sendable {
 }
 
 extension SetupFrame {
-    /// What no SETUP may ask for, as the code and the message of the answer (`wire-protocol.md` 5.3).
+    /// What no SETUP may ask for, as the code and the message of the answer.
     fileprivate var objection: (RSocketErrorCode, String)? {
         if usesLeases { return (.rejectedSetup, "Lease has to be disabled") }
         if resumeToken != nil { return (.rejectedSetup, "No resume support") }

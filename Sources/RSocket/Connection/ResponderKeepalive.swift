@@ -1,5 +1,5 @@
 /// The responder's side of the keepalives: it sends none of its own, and takes the requester for dead when no KEEPALIVE
-/// came during the lifetime that the SETUP named (`wire-protocol.md` 5.6).
+/// came during the lifetime that the SETUP named (docs/protocol.md "WebSocket").
 ///
 /// Other frames do not count. All times are durations since a common start, on a monotonic clock.
 package struct ResponderKeepalive: Sendable, Hashable {

@@ -1,4 +1,4 @@
-/// A frame of RSocket 1.0, one to a WebSocket message (`wire-protocol.md` 5.2).
+/// A frame of RSocket 1.0, one to a WebSocket message (docs/protocol.md "WebSocket").
 ///
 /// All integers are big endian. There is no length in front: the message has one.
 ///
