@@ -1,4 +1,4 @@
-/// A finding about a sync config, with its place in the YAML text (`service.md` 2.6).
+/// A finding about a sync config, with its place in the YAML text (docs/sync-config.md "Findings").
 package struct ConfigDiagnostic: Sendable, Hashable {
     /// How serious a finding is.
     package enum Severity: String, Sendable, Hashable {

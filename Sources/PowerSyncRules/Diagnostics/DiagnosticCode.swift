@@ -1,4 +1,4 @@
-/// The identifiers of findings (`service.md` 2.6).
+/// The identifiers of findings (docs/sync-config.md "Findings").
 enum DiagnosticCode: String, Sendable {
     case yamlSyntax = "yaml.syntax"
     case yamlNotMap = "yaml.not_map"

@@ -1,4 +1,4 @@
-/// Limits of one connection at one checkpoint (`service.md` 6.6).
+/// Limits of one connection at one checkpoint.
 package struct BucketLimits: Sendable, Hashable {
     /// The largest number of buckets.
     package var maximumBuckets = 1000
@@ -52,7 +52,7 @@ package struct BucketLimitError: Error, Sendable, Hashable {
         self.breakdown = breakdown
     }
 
-    /// The text for the client (`wire-protocol.md` 16).
+    /// The text for the client.
     package var message: String {
         switch limit {
         case .buckets(let count, let limit):

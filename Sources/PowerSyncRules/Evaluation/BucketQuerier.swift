@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// How the buckets of one connection are found (`service.md` 6.3, 6.4).
+/// How the buckets of one connection are found (docs/sync-config.md "Requests to buckets").
 ///
 /// Request values are evaluated when the querier is made; ``buckets(limits:lookUp:)`` runs once for a checkpoint.
 package struct BucketQuerier: Sendable {
@@ -26,7 +26,7 @@ package struct BucketQuerier: Sendable {
     ///   - limits: Limits of the connection.
     ///   - lookUp: Reads the parameter index at that checkpoint: for each lookup the rows of all its entries; lookups
     ///     without rows may be missing in the result. The lookups that it is called with are the ones whose changes
-    ///     make a new evaluation necessary (`service.md` 6.7).
+    ///     make a new evaluation necessary.
     /// - Returns: Buckets in the order of the plan, each once.
     /// - Throws: ``BucketLimitError``, or what `lookUp` throws.
     package func buckets(

@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// What a source row becomes in one bucket (`service.md` 6.1).
+/// What a source row becomes in one bucket.
 package struct BucketRow: Sendable, Hashable {
     /// The bucket, with the prefix that was asked for.
     package var bucket: BucketName

@@ -1,4 +1,4 @@
-/// An expression that cannot be evaluated (`service.md` 4.7).
+/// An expression that cannot be evaluated.
 ///
 /// Messages never contain the values.
 package enum EvaluationError: Error, Sendable, Hashable {

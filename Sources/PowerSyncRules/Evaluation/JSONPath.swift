@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-/// The right side of `->>`: a member name, or a path that starts with `$` (`service.md` 4.6).
+/// The right side of `->>`: a member name, or a path that starts with `$`.
 ///
 /// ```
 /// role        the member "role"        $.a.b      member b of member a      3         element 3 of an array

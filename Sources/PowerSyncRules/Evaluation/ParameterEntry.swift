@@ -1,4 +1,5 @@
-/// What a source row adds to a parameter index: the rows that a lookup finds under one key (`service.md` 6.2).
+/// What a source row adds to a parameter index: the rows that a lookup finds under one key
+/// (docs/sync-config.md "Rows to buckets").
 package struct ParameterEntry: Sendable, Hashable {
     /// The index and the key.
     package var lookup: ParameterLookup

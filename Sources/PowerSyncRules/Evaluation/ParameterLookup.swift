@@ -1,4 +1,4 @@
-/// A parameter index together with a key, as one unambiguous text (`service.md` 11).
+/// A parameter index together with a key, as one unambiguous text.
 ///
 /// The text is the scope of the index and the JSON array of the key, for example `0["u1",5]`. Numbers are normalised:
 /// keys that are equal by `=` have the same text. It is unique inside one sync plan, not across plans.

@@ -28,7 +28,7 @@ struct RequestValues: Sendable {
 }
 
 extension PlanExpression {
-    /// The value of the expression, by the rules of the default engine (`service.md` 4).
+    /// The value of the expression, by the rules of the default engine.
     func evaluate(in input: EvaluationInput) throws(EvaluationError) -> SQLiteValue {
         switch self {
         case .literal(let value):

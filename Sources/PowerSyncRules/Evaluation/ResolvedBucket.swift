@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// A bucket that a client gets at one checkpoint (`service.md` 6.3).
+/// A bucket that a client gets at one checkpoint.
 package struct ResolvedBucket: Sendable, Hashable {
     /// The name, with the prefix that was asked for.
     package var name: BucketName

@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 
 extension SyncPlan {
-    /// Prepares finding the buckets of a client (`service.md` 6.3).
+    /// Prepares finding the buckets of a client.
     ///
     /// A subscription whose request values cannot be evaluated is left out and reported in
     /// ``BucketQuerier/streams``; the others work. Subscriptions to unknown streams are ignored.

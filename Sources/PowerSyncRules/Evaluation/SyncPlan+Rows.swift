@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 
 extension SyncPlan {
-    /// The buckets of a source row with what it becomes there (`service.md` 6.1).
+    /// The buckets of a source row with what it becomes there.
     ///
     /// The result depends on the arguments only. Storage keeps it per source row, to know which buckets a row leaves.
     ///
@@ -42,7 +42,7 @@ extension SyncPlan {
         return rows
     }
 
-    /// What a source row adds to the parameter indexes (`service.md` 6.2).
+    /// What a source row adds to the parameter indexes.
     ///
     /// - Parameters:
     ///   - row: The values of the row.
@@ -122,7 +122,7 @@ extension [PlanExpression] {
 }
 
 extension BucketName {
-    /// Creates the name of a bucket of a definition (`service.md` 6.5).
+    /// Creates the name of a bucket of a definition.
     init(prefix: String, definition: String, key: [SQLiteValue]) {
         var text = [UInt8](prefix.utf8)
         text.append(contentsOf: definition.utf8)

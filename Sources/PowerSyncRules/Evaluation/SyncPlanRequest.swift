@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// What a client asks for, as far as it decides about buckets (`service.md` 6.3).
+/// What a client asks for, as far as it decides about buckets (docs/sync-config.md "Requests to buckets").
 package struct SyncPlanRequest: Sendable, Equatable {
     /// The payload of the verified token; the only source of `auth.*`.
     package var tokenPayload: JSONObject

@@ -3,7 +3,7 @@
 /// This is a relation: `values` are the columns of interest, `rows` hold the row of each lookup in ``lookups`` that the
 /// values come from, directly or through the key of another lookup. Joining two sets requires that they agree on every
 /// lookup they share, so that in one combination every lookup stands for exactly one of its rows: the meaning of an SQL
-/// join (`service.md` 6.4, "Combining values").
+/// join (docs/sync-config.md "Requests to buckets").
 struct ValueSet {
     /// One combination.
     struct Element: Hashable {

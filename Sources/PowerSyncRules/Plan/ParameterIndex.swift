@@ -1,4 +1,5 @@
-/// Turns rows of a source table into entries of an index that takes the place of a subquery (`service.md` 5.7).
+/// Turns rows of a source table into entries of an index that takes the place of a subquery
+/// (docs/sync-config.md "The plan").
 ///
 /// The scope of an index, which is part of every ``ParameterLookup``, is its position in the plan.
 package struct ParameterIndex: Sendable, Hashable, Codable {

@@ -1,6 +1,6 @@
 /// A scalar expression of a compiled plan.
 ///
-/// Columns carry no table: an expression of a plan reads one source row, or the request, never both (`service.md` 3.6).
+/// Columns carry no table: an expression of a plan reads one source row, or the request, never both.
 /// Two expressions are equal when they have the same structure.
 package indirect enum PlanExpression: Sendable, Hashable {
     /// A constant.
@@ -22,7 +22,7 @@ package indirect enum PlanExpression: Sendable, Hashable {
     /// `a OR b OR …`, with `NULL` as false
     case or([PlanExpression])
 
-    /// The JSON objects that a request brings along (`service.md` 3.5).
+    /// The JSON objects that a request brings along.
     package enum RequestPart: String, Sendable, Hashable, Codable {
         /// The payload of the verified token.
         case auth

@@ -1,4 +1,4 @@
-/// The recipe that turns one subscription into bucket names (`service.md` 5.7).
+/// The recipe that turns one subscription into bucket names (docs/sync-config.md "The plan").
 package struct Querier: Sendable, Hashable, Codable {
     /// What must be true of the request.
     package var requestFilters: [PlanExpression]

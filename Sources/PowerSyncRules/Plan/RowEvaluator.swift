@@ -1,4 +1,4 @@
-/// Turns rows of a source table into rows of buckets (`service.md` 5.7, "DataSource").
+/// Turns rows of a source table into rows of buckets (docs/sync-config.md "The plan").
 package struct RowEvaluator: Sendable, Hashable, Codable {
     /// The tables that are read.
     package var table: TablePattern

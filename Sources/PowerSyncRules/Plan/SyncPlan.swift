@@ -1,4 +1,4 @@
-/// A compiled sync config: what the service runs (`service.md` 5.7).
+/// A compiled sync config: what the service runs (docs/sync-config.md "The plan").
 ///
 /// A plan is stored as JSON next to the text of the config. A service that compiles differently keeps running a plan
 /// that was stored earlier, so the meaning of a ``version`` never changes.

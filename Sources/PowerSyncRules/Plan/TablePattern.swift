@@ -1,4 +1,4 @@
-/// The source tables that a query reads (`service.md` 3.3).
+/// The source tables that a query reads (docs/sync-config.md "Tables").
 package struct TablePattern: Sendable, Hashable, Codable {
     /// The schema as written, or `nil` for the default schema of the source, which is known only when a plan runs.
     package var schema: String?

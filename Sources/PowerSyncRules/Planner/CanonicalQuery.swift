@@ -1,5 +1,5 @@
-/// A query in canonical form (`service.md` 5.1): what it selects, the tables that it joins, and a condition whose terms
-/// read one table or the request each, or compare two such sides.
+/// A query in canonical form: what it selects, the tables that it joins, and a condition whose terms read one table or the
+/// request each, or compare two such sides (docs/sync-config.md "What a term may read").
 struct CanonicalQuery {
     /// A table that takes part.
     ///
@@ -23,7 +23,7 @@ struct CanonicalQuery {
     var condition: Condition?
 }
 
-/// What an expression reads besides constants (`service.md` 3.6).
+/// What an expression reads besides constants.
 enum Dependency: Hashable {
     /// Values of the request.
     case request
@@ -93,7 +93,7 @@ indirect enum Condition {
     case equal(Scalar, Scalar, range: Range<Int>)
 }
 
-/// A term of a conjunction (`service.md` 5.1).
+/// A term of a conjunction.
 enum Term {
     /// A condition on one result set or on the request, or a constant.
     case filter(Scalar)

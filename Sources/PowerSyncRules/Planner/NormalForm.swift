@@ -1,4 +1,4 @@
-/// Brings a condition into disjunctive normal form and simplifies it (`service.md` 5.3, 5.4).
+/// Brings a condition into disjunctive normal form and simplifies it (docs/sync-config.md "Compilation").
 enum NormalForm {
     /// The largest number of conjunctions that an `AND` may multiply to.
     static let maximumConjunctions = 100

@@ -1,4 +1,4 @@
-/// Puts planned variants together into a plan in which nothing is there twice (`service.md` 5.8).
+/// Puts planned variants together into a plan in which nothing is there twice (docs/sync-config.md "The plan").
 struct PlanBuilder {
     /// The largest number of queriers in one stream.
     static let maximumQueriers = 100

@@ -33,7 +33,7 @@ struct PlannedVariant {
 // MARK: - Warnings
 
 extension PlannedVariant {
-    /// Who decides about the values of a key (`service.md` 5.9).
+    /// Who decides about the values of a key.
     private enum Trust {
         /// The verified token, or nobody.
         case authenticated

@@ -1,4 +1,4 @@
-/// Compiles one query: lexer, syntax tree, canonical form, variants, plans (`service.md` 5).
+/// Compiles one query: lexer, syntax tree, canonical form, variants, plans (docs/sync-config.md "Compilation").
 enum QueryCompiler {
     /// What a query becomes.
     struct Result {

@@ -1,5 +1,5 @@
 /// Turns a syntax tree into canonical form: resolves names, inlines request values, and turns `IN (SELECT …)` into joins
-/// (`service.md` 5.2, 3.7).
+/// (docs/sync-config.md "Compilation").
 struct QueryLowering {
     /// The text of the query, from which unnamed columns take their name.
     private let text: String
@@ -212,7 +212,7 @@ extension QueryLowering {
         return scalars
     }
 
-    /// `auth.user_id()`, `auth.parameters()`, `auth.parameter(k)` and their siblings (`service.md` 3.5).
+    /// `auth.user_id()`, `auth.parameters()`, `auth.parameter(k)` and their siblings.
     private func lowerCall(
         _ qualifier: SQLName,
         _ name: SQLName,

@@ -1,5 +1,5 @@
 /// Decides, for one variant, which columns of the output table become partition keys and where their values come from
-/// (`service.md` 5.5).
+/// (docs/sync-config.md "Compilation").
 ///
 /// Starting at the output table, each equality with another side becomes a key of the table that is being resolved. When
 /// the other side belongs to another table, that table gets a lookup, which is resolved in the same way. Lookups are

@@ -1,4 +1,4 @@
-/// Splits a query into tokens, by PostgreSQL's lexical rules (`service.md` 3.1).
+/// Splits a query into tokens, by PostgreSQL's lexical rules (docs/sync-config.md "SQL").
 ///
 /// ```
 /// word      letter or _ or non-ASCII, then also digits and $      folded to lower case (ASCII letters)

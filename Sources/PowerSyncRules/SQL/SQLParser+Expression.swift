@@ -1,4 +1,4 @@
-/// Expressions, one method for each level of precedence, lowest first (`service.md` 3.1):
+/// Expressions, one method for each level of precedence, lowest first (docs/sync-config.md "SQL"):
 ///
 /// ```
 /// OR   AND   NOT   IS   = != <>   IN BETWEEN LIKE   operators, literals, columns, calls

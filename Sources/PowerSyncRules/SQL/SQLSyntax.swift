@@ -8,7 +8,7 @@ struct SQLName: Sendable, Hashable {
     var range: Range<Int>
 }
 
-/// The syntax tree of a query (`service.md` 3.2).
+/// The syntax tree of a query.
 struct SQLSelect: Sendable, Hashable {
     /// The column list.
     var columns: [SQLColumn]

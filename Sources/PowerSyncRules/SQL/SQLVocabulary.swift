@@ -26,7 +26,7 @@ enum SQLVocabulary {
     /// Kinds of joins that a stream query cannot have.
     static let unsupportedJoins: Set<String> = ["left", "right", "full", "cross", "natural", "outer"]
 
-    /// The functions of the language (`service.md` 3.8), and the additions that we plan.
+    /// The functions of the language, and the additions that we plan.
     ///
     /// None is compiled yet.
     static let functions: Set<String> = [

@@ -3,7 +3,8 @@ import PowerSyncProtocol
 /// JSON texts of values, written byte by byte into a buffer because every synced row passes here.
 ///
 /// Integers are digits, reals the shortest text that reads back as the same number, with `.0` when it would look like an
-/// integer; NaN and infinities are `null`. In texts only `"`, `\` and control characters are escaped (`service.md` 6.1).
+/// integer; NaN and infinities are `null`. In texts only `"`, `\` and control characters are escaped
+/// (docs/sync-config.md "Rows to buckets").
 extension SQLiteValue {
     /// Appends the value as it appears in row data.
     ///
@@ -24,7 +25,7 @@ extension SQLiteValue {
         return true
     }
 
-    /// Appends the JSON array of normalised key values, as it appears in bucket names and lookups (`service.md` 6.5).
+    /// Appends the JSON array of normalised key values, as it appears in bucket names and lookups.
     static func appendKeyArray(_ key: [SQLiteValue], to buffer: inout [UInt8]) {
         buffer.append(UInt8(ascii: "["))
         for (position, value) in key.enumerated() {
@@ -35,7 +36,7 @@ extension SQLiteValue {
     }
 
     /// The value as the text of a row id: empty for `NULL` and bytes, numbers in their decimal form without a needless
-    /// fraction (`service.md` 6.1).
+    /// fraction.
     var idText: String {
         switch self {
         case .null, .blob: ""

@@ -1,4 +1,4 @@
-/// A value of a source row or of an expression, with SQLite's five types (`service.md` 4).
+/// A value of a source row or of an expression, with SQLite's five types (docs/sync-config.md "Values").
 ///
 /// Equality is exact: `1` and `1.0` differ, and texts are compared byte by byte. Where the language treats equal
 /// numbers as one (keys and lookups), values are ``normalizedKey`` first.
@@ -16,7 +16,7 @@ package enum SQLiteValue: Sendable {
 }
 
 extension SQLiteValue {
-    /// The value as part of a bucket name or of a lookup key (`service.md` 6.1, 6.2), or `nil` when it cannot be one.
+    /// The value as part of a bucket name or of a lookup key, or `nil` when it cannot be one.
     ///
     /// `NULL`, bytes and non-finite numbers match nothing. A real number without fraction that fits 64 bits becomes an
     /// integer, so that `314` and `314.0` meet.
@@ -35,7 +35,7 @@ extension SQLiteValue {
         }
     }
 
-    /// Whether the value counts as true in a filter (`service.md` 4).
+    /// Whether the value counts as true in a filter.
     ///
     /// Numbers are true unless zero, text by its leading integer, `NULL` and bytes never.
     var isTrue: Bool {

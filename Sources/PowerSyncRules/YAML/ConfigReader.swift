@@ -1,6 +1,6 @@
 import Yams
 
-/// Reads the YAML of a sync config (`service.md` 2.2 … 2.4).
+/// Reads the YAML of a sync config (docs/sync-config.md "The file").
 ///
 /// ```yaml
 /// config:

@@ -1,4 +1,4 @@
-/// Where the characters of a YAML scalar come from in the file (`service.md` 2.6).
+/// Where the characters of a YAML scalar come from in the file.
 ///
 /// The YAML parser gives the text of a scalar and the place where it begins. This type walks through the file once more
 /// and finds each character of the text: it skips the indentation of block scalars and continued lines, knows that a

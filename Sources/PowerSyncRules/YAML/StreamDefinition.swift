@@ -1,4 +1,4 @@
-/// A stream as the config file defines it, before its queries are compiled (`service.md` 2.4).
+/// A stream as the config file defines it, before its queries are compiled (docs/sync-config.md "The file").
 struct StreamDefinition {
     /// One query with its place in the file.
     struct Query {

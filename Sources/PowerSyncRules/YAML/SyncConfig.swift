@@ -1,4 +1,4 @@
-/// The sync config file (`service.md` 2).
+/// The sync config file (docs/sync-config.md "The file").
 ///
 /// ```swift
 /// let result = SyncConfig.parse(text)
