@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-/// Why a token is rejected (`wire-protocol.md` 3.5).
+/// Why a token is rejected (docs/service.md "Authentication").
 ///
 /// Always HTTP 401.
 struct AuthorizationError: Error, Equatable {

@@ -1,7 +1,7 @@
 public import Foundation
 import PowerSyncProtocol
 
-/// Makes tokens for development (`wire-protocol.md` 3.10).
+/// Makes tokens for development (docs/service.md "Authentication").
 struct DevelopmentTokenSigner: Sendable {
     /// The key, one with a shared secret.
     let key: JSONWebKey

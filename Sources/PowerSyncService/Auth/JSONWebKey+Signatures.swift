@@ -35,7 +35,7 @@ extension JSONWebKey {
     /// Checks that the numbers of a public key make a key.
     func checkMaterial() async throws(JSONWebKeyError) {
         guard case .asymmetric(let jwk, let type, let modulusBits) = material else { return }
-        // Short keys are rejected when used, not at start (`wire-protocol.md` 3.5).
+        // Short keys are rejected when used, not at start.
         if let modulusBits, modulusBits < Self.minimumModulusBits { return }
         let algorithm = algorithm ?? (type == .rsa ? .rs256 : .eddsa)
         do {

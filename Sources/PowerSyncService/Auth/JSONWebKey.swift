@@ -1,7 +1,7 @@
 import JWTKit
 import PowerSyncProtocol
 
-/// A key that verifies tokens, in the forms of `wire-protocol.md` 3.2.
+/// A key that verifies tokens (docs/service.md "Authentication").
 struct JSONWebKey: Sendable {
     /// The values of `kty`.
     enum KeyType: String, Sendable {

@@ -1,4 +1,4 @@
-/// The accepted values of a token's `alg` (`wire-protocol.md` 3.3).
+/// The accepted values of a token's `alg`.
 ///
 /// `none` is not among them.
 enum SigningAlgorithm: String, Sendable, CaseIterable {

@@ -1,8 +1,8 @@
 import PowerSyncProtocol
 
-/// Checks tokens against static keys (`wire-protocol.md` 3.3–3.5).
+/// Checks tokens against static keys (docs/service.md "Authentication").
 ///
-/// Each check fails with its own code, in the order of the specification: form, algorithm, key, signature, claims.
+/// Each check fails with its own code, in this order: form, algorithm, key, signature, claims.
 struct TokenVerifier: Sendable {
     /// How far clocks may differ, in seconds.
     static let clockTolerance = 60.0

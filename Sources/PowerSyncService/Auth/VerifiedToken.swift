@@ -7,8 +7,7 @@ struct VerifiedToken: Sendable, Equatable {
     /// The `exp` claim, in seconds since 1970.
     var expiresAt: Double
 
-    /// The `sub` claim as text: `null` for null, `1` and `0` for booleans, JSON text for objects and arrays
-    /// (`wire-protocol.md` 3.8).
+    /// The `sub` claim as text: `null` for null, `1` and `0` for booleans, JSON text for objects and arrays.
     var userID: String {
         switch payload["sub"] {
         case .string(let text): text

@@ -1,4 +1,4 @@
-/// How clients' tokens are checked (`wire-protocol.md` 3).
+/// How clients' tokens are checked.
 public struct ClientAuthentication: Sendable {
     /// The keys, in the order in which they are tried.
     public var keys: [ClientKey] = []
@@ -25,7 +25,7 @@ public struct ClientKey: Sendable {
         ClientKey(key: JSONWebKey(id: id, algorithm: .hs256, material: .symmetric(secret)))
     }
 
-    /// A JSON Web Key (RFC 7517) of type `oct`, `RSA`, `EC` or `OKP` with the members of `wire-protocol.md` 3.2.
+    /// A JSON Web Key (RFC 7517) of type `oct`, `RSA`, `EC` or `OKP`; all but `RSA` need `alg`, and `RSA` needs `kid`.
     ///
     /// - Parameter json: The key as JSON text.
     /// - Returns: The key.

@@ -2,7 +2,7 @@ import Foundation
 import Logging
 
 extension ServiceConfiguration {
-    /// Reads a configuration file (`service.md` 21.1).
+    /// Reads a configuration file.
     ///
     /// ```yaml
     /// replication:
@@ -315,7 +315,7 @@ extension ServiceConfiguration {
 }
 
 extension LoggingOptions {
-    /// The names of `wire-protocol.md` 19, and those of swift-log.
+    /// The names of the established service, and those of swift-log.
     private static let levels: [String: Logger.Level] = [
         "silly": .trace, "trace": .trace, "debug": .debug, "verbose": .debug, "http": .debug, "info": .info,
         "notice": .notice, "warn": .warning, "warning": .warning, "error": .error, "critical": .critical,

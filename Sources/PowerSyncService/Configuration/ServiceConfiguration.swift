@@ -1,6 +1,6 @@
 public import Logging
 
-/// Everything a ``SyncService`` needs to know before it starts (`service.md` 21.1).
+/// Everything a ``SyncService`` needs to know before it starts.
 ///
 /// Create it in code, or from a YAML file with ``init(contentsOf:environment:)``:
 ///
@@ -71,7 +71,7 @@ extension ServiceConfiguration {
 
         let kind: Kind
 
-        /// A SQLite file that the service watches (`service.md` 19.5).
+        /// A SQLite file that the service watches.
         ///
         /// - Parameters:
         ///   - path: The file. It and its folder are created when missing.
@@ -90,7 +90,7 @@ extension ServiceConfiguration {
 
         let kind: Kind
 
-        /// A SQLite file of the service (`service.md` 19.3).
+        /// A SQLite file of the service.
         ///
         /// - Parameter path: The file. It and its folder are created when missing.
         /// - Returns: The storage.
@@ -136,7 +136,7 @@ extension ServiceConfiguration {
     }
 }
 
-/// Limits per process and per connection (`wire-protocol.md` 16).
+/// Limits per process and per connection.
 public struct ServiceLimits: Sendable, Equatable {
     /// Sync streams that may be open at the same time; more are answered with 429.
     public var maxConcurrentConnections = 200
@@ -151,7 +151,7 @@ public struct ServiceLimits: Sendable, Equatable {
     public init() {}
 }
 
-/// How the service answers health checks (`wire-protocol.md` 14).
+/// How the service answers health checks.
 public struct ProbeOptions: Sendable, Equatable {
     /// Whether `/probes/startup`, `/probes/liveness` and `/probes/readiness` exist.
     public var useHTTP = true
@@ -182,7 +182,7 @@ public struct LoggingOptions: Sendable, Equatable {
     public init() {}
 }
 
-/// Endpoints that make a back end unnecessary while developing (`service.md` 19.6, 19.7).
+/// Endpoints that make a back end unnecessary while developing.
 ///
 /// They need the embedded source.
 public struct DevelopmentEndpoints: Sendable, Equatable {

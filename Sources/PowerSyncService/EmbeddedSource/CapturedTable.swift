@@ -10,7 +10,7 @@ struct CapturedTable: Sendable, Equatable {
     var id: Int64
     /// The name.
     var name: String
-    /// All columns in declared order, generated ones included (`service.md` 9.4).
+    /// All columns in declared order, generated ones included.
     var columns: [String]
     /// The columns of the primary key, in its order.
     var key: [SourceTableDescriptor.IdentityColumn]

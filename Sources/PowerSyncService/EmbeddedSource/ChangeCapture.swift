@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 
-/// Captures which rows of `source.db` change, whoever writes them (`service.md` 19.5).
+/// Captures which rows of `source.db` change, whoever writes them (docs/service.md "The embedded source").
 ///
 /// The service adds three tables to the file:
 ///

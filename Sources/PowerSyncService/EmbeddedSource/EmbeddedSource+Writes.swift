@@ -2,7 +2,7 @@ import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
 
-/// The write endpoint for development (`service.md` 19.6).
+/// The write endpoint for development (docs/service.md "The embedded source").
 extension EmbeddedSource {
     /// Applies writes in one transaction, and wakes the replicator.
     ///

@@ -5,7 +5,7 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Synchronization
 
-/// A source database in one SQLite file, for development and tests (`service.md` 19.5).
+/// A source database in one SQLite file, for development and tests (docs/service.md "The embedded source").
 ///
 /// The file belongs to the application: any SQLite program may write to it, in any transaction. Triggers capture what
 /// changes; see `ChangeCapture`. Writes through ``apply(_:)`` are noticed at once, those of other programs within

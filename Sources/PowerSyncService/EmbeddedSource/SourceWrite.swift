@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// A write that a client has uploaded (`service.md` 19.6).
+/// A write that a client has uploaded.
 package struct SourceWrite: Sendable, Hashable {
     /// The kinds of writes.
     package enum Kind: Sendable, Hashable {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Limits how much of one kind of work is done at the same time (`wire-protocol.md` 2.6, 8.5).
+/// Limits how much of one kind of work is done at the same time (docs/service.md "Configuration").
 ///
 /// A slot is an object: it is free again when it is released, or else when the last reference to it goes away, as when a
 /// response is dropped before it was written.

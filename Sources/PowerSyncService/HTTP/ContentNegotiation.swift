@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-/// Chooses the format of a sync stream from an `Accept` header (`wire-protocol.md` 4.3).
+/// Chooses the format of a sync stream from an `Accept` header (docs/protocol.md "Formats").
 ///
 /// BSON is used only if it is the preferred match. Everything else gives NDJSON: no header, a tie, `*/*`, no match, or a
 /// header that cannot be read.

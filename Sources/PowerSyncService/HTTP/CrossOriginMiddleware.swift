@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Lets web pages of every origin use the service (`wire-protocol.md` 2.5).
+/// Lets web pages of every origin use the service.
 ///
 /// Hummingbird's own middleware adds headers only to requests that have an `Origin`, and answers 204 to any `OPTIONS`.
 struct CrossOriginMiddleware: RouterMiddleware {

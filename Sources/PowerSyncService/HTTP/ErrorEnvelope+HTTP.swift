@@ -93,7 +93,7 @@ extension Response {
         )
     }
 
-    /// A successful response in the envelope of `wire-protocol.md` 2.2.
+    /// A successful response: `{"data": …}`.
     init(data: JSONObject) {
         self.init(json: ["data": .object(data)])
     }

@@ -3,7 +3,8 @@ import Hummingbird
 import Logging
 import PowerSyncProtocol
 
-/// Gives every request an id and a log entry, and turns errors into responses (`wire-protocol.md` 2.3, 19).
+/// Gives every request an id and a log entry, and turns errors into responses
+/// (docs/protocol.md "Requests and responses").
 struct ErrorMiddleware: RouterMiddleware {
     typealias Context = ServiceRequestContext
 

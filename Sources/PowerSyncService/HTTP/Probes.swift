@@ -3,7 +3,7 @@ import Hummingbird
 import PowerSyncProtocol
 import Synchronization
 
-/// What health checks are told (`wire-protocol.md` 14).
+/// What health checks are told (docs/service.md "Requests").
 final class Probes: Sendable {
     /// The three questions.
     enum Question: String, CaseIterable, Sendable {

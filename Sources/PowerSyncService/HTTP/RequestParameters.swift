@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 import PowerSyncProtocol
 
-/// The parameters of a request: query string and JSON body together, the body wins (`wire-protocol.md` 2.1).
+/// The parameters of a request: query string and JSON body together, the body wins.
 struct RequestParameters: Sendable {
     /// How long the body of a request may take: 60 s.
     ///

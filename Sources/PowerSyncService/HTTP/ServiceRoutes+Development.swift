@@ -1,7 +1,7 @@
 import Hummingbird
 import PowerSyncProtocol
 
-/// Endpoints that make a back end unnecessary while developing (`service.md` 19.6, 19.7).
+/// Endpoints that make a back end unnecessary while developing (docs/service.md "The embedded source").
 extension ServiceRoutes {
     /// How long development tokens are valid, in seconds.
     private static let tokenLifetime: Int64 = 12 * 3600

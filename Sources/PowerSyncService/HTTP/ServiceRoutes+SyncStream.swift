@@ -4,7 +4,7 @@ import NIOCore
 import PowerSyncProtocol
 import ServiceLifecycle
 
-/// `POST /sync/stream` (`wire-protocol.md` 4).
+/// `POST /sync/stream` (docs/protocol.md "The sync request").
 extension ServiceRoutes {
     /// Checks the request and makes the first line.
     ///

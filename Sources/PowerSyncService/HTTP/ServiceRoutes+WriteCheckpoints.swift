@@ -1,9 +1,9 @@
 import Hummingbird
 import PowerSyncProtocol
 
-/// Write checkpoints, whose numbers the service or the client chooses (`wire-protocol.md` 12).
+/// Write checkpoints, whose numbers the service or the client chooses (docs/protocol.md "Write checkpoints").
 extension ServiceRoutes {
-    /// `GET /write-checkpoint2.json?client_id=…` (12.1).
+    /// `GET /write-checkpoint2.json?client_id=…`.
     func createWriteCheckpoint(_ request: Request) async throws -> Response {
         try await checkpointQueue.withSlot {
             let token = try await authorize(request)
@@ -15,7 +15,7 @@ extension ServiceRoutes {
         }
     }
 
-    /// `POST /sync/checkpoint-request` with `{"client_id":"c1","checkpoint_request_id":"42"}` (12.2).
+    /// `POST /sync/checkpoint-request` with `{"client_id":"c1","checkpoint_request_id":"42"}`.
     func requestCheckpoint(_ request: Request) async throws -> Response {
         try await checkpointQueue.withSlot {
             let token = try await authorize(request)

@@ -5,7 +5,7 @@ import NIOCore
 import PowerSyncProtocol
 import ServiceLifecycle
 
-/// Writes a sync stream for as long as its client, its token and the process last (`wire-protocol.md` 4.8, 9).
+/// Writes a sync stream for as long as its client, its token and the process last (docs/protocol.md "End of a stream").
 ///
 /// It owns three tasks: the session and the keepalives, which hand their lines to a ``LineQueue``, and the watch for a client
 /// that does not read. The lines are written by the task that runs ``write(to:)``.

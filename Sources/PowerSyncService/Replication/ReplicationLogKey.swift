@@ -25,7 +25,7 @@ enum ReplicationLogKey {
 }
 
 extension Logger {
-    /// Tells operators that rows are missing on clients (`service.md` 9.6).
+    /// Tells operators that rows are missing on clients.
     func warn(_ rejected: [RejectedRow]) {
         for row in rejected {
             let key = row.key.map { "\($0.name)=\($0.value)" }.joined(separator: " ")

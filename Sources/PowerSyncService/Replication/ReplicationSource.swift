@@ -1,6 +1,6 @@
 package import PowerSyncRules
 
-/// A database whose tables are replicated (`service.md` 22.3).
+/// A database whose tables are replicated (docs/service.md "What a source promises").
 ///
 /// What a source promises: transactions are delivered in commit order; positions order like the log; a position that
 /// was reported by ``head()`` is reached by the change stream after ``emitMarker()``; a stream that was prepared can be

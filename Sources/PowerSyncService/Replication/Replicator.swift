@@ -19,7 +19,7 @@ package struct Replicator: Service {
 
     /// The pause after the first error of a stream; it doubles up to ``maximumPause``.
     private static let firstPause = Duration.milliseconds(500)
-    /// The longest pause between two attempts: below the 10 s of the liveness probe (`wire-protocol.md` 14).
+    /// The longest pause between two attempts: below the 10 s of the liveness probe.
     private static let maximumPause = Duration.seconds(5)
 
     /// Creates a replicator.

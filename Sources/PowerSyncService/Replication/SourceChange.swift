@@ -4,7 +4,7 @@ package import PowerSyncRules
 package struct SourceChange: Sendable {
     /// The kinds of changes.
     package enum Kind: Sendable, Hashable {
-        /// A row that did not exist. What is stored for its key does not count (`service.md` 12.2).
+        /// A row that did not exist. What is stored for its key does not count.
         case insert
         /// A row that may be stored, under the same or another key.
         case update
@@ -47,7 +47,7 @@ package struct SourceChange: Sendable {
     }
 }
 
-/// One element of a source's change stream (`service.md` 22.3).
+/// One element of a source's change stream (docs/service.md "What a source promises").
 package enum SourceMessage: Sendable {
     /// Changes of one table, in the order of the source. `relationID` is that of the table's descriptor.
     case changes([SourceChange], relationID: String)

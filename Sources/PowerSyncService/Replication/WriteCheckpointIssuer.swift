@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// Creates write checkpoints (`service.md` 16.2).
+/// Creates write checkpoints (docs/service.md "Write checkpoints of the service").
 ///
 /// The order is what makes them correct: first the source position, which is not before the uploads that the client has
 /// finished; then the record; then a marker, which makes replication pass that position even if the source is idle.

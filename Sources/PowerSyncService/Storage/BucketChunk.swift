@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// Consecutive operations of one bucket, ready to be sent as a `data` line (`service.md` 14.2).
+/// Consecutive operations of one bucket, ready to be sent as a `data` line (docs/service.md "Reading buckets").
 package struct BucketChunk: Sendable {
     /// The line.
     ///
@@ -9,7 +9,7 @@ package struct BucketChunk: Sendable {
     /// The largest target op of the operations, `nil` when none has one.
     ///
     /// When it is above the checkpoint being sent, compaction has replaced an operation by a later one: the checkpoint
-    /// must not be completed (`service.md` 15.4).
+    /// must not be completed.
     package var targetOp: OpID?
 
     /// Creates a chunk.
@@ -19,7 +19,7 @@ package struct BucketChunk: Sendable {
     }
 }
 
-/// How much one read of bucket data returns (`wire-protocol.md` 8.2).
+/// How much one read of bucket data returns (docs/service.md "Reading buckets").
 package struct BucketDataLimits: Sendable {
     /// The most operations of one read, over all buckets.
     package var operations = 1000

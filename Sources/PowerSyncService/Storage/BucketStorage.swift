@@ -17,7 +17,7 @@ package protocol BucketStorage: Sendable {
     /// - Returns: `nil` before the first activation; sync requests then fail with `PSYNC_S2302`.
     func activeStream() async throws -> ActiveSyncStream?
 
-    /// Makes a sync config the one to replicate (`service.md` 2.7, 13.2).
+    /// Makes a sync config the one to replicate.
     ///
     /// When the text is byte for byte that of the newest processing or active stream, nothing changes and that stream
     /// is returned. Otherwise a new processing stream is created, and an older processing one is stopped. Clients are
@@ -33,7 +33,7 @@ package protocol BucketStorage: Sendable {
     /// All streams that still have data, in the order of their ids; terminated ones are left out.
     func streams() async throws -> [ReplicationStream]
 
-    /// Replaces a stream whose source history is lost (`service.md` 13.2).
+    /// Replaces a stream whose source history is lost.
     ///
     /// The stream becomes errored, if it was active, and keeps serving its last checkpoint; otherwise it is stopped. A
     /// processing stream with the same text starts from nothing.
@@ -73,7 +73,7 @@ package protocol BucketStorage: Sendable {
 
     // MARK: Reading at a checkpoint
 
-    /// Reads the parameter index (`service.md` 11).
+    /// Reads the parameter index.
     ///
     /// - Parameters:
     ///   - lookups: What to look up; duplicates are read once.
@@ -87,7 +87,7 @@ package protocol BucketStorage: Sendable {
         limit: Int
     ) async throws -> [ParameterLookup: [ParameterRow]]
 
-    /// Checksum and count of buckets (`service.md` 14.1).
+    /// Checksum and count of buckets.
     ///
     /// - Parameters:
     ///   - buckets: Bucket names of the checkpoint's stream.
@@ -99,7 +99,7 @@ package protocol BucketStorage: Sendable {
         at checkpoint: StorageCheckpoint
     ) async throws -> [BucketName: BucketChecksum]
 
-    /// Operations of buckets, in chunks (`service.md` 14.2).
+    /// Operations of buckets, in chunks.
     ///
     /// Buckets are read one after the other in the order of their names, operations in the order of their ids. The
     /// caller sends the chunks, sets each position to the chunk's `nextAfter`, and calls again while the last chunk has
@@ -120,7 +120,7 @@ package protocol BucketStorage: Sendable {
 
     // MARK: Write checkpoints
 
-    /// Records that a user's uploads are contained in the source at a position (`service.md` 16.2, step 2).
+    /// Records that a user's uploads are contained in the source at a position.
     ///
     /// Use ``WriteCheckpointIssuer`` to create one: it reads the position before and sends the marker after.
     ///
@@ -131,7 +131,7 @@ package protocol BucketStorage: Sendable {
     /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation.
     func createWriteCheckpoint(userKey: String, head: LSN) async throws -> WriteCheckpoint
 
-    /// Records a number that the client has chosen, unless the recorded one is as large (`wire-protocol.md` 12.2).
+    /// Records a number that the client has chosen, unless the recorded one is as large.
     ///
     /// A larger number is recorded with its position; the same number only has its time of request renewed, so that it
     /// keeps waiting for the position of its first request; a smaller one changes nothing.
@@ -144,7 +144,7 @@ package protocol BucketStorage: Sendable {
     /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation.
     func recordCheckpointRequest(_ id: WriteCheckpoint, userKey: String, head: LSN) async throws -> WriteCheckpoint
 
-    /// The newest write checkpoint of a user that a checkpoint covers (`wire-protocol.md` 12.3).
+    /// The newest write checkpoint of a user that a checkpoint covers.
     ///
     /// A number that was visible once stays so while a newer one is pending.
     ///

@@ -1,4 +1,4 @@
-/// Stores the changes of a source for one replication stream (`service.md` 12).
+/// Stores the changes of a source for one replication stream (docs/service.md "Rows and operations").
 ///
 /// A writer belongs to one task, which is why its calls are `mutating`: saved changes are collected, and written in
 /// storage transactions of at most 2,000 records or about 5 MB. What has been written is durable, but no client sees it
@@ -12,7 +12,7 @@ package protocol BucketStorageWriter {
     /// The tables that the stream has records of.
     var sourceTables: [SourceTable] { get }
 
-    /// Finds or creates the record of a source table (`service.md` 12.6).
+    /// Finds or creates the record of a source table.
     ///
     /// - Parameter descriptor: The table as the source describes it now.
     /// - Returns: The record, and the records of the same name or relation id that no longer fit. The caller drops
@@ -43,7 +43,7 @@ package protocol BucketStorageWriter {
     /// Makes everything saved so far durable, together with the progress of snapshots. Does not publish it.
     mutating func flush() async throws
 
-    /// Flushes, and makes a checkpoint unless one of the rules of `service.md` 13.4 forbids it. May be called at
+    /// Flushes, and makes a checkpoint unless a rule forbids it (docs/service.md "Checkpoints"). May be called at
     /// transaction boundaries of the source only. Activates the stream when this is its first checkpoint.
     ///
     /// - Parameters:
@@ -80,7 +80,7 @@ package enum SaveMode: Sendable {
 
 /// What became of a commit.
 package enum CommitResult: Sendable, Hashable {
-    /// A rule of `service.md` 13.4 forbids a checkpoint at this position; the operations wait for a later commit.
+    /// A checkpoint is not allowed at this position; the operations wait for a later commit.
     case blocked
     /// There was nothing to publish.
     case unchanged

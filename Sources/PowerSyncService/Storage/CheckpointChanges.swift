@@ -1,7 +1,7 @@
 package import PowerSyncProtocol
 package import PowerSyncRules
 
-/// What differs between two checkpoints of one stream (`service.md` 6.7).
+/// What differs between two checkpoints of one stream (docs/sync-config.md "When buckets are found again").
 ///
 /// Readers use it to leave alone what cannot have changed. Reporting too much is correct, too little is not.
 package enum CheckpointChanges: Sendable, Equatable {

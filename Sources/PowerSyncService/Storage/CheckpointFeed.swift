@@ -3,7 +3,7 @@ import Synchronization
 /// The newest checkpoint of the stream that is served, for any number of readers in this process.
 ///
 /// Every storage owns one: it is set when the storage is opened, and after every commit. Readers follow it through a
-/// ``CheckpointSequence`` (`service.md` 13.5).
+/// ``CheckpointSequence`` (docs/service.md "Checkpoints").
 package final class CheckpointFeed: Sendable {
     private let latest: Mutex<StorageCheckpoint?>
     /// Advanced after every published checkpoint.

@@ -1,7 +1,8 @@
 import Crypto
 package import PowerSyncProtocol
 
-/// Checksums of operations (`service.md` 10.4): the first four bytes of a SHA-256, as a little-endian integer.
+/// Checksums of operations: the first four bytes of a SHA-256, as a little-endian integer
+/// (docs/service.md "Rows and operations").
 extension Checksum {
     /// The checksum of a `PUT`: over `put.<table>.<id>.<data>`.
     package static func put(table: String, id: String, data: String) -> Checksum {

@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 import Synchronization
 
-/// The newest known checksum of each bucket, extended as checkpoints advance (`service.md` 14.1).
+/// The newest known checksum of each bucket, extended as checkpoints advance.
 ///
 /// A value at checkpoint `c0` becomes one at `c > c0` by adding the operations between the two, unless a `CLEAR` lies
 /// there: then the sum of the range is already the whole. Requests for a bucket and checkpoint that another task is

@@ -1,6 +1,6 @@
 package import PowerSyncRules
 
-/// A row that is skipped because it is too large (`service.md` 9.6).
+/// A row that is skipped because it is too large.
 ///
 /// Clients keep the previous version.
 package struct RejectedRow: Sendable, Hashable {

@@ -1,7 +1,7 @@
 import Crypto
 package import PowerSyncRules
 
-/// The identity of a source row in 16 bytes (`service.md` 10.3).
+/// The identity of a source row in 16 bytes (docs/service.md "Rows and operations").
 ///
 /// It is the UUID of version 5 with the namespace `a396dd91-09fc-4017-a28d-3df722f651e9` over the BSON document of the
 /// replica identity columns: SHA-1 of namespace and document, cut to 16 bytes, with version and variant set. The BSON

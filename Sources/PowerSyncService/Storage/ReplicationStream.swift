@@ -24,9 +24,10 @@ extension ReplicationStreamID: CustomStringConvertible {
     package var description: String { String(rawValue) }
 }
 
-/// A deployed sync config: its text, the compiled plan, and how far its data has been replicated (`service.md` 13.1).
+/// A deployed sync config: its text, the compiled plan, and how far its data has been replicated
+/// (docs/service.md "Replication streams").
 package struct ReplicationStream: Sendable {
-    /// The states of `service.md` 13.2; raw values are those of the `state` column.
+    /// The states; raw values are those of the `state` column.
     package enum State: String, Sendable {
         /// Being snapshotted or waiting for its first checkpoint; not served.
         case processing = "PROCESSING"
@@ -53,7 +54,7 @@ package struct ReplicationStream: Sendable {
     package var slotName: String
     /// The YAML text.
     ///
-    /// Redeployment is decided by comparing texts byte by byte (`service.md` 2.7).
+    /// Redeployment is decided by comparing texts byte by byte.
     package var content: String
     /// The compiled plan that runs, also when a newer service would compile the text differently.
     package var plan: SyncPlan

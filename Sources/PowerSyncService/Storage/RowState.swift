@@ -2,7 +2,8 @@ import NIOCore
 import PowerSyncProtocol
 import PowerSyncRules
 
-/// What the storage holds of one source row (`service.md` 10.5): where it is visible, so that it can be removed there.
+/// What the storage holds of one source row: where it is visible, so that it can be removed there
+/// (docs/service.md "Rows and operations").
 ///
 /// Stored as two lists in the form of ``StoredValues``: buckets as (bucket, table, id), lookups as texts.
 struct RowState: Equatable {

@@ -33,7 +33,7 @@ package struct SourceTableDescriptor: Sendable, Hashable {
     }
 }
 
-/// The record that ties a source table to a replication stream (`service.md` 12.6).
+/// The record that ties a source table to a replication stream (docs/service.md "Source tables").
 package struct SourceTable: Sendable, Hashable {
     /// A random id.
     ///

@@ -1,7 +1,7 @@
 package import PowerSyncProtocol
 
 /// A point up to which the stored data of one replication stream is consistent and may be shown to clients
-/// (`service.md` 13).
+/// (docs/service.md "Checkpoints").
 package struct StorageCheckpoint: Sendable, Hashable {
     /// The replication stream whose data this is.
     package var streamID: ReplicationStreamID
@@ -20,7 +20,7 @@ package struct StorageCheckpoint: Sendable, Hashable {
     }
 
     /// Whether this checkpoint is an advance over an earlier one of the same stream: neither the op id nor the source
-    /// position went back, and at least one went on (`service.md` 13.5).
+    /// position went back, and at least one went on.
     package func advances(over earlier: StorageCheckpoint) -> Bool {
         opID >= earlier.opID && lsn >= earlier.lsn && (opID > earlier.opID || lsn > earlier.lsn)
     }

@@ -4,7 +4,7 @@ import PowerSyncRules
 /// Finds the buckets of one client at a checkpoint, with their checksums.
 ///
 /// Remembers the last result: buckets are looked up again only if a parameter lookup changed, and checksums are read only
-/// for buckets that are new or changed (`service.md` 6.7).
+/// for buckets that are new or changed (docs/sync-config.md "When buckets are found again").
 struct BucketResolver: Sendable {
     /// What was found at a checkpoint.
     private struct Result {

@@ -1,4 +1,4 @@
-/// When a stream tells its client how long the token lives (`wire-protocol.md` 9).
+/// When a stream tells its client how long the token lives.
 ///
 /// All times are seconds, wall-clock times since 1970.
 struct KeepaliveSchedule: Sendable {

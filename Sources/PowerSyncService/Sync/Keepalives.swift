@@ -1,7 +1,7 @@
 import NIOCore
 import PowerSyncProtocol
 
-/// Sends keepalives until the token expires (`wire-protocol.md` 9).
+/// Sends keepalives until the token expires (docs/protocol.md "Keepalives").
 struct Keepalives: Sendable {
     /// When to send them.
     let schedule: KeepaliveSchedule

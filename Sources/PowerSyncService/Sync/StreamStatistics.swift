@@ -3,7 +3,7 @@ import Metrics
 import PowerSyncProtocol
 import Synchronization
 
-/// Counts what one stream sends, for its last log entry and for the metrics of the process (`wire-protocol.md` 18, 19).
+/// Counts what one stream sends, for its last log entry and for the metrics of the process.
 final class StreamStatistics: Sendable {
     private struct Counts {
         var operations: [SyncOperation.Kind: Int] = [:]

@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 import PowerSyncRules
 
-// What one connection knows about its client, and what it does next (`service.md` 14.3, 14.4; `wire-protocol.md` 7, 8).
+// What one connection knows about its client, and what it does next (docs/service.md "Sync sessions").
 //
 //                         prepareLine = nil
 //                             ┌─────┐
@@ -125,7 +125,7 @@ extension SyncSession {
         ///
         /// - Returns: `nil` when there is nothing to tell the client.
         func prepareLine(for candidate: Candidate) -> PreparedLine? {
-            // A write checkpoint that was announced stays (`wire-protocol.md` 12.3).
+            // A write checkpoint that was announced stays.
             let writeCheckpoint = [candidate.writeCheckpoint, lastWriteCheckpoint].compactMap(\.self).max()
             var candidate = candidate
             candidate.writeCheckpoint = writeCheckpoint

@@ -3,7 +3,8 @@ import NIOCore
 import PowerSyncProtocol
 import PowerSyncRules
 
-/// One sync stream: derives the lines for a client from the checkpoints of the storage (`wire-protocol.md` 7, 8).
+/// One sync stream: derives the lines for a client from the checkpoints of the storage
+/// (docs/service.md "Sync sessions").
 ///
 /// What to send is decided by ``StateMachine``; this type reads the storage for it and hands over what it asks to send.
 /// It knows neither HTTP nor tokens.

@@ -1,4 +1,4 @@
-/// How the bytes of a response are coded (`wire-protocol.md` 4.4).
+/// How the bytes of a response are coded.
 enum ContentCoding: String, CaseIterable, Sendable {
     // In the order of preference.
     case gzip

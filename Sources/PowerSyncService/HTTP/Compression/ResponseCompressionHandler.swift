@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
 
-/// Compresses the responses whose head says `Content-Encoding: gzip`, each write at once (`wire-protocol.md` 4.4).
+/// Compresses the responses whose head says `Content-Encoding: gzip`, each write at once.
 ///
 /// The work is done by NIO's `HTTPResponseCompressor`, on the event loop of the connection. What it has been given leaves
 /// with the flush that follows every write, so nothing waits in it, and a socket that takes nothing suspends the writer

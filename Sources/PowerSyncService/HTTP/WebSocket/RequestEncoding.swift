@@ -1,8 +1,7 @@
 import NIOCore
 import PowerSyncProtocol
 
-/// How the metadata or the data of RSocket frames is encoded, from the MIME types of the SETUP
-/// (`wire-protocol.md` 5.3).
+/// How the metadata or the data of RSocket frames is encoded, from the MIME types of the SETUP.
 enum RequestEncoding: Sendable {
     case json
     case bson

@@ -7,8 +7,8 @@ import NIOHTTPTypesHTTP1
 import NIOWebSocket
 import RSocket
 
-/// A connection whose first request decides what it speaks: WebSocket after an upgrade, on any path
-/// (`wire-protocol.md` 5.1), or else HTTP/1 as Hummingbird does it.
+/// A connection whose first request decides what it speaks: WebSocket after an upgrade, on any path, or else HTTP/1 as
+/// Hummingbird does it.
 struct UpgradableHTTPChannel: ServerChildChannel {
     /// What a connection speaks.
     enum Dialect: Sendable {

@@ -4,7 +4,7 @@ import PowerSyncProtocol
 import RSocket
 import ServiceLifecycle
 
-/// Answers one WebSocket connection: checks who its client is, then runs its streams (`wire-protocol.md` 5.3, 5.4).
+/// Answers one WebSocket connection: checks who its client is, then runs its streams (docs/protocol.md "WebSocket").
 struct WebSocketSession: Sendable {
     /// What the SETUP said.
     private struct Client: Sendable {

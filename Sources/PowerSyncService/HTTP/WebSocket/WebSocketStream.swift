@@ -2,7 +2,8 @@ import NIOCore
 import PowerSyncProtocol
 import RSocket
 
-/// Sends a sync stream over RSocket for as long as its client, its token and the process last (`wire-protocol.md` 5.5).
+/// Sends a sync stream over RSocket for as long as its client, its token and the process last
+/// (docs/protocol.md "WebSocket").
 ///
 /// A line is taken from the session when the line before it has had credit and the socket has taken it.
 struct WebSocketStream: Sendable {

@@ -2,7 +2,7 @@ import GRDB
 import NIOCore
 import PowerSyncProtocol
 
-/// Reads operations into chunks (`service.md` 14.2).
+/// Reads operations into chunks (docs/service.md "Reading buckets").
 ///
 /// Texts go from SQLite's memory into the buffer of the line; no `String` is made of them.
 struct BucketDataReader {

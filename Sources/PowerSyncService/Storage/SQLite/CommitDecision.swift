@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 
-/// Whether a commit makes a checkpoint, and what it changes (`service.md` 13.3, 13.4).
+/// Whether a commit makes a checkpoint, and what it changes (docs/service.md "Checkpoints").
 struct CommitDecision: Sendable {
     /// What becomes of the commit.
     let result: CommitResult

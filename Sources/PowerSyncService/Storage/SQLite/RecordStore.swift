@@ -2,7 +2,8 @@ import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
 
-/// Writes records in one storage transaction: operations, parameter entries and row states (`service.md` 12.2).
+/// Writes records in one storage transaction: operations, parameter entries and row states
+/// (docs/service.md "Rows and operations").
 ///
 /// For every record at most one row state is read and one written, and one statement runs per operation and parameter
 /// entry. All statements are prepared once.
@@ -194,7 +195,7 @@ struct SourceRowKey: Hashable {
     /// The identity of the row.
     var key: ReplicaID
 
-    /// What distinguishes source rows with one row id: `<table id>/<replica id>` (`service.md` 10.3).
+    /// What distinguishes source rows with one row id: `<table id>/<replica id>`.
     var subkey: [UInt8] {
         var text = Array(tableID.utf8)
         text.append(UInt8(ascii: "/"))

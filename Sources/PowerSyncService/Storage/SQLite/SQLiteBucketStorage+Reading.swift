@@ -3,7 +3,7 @@ package import PowerSyncProtocol
 package import PowerSyncRules
 import Synchronization
 
-/// Reading at a checkpoint (`service.md` 11, 13.5, 14).
+/// Reading at a checkpoint (docs/service.md "Reading buckets").
 extension SQLiteBucketStorage {
     package func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence {
         feed.checkpoints(of: stream.id)

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 package import PowerSyncRules
 import Synchronization
 
-/// Replication streams (`service.md` 13.1, 13.2).
+/// Replication streams (docs/service.md "Replication streams").
 extension SQLiteBucketStorage {
     package func activeStream() async throws -> ActiveSyncStream? {
         guard let checkpoint = feed.current else { return nil }

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 package import PowerSyncProtocol
 
-/// Write checkpoints (`service.md` 16, `wire-protocol.md` 12).
+/// Write checkpoints (docs/service.md "Write checkpoints of the service").
 extension SQLiteBucketStorage {
     package func createWriteCheckpoint(userKey: String, head: LSN) async throws -> WriteCheckpoint {
         // A client may have asked for the largest number there is. It stays; adding to it would make it a `REAL`.

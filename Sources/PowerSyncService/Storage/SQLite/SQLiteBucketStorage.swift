@@ -4,7 +4,7 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Synchronization
 
-/// Bucket storage in one SQLite file (`service.md` 19).
+/// Bucket storage in one SQLite file (docs/service.md "Bucket storage").
 ///
 /// One process owns the file. Writes go through GRDB's serial writer; reads use snapshots of the pool, each for the
 /// duration of one call. The layout is documented in `SQLiteStorageSchema`.

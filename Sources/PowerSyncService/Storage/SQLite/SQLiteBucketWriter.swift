@@ -4,7 +4,7 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Synchronization
 
-/// The writer of one replication stream (`service.md` 12).
+/// The writer of one replication stream (docs/service.md "Rows and operations").
 ///
 /// Rows are evaluated when they are saved, outside of any transaction; ``RecordStore`` compares the results with the
 /// stored row states inside the transaction. A flush that is interrupted between two transactions leaves a prefix of

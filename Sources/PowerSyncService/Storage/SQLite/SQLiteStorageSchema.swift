@@ -1,6 +1,6 @@
 import GRDB
 
-/// The tables of `buckets.db` (`service.md` 18, 19.3), version 1.
+/// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 1.
 ///
 /// The version is kept in `user_version`.
 ///
@@ -9,7 +9,7 @@ import GRDB
 ///
 /// - `op_sequence`: one row with the last op id given out. It advances in the transaction that stores the operations,
 ///   so there are no gaps, and a stored op id is never above it.
-/// - `sync_rules`: the replication streams (`service.md` 13.1).
+/// - `sync_rules`: the replication streams.
 /// - `bucket_data`: the operations. `op` is `PUT`, `REMOVE`, `MOVE` or `CLEAR`; `checksum` is unsigned; `source_table`
 ///   and `source_key` (16 bytes) give the subkey. `checksum` stands before the texts, so that sums do not read overflow
 ///   pages.
@@ -19,7 +19,7 @@ import GRDB
 ///   streaming do not overlap), so deleted rows are really deleted.
 /// - `source_tables`: see ``SourceTable``. `replica_id_columns` is JSON.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one
-///   that became visible before it (`wire-protocol.md` 12.3). Not tied to a stream.
+///   that became visible before it. Not tied to a stream.
 enum SQLiteStorageSchema {
     /// The version that this service writes.
     static let version = 1
