@@ -49,7 +49,7 @@ struct ServeCommand: AsyncParsableCommand {
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )
-        // The process is gone 30 seconds after the signal, whatever hangs (`wire-protocol.md` 9).
+        // The process is gone 30 seconds after the signal, whatever hangs.
         groupConfiguration.maximumGracefulShutdownDuration = .seconds(25)
         groupConfiguration.maximumCancellationDuration = .seconds(5)
         try await ServiceGroup(configuration: groupConfiguration).run()
