@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// What the SDK is built with; `style.md` 1.
+/// What the SDK is built with.
 let sdkSettings: [SwiftSetting] = [
     // `any P` is spelled out, so that the cost of an existential is visible.
     .enableUpcomingFeature("ExistentialAny"),
