@@ -1,6 +1,6 @@
 import GRDB
 
-/// The rows that an apply has to evaluate again, with their newest data (`sync-client.md` 9.4, `database.md` 20 and 26).
+/// The rows that an apply has to evaluate again, with their newest data (docs/client-sync.md "Publishing rows").
 ///
 /// A row is identified by (type, id). Its value is the data of its operation with the highest op id; without one, or
 /// with NULL data, it is to be deleted. Operations without type or id cannot be shown.

@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 
-/// Completes a checkpoint: validate, gate, apply (`sync-client.md` 9).
+/// Completes a checkpoint: validate, gate, apply (docs/client-sync.md "Completing a checkpoint").
 ///
 /// All of it happens in one transaction, the decision of the gate included: no local write can slip in between.
 struct CheckpointCompletion {

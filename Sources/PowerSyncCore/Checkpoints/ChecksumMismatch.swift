@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-/// A bucket whose operations do not add up to the checksum of the checkpoint (`sync-client.md` 9.2).
+/// A bucket whose operations do not add up to the checksum of the checkpoint.
 struct ChecksumMismatch: Sendable, Equatable {
     /// The bucket.
     var bucket: BucketName

@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 
-/// Writes synced rows to the tables behind the views, and to raw tables (`sync-client.md` 9.4, `database.md` 20).
+/// Writes synced rows to the tables behind the views, and to raw tables (docs/client-sync.md "Publishing rows").
 ///
 /// The destination of a row follows from its type:
 ///

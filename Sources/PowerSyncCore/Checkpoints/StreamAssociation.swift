@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-/// Which buckets of a checkpoint belong to which stream subscriptions (`sync-client.md` 12.5 step 6 and 12.6).
+/// Which buckets of a checkpoint belong to which stream subscriptions (docs/client-sync.md "Stream subscriptions").
 ///
 /// Subscriptions are identified by their index in ``subscriptions``. Nothing of this is stored: after a restart it is
 /// unknown until the first checkpoint.

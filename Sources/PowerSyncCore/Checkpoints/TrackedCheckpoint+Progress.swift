@@ -2,7 +2,7 @@ import PowerSyncProtocol
 
 extension TrackedCheckpoint {
     /// Whether a bucket holds fewer operations than were counted: it was compacted or redeployed, and all counters
-    /// start again (`sync-client.md` 13).
+    /// start again.
     func hasShrunkBucket(_ table: BucketTable) -> Bool {
         buckets.contains { bucket in
             let row = table[bucket.slot]

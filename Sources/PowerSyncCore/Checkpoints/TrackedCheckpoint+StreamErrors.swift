@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 
 extension TrackedCheckpoint {
-    /// What the service says about subscriptions that it could not evaluate, for the log (`sync-client.md` 12.5 step 3).
+    /// What the service says about subscriptions that it could not evaluate, for the log.
     var streamErrors: [String] {
         streams.flatMap { stream in
             stream.errors.compactMap { error in

@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-/// The checkpoint that an iteration works towards (`sync-client.md` 8).
+/// The checkpoint that an iteration works towards (docs/client-sync.md "Checkpoints").
 ///
 /// Buckets are kept in an array and refer to their rows by slot of a ``BucketTable``.
 struct TrackedCheckpoint: Sendable {
