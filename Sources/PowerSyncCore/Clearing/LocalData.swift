@@ -15,7 +15,7 @@ package struct ClearOptions: OptionSet, Sendable {
     package static let soft = ClearOptions(rawValue: 2)
 }
 
-/// Removing what was synced and written, and publishing it again (`database.md` 21).
+/// Removing what was synced and written, and publishing it again (docs/database.md "Clearing").
 package enum LocalData {
     /// Removes all rows, the upload queue, and the sync state, for example when a user signs out.
     ///
