@@ -69,7 +69,7 @@ extension BucketTable {
         for slot in rows.indices { rows[slot].mayHaveUnappliedOps = false }
     }
 
-    /// Deletes a bucket and its operations (`sync-client.md` 8.1).
+    /// Deletes a bucket and its operations.
     ///
     /// Their rows are evaluated again by the next complete apply. Does nothing when the bucket has no row.
     mutating func delete(_ slot: Slot, _ db: Database) throws {

@@ -2,7 +2,7 @@ import GRDB
 import PowerSyncProtocol
 
 /// The rows of `ps_buckets` in memory, written back once for every changed bucket and transaction
-/// (`sync-client.md` 20.4 items 8, 12 to 15, and 20.6).
+/// (docs/client-sync.md "Batches and crashes").
 ///
 /// Every bucket name that the iteration meets, on disk or in a checkpoint, gets a *slot*: a small number that stays valid
 /// until the next ``load(_:)``. Tracked buckets refer to slots, so that checking a thousand buckets takes one pass

@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 
-/// Repairs keys of `ps_oplog` that old JavaScript clients wrote (end of `sync-client.md` 2).
+/// Repairs keys of `ps_oplog` that old JavaScript clients wrote (docs/database.md "Old oplog keys").
 ///
 /// Their third component is a JSON string literal: `todos/1/"s-1"` stands for `todos/1/s-1`. The marker
 /// `powersync_js_migrated_subkeys` in `ps_kv` says that this was done; it is also set when there was nothing to do, so

@@ -1,6 +1,6 @@
 import GRDB
 
-/// How rows of `ps_oplog` are found during an iteration (`design.md` 4, "First sync is a bulk load").
+/// How rows of `ps_oplog` are found during an iteration.
 ///
 /// Until a checkpoint is applied, nothing reads `ps_oplog` but the ingestion itself, which only looks for keys. A large
 /// first download drops the three indexes, finds keys through a ``KeyDirectory``, and creates the indexes before a

@@ -1,6 +1,6 @@
 import GRDB
 
-/// The three secondary indexes of `ps_oplog` (`database.md` 3.3).
+/// The three secondary indexes of `ps_oplog`.
 ///
 /// Keys arrive in random order, so maintaining the indexes costs a first sync of a million rows most of its time. A
 /// bulk load (``OplogAccess``) therefore drops them and creates them before the first checkpoint is applied. Opening a

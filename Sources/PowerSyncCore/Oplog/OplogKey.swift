@@ -1,5 +1,5 @@
 /// The key of an operation, `<object_type>/<object_id>/<subkey>`, in a buffer that is used again for every operation
-/// (`sync-client.md` 7.2).
+/// (docs/client-sync.md "Storing operations").
 ///
 /// A missing subkey is the text `null`. Keys are only compared for equality inside one bucket, and never split: the
 /// components may contain `/`.

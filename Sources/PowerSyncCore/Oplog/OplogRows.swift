@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 
-/// The rows of `ps_oplog`, one per live PUT, found by key (`database.md` 3.3).
+/// The rows of `ps_oplog`, one per live PUT, found by key.
 ///
 /// Keys are found through the index `ps_oplog_key`, or through a ``KeyDirectory`` while the indexes do not exist.
 struct OplogRows {

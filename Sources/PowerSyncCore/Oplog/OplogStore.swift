@@ -2,7 +2,7 @@ import GRDB
 import NIOCore
 import PowerSyncProtocol
 
-/// Stores the operations of data lines in `ps_oplog` (`sync-client.md` 7).
+/// Stores the operations of data lines in `ps_oplog` (docs/client-sync.md "Storing operations").
 ///
 /// `ps_oplog` holds the live PUTs of all buckets; for everything else only the checksum is kept. For every bucket
 ///
