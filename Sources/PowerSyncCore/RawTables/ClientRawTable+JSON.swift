@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// The JSON form of a raw table (`database.md` 19.1).
+/// The JSON form of a raw table (docs/database.md "Raw tables").
 ///
 /// ```json
 /// {"name":"todos","table_name":"local_todos","synced_columns":["title"],"local_only":false,"insert_only":false,

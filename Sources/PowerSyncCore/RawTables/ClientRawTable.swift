@@ -1,4 +1,5 @@
-/// A table of the application that synced rows are written to, instead of a view over JSON (`database.md` 19).
+/// A table of the application that synced rows are written to, instead of a view over JSON
+/// (docs/database.md "Raw tables").
 ///
 /// The application creates and migrates it. Statements that are not given follow from its columns in the database.
 package struct ClientRawTable: Sendable, Hashable {

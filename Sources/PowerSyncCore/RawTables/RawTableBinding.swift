@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-/// Binds a row's JSON to the parameters of a put statement (`database.md` 19.4).
+/// Binds a row's JSON to the parameters of a put statement (docs/database.md "Raw tables").
 ///
 /// Values go from the text to the parameters as bytes:
 ///

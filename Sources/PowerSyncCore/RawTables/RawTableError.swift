@@ -1,4 +1,4 @@
-/// A statement of a raw table failed (`database.md` 19.4).
+/// A statement of a raw table failed.
 ///
 /// ``context`` has data of the row. It is for the application, which gets it with the error, and never goes to a log;
 /// `description` is without it.

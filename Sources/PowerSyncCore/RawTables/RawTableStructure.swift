@@ -1,6 +1,6 @@
 import GRDB
 
-/// The columns of a raw table as the database has them now (`database.md` 19.3).
+/// The columns of a raw table as the database has them now (docs/database.md "Raw tables").
 struct RawTableStructure {
     /// The name in SQLite.
     let tableName: String

@@ -1,6 +1,6 @@
 import GRDB
 
-/// A trigger that records local writes to a raw table in the upload queue (`database.md` 19.5 and appendix A).
+/// A trigger that records local writes to a raw table in the upload queue (docs/database.md "Raw tables").
 ///
 /// ```sql
 /// CREATE TRIGGER "todos_update" AFTER UPDATE ON "local_todos" FOR EACH ROW WHEN NOT powersync_in_sync_operation() AND
