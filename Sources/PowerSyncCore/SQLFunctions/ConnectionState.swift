@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import Synchronization
 
-/// What our SQL functions and virtual tables remember about one connection (`database.md` 6.2).
+/// What our SQL functions and virtual tables remember about one connection (docs/database.md "Connections").
 ///
 /// SQLite owns the instance: every registered function and module holds a reference that it gives up when the
 /// connection is closed. Swift code finds it through a registry keyed by the connection's handle. The last reference

@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-/// The difference of two JSON objects: `powersync_diff` (`database.md` 14).
+/// The difference of two JSON objects: `powersync_diff` (docs/database.md "JSON functions").
 ///
 /// Members that are null count as missing. The result has the members of the new object that are missing or different
 /// in the old one, and null for those that are only in the old one, ordered by the bytes of their names:

@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-/// Repairs oplog keys of old JavaScript clients, which encoded the subkey as JSON (`database.md` 23.6):
+/// Repairs oplog keys of old JavaScript clients, which encoded the subkey as JSON (docs/database.md "Old oplog keys"):
 /// `items/1/"sub"` becomes `items/1/sub`.
 enum OplogKeyRepair {
     /// The repaired key; `nil` when the key does not end in a JSON string.

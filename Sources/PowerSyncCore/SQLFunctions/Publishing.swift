@@ -1,6 +1,6 @@
 package import GRDB
 
-/// The flag "synced rows are being published" of a connection (`database.md` 20 and 23.7).
+/// The flag "synced rows are being published" of a connection (docs/client-sync.md "Publishing rows").
 ///
 /// While it is set, `powersync_in_sync_operation()` is 1 and nothing is added to the upload queue, so that triggers of
 /// raw tables and of users do not turn downloaded rows into local writes.

@@ -1,7 +1,7 @@
 import GRDB
 
 extension SQLFunctions {
-    /// Functions that applications call in their own migrations and for diagnosis (`database.md` 7).
+    /// Functions that applications call in their own migrations and for diagnosis.
     ///
     /// They are thin covers of ``SystemTables``, ``ClientSchema`` and ``LocalData``, run on GRDB's view of the connection.
     static var administrationFunctions: [ScalarFunction] {

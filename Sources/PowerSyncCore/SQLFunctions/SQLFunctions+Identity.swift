@@ -1,5 +1,5 @@
 extension SQLFunctions {
-    /// Functions about this library, this database and new rows (`database.md` 23).
+    /// Functions about this library, this database and new rows.
     static var identityFunctions: [ScalarFunction] {
         [
             ScalarFunction(name: "powersync_rs_version", argumentCount: 0) { $0.result(version) },

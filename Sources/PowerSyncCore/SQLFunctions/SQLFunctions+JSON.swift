@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 
 extension SQLFunctions {
-    /// The functions that triggers use to put rows and queue entries together (`database.md` 13 and 14).
+    /// The functions that triggers use to put rows and queue entries together.
     static var jsonFunctions: [ScalarFunction] {
         [
             ScalarFunction(

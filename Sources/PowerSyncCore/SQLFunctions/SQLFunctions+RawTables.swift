@@ -1,7 +1,7 @@
 import GRDB
 
 extension SQLFunctions {
-    /// Functions that applications call in the migrations of their raw tables (`database.md` 19.5).
+    /// Functions that applications call in the migrations of their raw tables.
     static var rawTableFunctions: [ScalarFunction] {
         [
             // (json, trigger_name, write): the definition of the raw table, and INSERT, UPDATE or DELETE.

@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 
 extension SQLFunctions {
-    /// Functions that tell what is in the database and what changes (`database.md` 22 and 23.4).
+    /// Functions that tell what is in the database and what changes.
     static var statusFunctions: [ScalarFunction] {
         [
             ScalarFunction(name: "powersync_offline_sync_status", argumentCount: 0, options: .directOnly) { call in
@@ -36,7 +36,7 @@ extension String {
 }
 
 extension DownloadStatus {
-    /// The form that other implementations read as their initial status (`database.md` 23.4).
+    /// The form that other implementations read as their initial status.
     ///
     /// ```json
     /// {"connected":false,"connecting":false,

@@ -2,7 +2,8 @@ package import GRDB
 import GRDBSQLite
 import PowerSyncProtocol
 
-/// The SQL functions and virtual tables that stored triggers, views and down migrations refer to (`database.md` 7).
+/// The SQL functions and virtual tables that stored triggers, views and down migrations refer to
+/// (docs/database.md "SQL functions").
 ///
 /// Their names are part of the file format. They need to be on *every* connection that writes or alters tables, readers
 /// of a pool included; views can be read without them.

@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import PowerSyncProtocol
 
-/// How an error of ours looks to a SQL caller (`database.md` 8).
+/// How an error of ours looks to a SQL caller (docs/database.md "Errors of SQL functions").
 enum SQLiteFailureDescription {
     /// The extended result code and the message.
     static func describe(_ error: any Error) -> (code: Int32, message: String) {

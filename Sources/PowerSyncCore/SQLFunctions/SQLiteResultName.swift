@@ -1,7 +1,7 @@
 import GRDB
 import GRDBSQLite
 
-/// Names of SQLite's result codes, without the prefix `SQLITE_`, for messages (`database.md` 8).
+/// Names of SQLite's result codes, without the prefix `SQLITE_`, for messages.
 enum SQLiteResultName {
     /// The name of an extended code, or that of its primary code when it has none of its own here.
     static func of(_ code: Int32) -> String {

@@ -2,8 +2,8 @@ import GRDBSQLite
 
 /// A scalar function written in Swift.
 ///
-/// A function without result returns NULL. Errors become SQLite errors with the codes of `database.md` 8, prefixed with
-/// the function's name.
+/// A function without result returns NULL. Errors become SQLite errors, prefixed with the function's name
+/// (docs/database.md "Errors of SQL functions").
 struct ScalarFunction: Sendable {
     /// What SQLite may assume about a function.
     struct Options: OptionSet, Sendable {

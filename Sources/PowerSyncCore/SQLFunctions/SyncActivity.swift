@@ -3,7 +3,7 @@ package import GRDB
 /// The flag "a sync iteration is running" of the writer connection.
 ///
 /// It makes soft clearing and `powersync_trigger_resync` fail, which would pull buckets away under a running
-/// iteration (`database.md` 21). The sync engine sets it when it starts and clears it when it stops.
+/// iteration. The sync engine sets it when it starts and clears it when it stops.
 package enum SyncActivity {
     /// Whether an iteration is running.
     package static func isActive(_ db: Database) throws -> Bool {

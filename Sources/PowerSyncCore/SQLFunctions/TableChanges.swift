@@ -1,7 +1,8 @@
 import GRDB
 import GRDBSQLite
 
-/// The names of the tables that transactions of one connection change: `powersync_update_hooks` (`database.md` 22).
+/// The names of the tables that transactions of one connection change: `powersync_update_hooks`
+/// (docs/database.md "SQL functions").
 ///
 /// ```
 ///  a row changes          COMMIT                take()
