@@ -1,6 +1,6 @@
 package import GRDB
 
-/// Bringing the tables, indexes and views of a database in line with a schema (`database.md` 10).
+/// Bringing the tables, indexes and views of a database in line with a schema (docs/database.md "Applying a schema").
 extension ClientSchema {
     /// Creates, changes and drops tables, indexes and views so that they are those of this schema.
     ///

@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// The JSON form of a client schema (`database.md` 9.1), which `powersync_replace_schema` takes.
+/// The JSON form of a client schema (docs/database.md "Client schema"), which `powersync_replace_schema` takes.
 ///
 /// ```json
 /// {"tables":[{"name":"lists","columns":[{"name":"name","type":"text"}],"indexes":[],"local_only":false,

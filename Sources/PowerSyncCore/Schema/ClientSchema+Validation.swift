@@ -3,8 +3,8 @@ extension ClientSchema {
     ///
     /// Raw tables take part with the names of their local tables, if they have a structure.
     ///
-    /// - Throws: ``ClientSchemaError`` for the first mistake, in the order of tables, and inside a table in the order of
-    ///   `database.md` 9.3.
+    /// - Throws: ``ClientSchemaError`` for the first mistake, in the order of tables, and inside a table as
+    ///   ``ClientTable/validate()``.
     package func validate() throws(ClientSchemaError) {
         var tableNames = Set<FoldedName>()
         var viewNames = Set<FoldedName>()
@@ -39,7 +39,7 @@ extension ClientTable {
 
     /// Checks names, options and limits.
     ///
-    /// - Throws: ``ClientSchemaError`` for the first mistake, in the order of `database.md` 9.3.
+    /// - Throws: ``ClientSchemaError`` for the first mistake: in the number of columns, names, options, columns, indexes.
     package func validate() throws(ClientSchemaError) {
         guard columns.count <= maximumColumnCount else {
             throw .tooManyColumns(table: name, count: columns.count, limit: maximumColumnCount)

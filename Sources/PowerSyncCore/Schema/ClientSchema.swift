@@ -1,4 +1,4 @@
-/// The tables that an application declares (`database.md` 9).
+/// The tables that an application declares (docs/database.md "Client schema").
 ///
 /// Rows are stored as JSON, so a schema describes views, triggers and indexes only, and can change without moving data:
 /// see ``apply(to:)``. Raw tables are the exception: the application creates and migrates them.

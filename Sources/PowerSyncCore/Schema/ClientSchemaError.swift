@@ -1,4 +1,4 @@
-/// A mistake in a client schema, found before anything is written (`database.md` 9.3).
+/// A mistake in a client schema, found before anything is written.
 package enum ClientSchemaError: Error, Sendable, Hashable {
     /// The table has more columns than SQLite can read from a view.
     case tooManyColumns(table: String, count: Int, limit: Int)

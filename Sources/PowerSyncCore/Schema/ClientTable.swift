@@ -1,4 +1,5 @@
-/// A table of the client schema: a view over JSON rows, with triggers that record local writes (`database.md` 9).
+/// A table of the client schema: a view over JSON rows, with triggers that record local writes
+/// (docs/database.md "Client schema").
 package struct ClientTable: Sendable, Hashable {
     /// The name: the row type of the service, and `type` in the upload queue.
     package var name: String

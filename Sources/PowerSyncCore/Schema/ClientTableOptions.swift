@@ -16,7 +16,7 @@ package struct PreviousValues: Sendable, Hashable {
     }
 }
 
-/// What a table stores and records (`database.md` 9.1).
+/// What a table stores and records (docs/database.md "Client schema").
 package struct ClientTableOptions: Sendable, Hashable {
     /// Whether rows are never synced nor uploaded.
     package var isLocalOnly = false
@@ -58,7 +58,7 @@ package struct ClientTableOptions: Sendable, Hashable {
     }
 }
 
-/// The options of a table in stored triggers (`database.md` 9.1).
+/// The options of a table in stored triggers.
 struct TableFlags: OptionSet {
     let rawValue: Int64
 

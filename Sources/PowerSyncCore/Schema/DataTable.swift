@@ -1,6 +1,6 @@
 package import GRDB
 
-/// A SQLite table that holds the rows of a client table (`database.md` 3.11).
+/// A SQLite table that holds the rows of a client table.
 ///
 /// Layout: `id TEXT PRIMARY KEY NOT NULL, data TEXT`, where data is a JSON object. The column order is read by position
 /// elsewhere, and the table is never altered.

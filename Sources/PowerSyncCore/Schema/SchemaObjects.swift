@@ -1,6 +1,6 @@
 import GRDB
 
-/// What exists in a database of the things that a client schema describes (`database.md` 10.1).
+/// What exists in a database of the things that a client schema describes (docs/database.md "Applying a schema").
 struct SchemaObjects {
     /// A view of ours with its triggers.
     struct View {
