@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// Numbers of operations: how many there are to download, and how many were downloaded (`sync-client.md` 13).
+/// Numbers of operations: how many there are to download, and how many were downloaded.
 package struct OperationCounts: Sendable, Hashable {
     /// Operations to download.
     package var total: Int64

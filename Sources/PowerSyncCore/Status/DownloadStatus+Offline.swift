@@ -2,7 +2,7 @@ package import GRDB
 import PowerSyncProtocol
 
 extension DownloadStatus {
-    /// What the database says about earlier syncs, while no iteration is running (`sync-client.md` 14.3).
+    /// What the database says about earlier syncs, while no iteration is running.
     package static func offline(_ db: Database) throws -> DownloadStatus {
         DownloadStatus(
             priorities: try SyncState.fetchAll(db),
@@ -11,7 +11,7 @@ extension DownloadStatus {
     }
 }
 
-/// The table `ps_sync_state`: when each priority was last published (`database.md` 3.9).
+/// The table `ps_sync_state`: when each priority was last published.
 enum SyncState {
     /// The entries, ascending by number of the priority.
     static func fetchAll(_ db: Database) throws -> [PriorityStatus] {

@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// The download part of a sync status: a value that can be compared (`sync-client.md` 14.1).
+/// The download part of a sync status: a value that can be compared (docs/client-sync.md "Status").
 package struct DownloadStatus: Sendable, Equatable {
     /// Whether the stream is open.
     package var isConnected: Bool
@@ -44,7 +44,7 @@ package struct DownloadStatus: Sendable, Equatable {
         streams == nil ? nil : lastSyncedAt != nil
     }
 
-    /// The entry that answers for a priority: the first one whose number is not smaller (`sync-client.md` 14.4).
+    /// The entry that answers for a priority: the first one whose number is not smaller.
     ///
     /// A sync of priority 2 includes priorities 0 and 1; a complete sync includes all.
     ///
@@ -54,7 +54,7 @@ package struct DownloadStatus: Sendable, Equatable {
     }
 }
 
-// MARK: - Transitions (`sync-client.md` 14.2)
+// MARK: - Transitions
 
 extension DownloadStatus {
     /// The stream is open.
