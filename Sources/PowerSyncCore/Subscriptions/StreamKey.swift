@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// What identifies a stream subscription: the name of the stream and the parameters (`sync-client.md` 12.1).
+/// What identifies a stream subscription: the name of the stream and the parameters.
 ///
 /// Parameters are compared as canonical JSON text, because that is how the subscription table stores them:
 /// `{"b":1,"a":2}` and `{"a":2,"b":1}` make the same key.

@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 
-/// A row of `ps_stream_subscriptions` (`sync-client.md` 12.1).
+/// A row of `ps_stream_subscriptions`.
 struct StreamSubscription: Sendable, Equatable {
     /// The primary key.
     var id: Int64

@@ -2,7 +2,7 @@ package import GRDB
 package import PowerSyncProtocol
 
 /// The table `ps_stream_subscriptions`: which streams the application wants, and which ones the service offers
-/// (`sync-client.md` 12).
+/// (docs/client-sync.md "Stream subscriptions").
 package enum StreamSubscriptions {
     /// The lifetime of a subscription that does not state one: a day, in seconds.
     package static let defaultTimeToLive: Int64 = 86_400
@@ -75,7 +75,7 @@ extension StreamSubscriptions {
         )
     }
 
-    /// Renews the subscriptions for which the application holds a handle (`sync-client.md` 12.4).
+    /// Renews the subscriptions for which the application holds a handle.
     static func renew(_ live: some Sequence<StreamKey>, now: SyncInstant, _ db: Database) throws {
         // Other writers may have stored a lifetime that does not fit in microseconds.
         let statement = try db.cachedStatement(
@@ -89,8 +89,7 @@ extension StreamSubscriptions {
         }
     }
 
-    /// Deletes what expired and what nobody wants any more, and returns the explicit subscriptions by id
-    /// (`sync-client.md` 12.3).
+    /// Deletes what expired and what nobody wants any more, and returns the explicit subscriptions by id.
     static func collect(now: SyncInstant, _ db: Database) throws -> [StreamSubscription] {
         try db.cachedStatement(
             sql: "DELETE FROM ps_stream_subscriptions WHERE expires_at < ? OR (ttl IS NULL AND NOT active)"
@@ -105,7 +104,7 @@ extension StreamSubscriptions {
         )
     }
 
-    /// Makes the rows agree with the streams that the service resolved (`sync-client.md` 12.5, steps 1, 2, 4 and 5).
+    /// Makes the rows agree with the streams that the service resolved.
     ///
     /// Streams match rows by name, so that a stream marks the rows of all its parameters. Only changed rows are
     /// written.

@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-/// The streams part of a sync request, with the rows it was made from (`sync-client.md` 12.3).
+/// The streams part of a sync request, with the rows it was made from.
 struct SubscriptionRequest: Sendable {
     /// Whether default streams are wanted.
     let includesDefaults: Bool
