@@ -1,7 +1,7 @@
 package import PowerSyncProtocol
 
 /// What the driver of a sync iteration has to do after the transaction of a ``SyncStep`` was committed
-/// (`sync-client.md` 15.2).
+/// (docs/client-sync.md "Iterations").
 ///
 /// The actions of one step are in the order in which they are to be performed. Nothing of it may happen before the
 /// commit.

@@ -61,8 +61,7 @@ extension SyncEngine {
         actions.append(.closeStream(hideDisconnect: hideDisconnect))
     }
 
-    /// Renews and collects subscriptions, and ends the iteration when the request would be another one
-    /// (`sync-client.md` 12.3 and 12.4).
+    /// Renews and collects subscriptions, and ends the iteration when the request would be another one.
     mutating func checkSubscriptions(
         _ iteration: Iteration,
         _ db: Database,

@@ -29,7 +29,7 @@ extension SyncEngine {
         }
     }
 
-    /// Stores a data line, whether its bucket is tracked or not (`sync-client.md` 7).
+    /// Stores a data line, whether its bucket is tracked or not.
     mutating func store(_ line: DataLine, byteCount: Int, _ db: Database) throws {
         _ = try machine.requireIteration()
         status.showConnected()
@@ -50,7 +50,7 @@ extension SyncEngine {
         }
     }
 
-    // MARK: - Checkpoints (`sync-client.md` 8)
+    // MARK: - Checkpoints
 
     private mutating func track(
         _ checkpoint: TrackedCheckpoint,
@@ -98,7 +98,7 @@ extension SyncEngine {
         status.streams = streams
     }
 
-    // MARK: - Completions (`sync-client.md` 9)
+    // MARK: - Completions
 
     private mutating func complete(
         _ completion: CheckpointCompletion,
@@ -127,7 +127,7 @@ extension SyncEngine {
         }
     }
 
-    /// Tries once more to publish what local writes held back (`sync-client.md` 9.5).
+    /// Tries once more to publish what local writes held back.
     mutating func retryHeldBackCheckpoint(
         _ db: Database,
         _ now: SyncInstant,
@@ -168,7 +168,7 @@ extension SyncEngine {
         actions.append(.didCompleteSync(applied: status.lastApplied))
     }
 
-    // MARK: - Keepalives (`sync-client.md` 16)
+    // MARK: - Keepalives
 
     private mutating func keepAlive(
         _ iteration: Iteration,

@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 
 extension SyncEngine {
-    /// The states of a sync iteration, without SQL (`sync-client.md` 15.3 and 15.4).
+    /// The states of a sync iteration, without SQL (docs/client-sync.md "Iterations").
     ///
     /// ```
     ///            start              checkpoint             checkpoint_complete,
@@ -53,7 +53,7 @@ extension SyncEngine {
             case tracked(TrackedCheckpoint)
         }
 
-        /// What a keepalive means (`sync-client.md` 16).
+        /// What a keepalive means.
         enum Keepalive: Equatable {
             /// The token expired.
             case expired

@@ -1,7 +1,7 @@
 package import GRDB
 package import PowerSyncProtocol
 
-/// The client's side of the sync protocol: turns the lines of a service into rows (`sync-client.md` 15).
+/// The client's side of the sync protocol: turns the lines of a service into rows (docs/client-sync.md "Iterations").
 ///
 /// The engine is a value without tasks, clocks and sockets. Its driver hands it batches of events inside a write
 /// transaction, works on a copy, and installs the copy after the commit, so that a transaction that fails leaves

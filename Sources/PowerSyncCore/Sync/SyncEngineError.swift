@@ -1,6 +1,6 @@
 package import GRDB
 
-/// Why an event could not be handled (`sync-client.md` 19.2).
+/// Why an event could not be handled.
 ///
 /// The transaction is to be rolled back. Unless the error is retriable, the iteration is over.
 package struct SyncEngineError: Error, Sendable {

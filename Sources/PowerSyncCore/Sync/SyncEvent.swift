@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// What the driver of a sync iteration tells the ``SyncEngine`` (`sync-client.md` 15.1).
+/// What the driver of a sync iteration tells the ``SyncEngine`` (docs/client-sync.md "Iterations").
 package enum SyncEvent: Sendable {
     /// Begins an iteration; tears down the one that is running.
     case start(SyncStart)

@@ -1,4 +1,4 @@
-/// A point in time in whole microseconds since the Unix epoch, as the system tables store it (`sync-client.md` 2).
+/// A point in time in whole microseconds since the Unix epoch, as the system tables store it.
 package struct SyncInstant: RawRepresentable, Hashable, Comparable, Sendable {
     /// Microseconds since 1970-01-01 00:00:00 UTC.
     package var rawValue: Int64
