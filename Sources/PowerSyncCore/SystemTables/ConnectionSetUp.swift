@@ -1,6 +1,6 @@
 package import GRDB
 
-/// How every connection to a PowerSync database is prepared (`database.md` 6.1).
+/// How every connection to a PowerSync database is prepared (docs/database.md "Connections").
 package enum ConnectionSetUp {
     /// The page cache of the writer, in KiB.
     static let writerCacheSize = 51_200

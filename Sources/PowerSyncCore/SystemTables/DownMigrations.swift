@@ -1,4 +1,4 @@
-/// What each internal schema version stores about the way back (`database.md` 5.4, appendix B).
+/// What each internal schema version stores about the way back (docs/database.md "Migrations").
 ///
 /// Payload N is executed by an *older* implementation whose latest version is N − 1. It therefore uses plain SQL and
 /// `powersync_drop_view` only, and is never changed once released.

@@ -1,6 +1,6 @@
 package import GRDB
 
-/// The counters and values of `ps_kv` (`database.md` 3.8 and 4).
+/// The counters and values of `ps_kv` (docs/database.md "Keys of ps_kv").
 ///
 /// Keys of other implementations are left alone. Keys of our own start with `swift_`.
 package enum KeyValueStore {

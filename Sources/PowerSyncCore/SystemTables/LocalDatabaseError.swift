@@ -1,7 +1,7 @@
 /// An error of the local database that SQLite itself does not report.
 ///
 /// Errors of statements stay GRDB's `DatabaseError`. SQL functions turn this type into a SQLite error with
-/// ``resultCode`` and ``message`` (`database.md` 8).
+/// ``resultCode`` and ``message`` (docs/database.md "Errors of SQL functions").
 package struct LocalDatabaseError: Error, Sendable {
     /// The kinds of errors.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -55,7 +55,7 @@ package struct LocalDatabaseError: Error, Sendable {
     /// The error that led to this one.
     package let underlyingError: (any Error)?
 
-    /// The extended SQLite result code of `database.md` 8.
+    /// The extended SQLite result code.
     package var resultCode: Int32 { code.resultCode }
 
     init(_ code: Code, _ message: String, underlyingError: (any Error)? = nil) {

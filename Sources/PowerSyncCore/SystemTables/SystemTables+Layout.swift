@@ -1,4 +1,5 @@
-/// The internal tables at schema version 14, in the order in which they are created (`database.md` 3).
+/// The internal tables at schema version 14, in the order in which they are created
+/// (docs/database.md "Internal tables").
 ///
 /// Other implementations read and write these tables: names, columns, their order, and the numbers in them are a
 /// contract. Integers named "micros" are microseconds since 1970, UTC.
@@ -13,7 +14,7 @@ extension SystemTables {
             "CREATE TABLE ps_untyped(type TEXT NOT NULL, id TEXT NOT NULL, data TEXT, PRIMARY KEY (type, id))",
 
             // The upload queue. AUTOINCREMENT is part of the format: `sqlite_sequence` tells the upload loop about
-            // writes that came and went. data: the entry of `database.md` 16; tx_id: NULL in rows of version 1.
+            // writes that came and went. data: see QueuedWrite; tx_id: NULL in rows of version 1.
             "CREATE TABLE ps_crud(id INTEGER PRIMARY KEY AUTOINCREMENT, data TEXT, tx_id INTEGER)",
 
             // Exactly one row (1, NULL, n): n is the next transaction id of the upload queue.

@@ -1,7 +1,7 @@
 package import GRDB
 import PowerSyncProtocol
 
-/// The internal tables of a database file and their versions (`database.md` 3 and 5).
+/// The internal tables of a database file and their versions (docs/database.md "Internal tables").
 ///
 /// ``SystemTables/layout`` lists the tables of the current version with the meaning of every column.
 package enum SystemTables {
@@ -29,7 +29,7 @@ package enum SystemTables {
         }
     }
 
-    /// The algorithm of `database.md` 5.2, with a target version (1 … 14) so that tests can go to older ones.
+    /// Goes to any version, 1 … 14, so that tests can go to older ones.
     static func migrate(_ db: Database, to target: Int) throws {
         guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
         if try !migrationTableExists(db) {

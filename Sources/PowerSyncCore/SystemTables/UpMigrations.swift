@@ -1,6 +1,6 @@
 import GRDB
 
-/// The way from each internal schema version to the next (`database.md` 5.3).
+/// The way from each internal schema version to the next (docs/database.md "Migrations").
 ///
 /// | Version | Since core release | What it brought |
 /// | --- | --- | --- |
