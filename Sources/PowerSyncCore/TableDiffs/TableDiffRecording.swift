@@ -1,6 +1,6 @@
 package import GRDB
 
-/// The temporary tables and triggers that record the changes to a client table (`swift-api.md` 23).
+/// The temporary tables and triggers that record the changes to a client table.
 ///
 /// They exist on the writer's connection only, which makes all writes of a database. `n` tells several apart:
 ///
