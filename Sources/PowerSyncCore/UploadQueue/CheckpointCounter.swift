@@ -1,7 +1,7 @@
 package import GRDB
 package import PowerSyncProtocol
 
-/// The numbers that this client gives to checkpoint requests (`sync-client.md` 10.5).
+/// The numbers that this client gives to checkpoint requests (docs/client-sync.md "Checkpoint requests").
 ///
 /// The counter is `last_requested_checkpoint_request_id` of `ps_kv`. It has no meaning before it was agreed on with the
 /// service, once for each stream.

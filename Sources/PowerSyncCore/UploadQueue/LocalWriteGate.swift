@@ -1,7 +1,8 @@
 package import GRDB
 package import PowerSyncProtocol
 
-/// Keeps downloaded checkpoints from being published while local writes are under way (`database.md` 17).
+/// Keeps downloaded checkpoints from being published while local writes are under way
+/// (docs/client-sync.md "Local write gate").
 ///
 /// A local write sets the *target* to ``pendingTarget``. Once the queue was uploaded, the target becomes the write
 /// checkpoint that the service returned, and the gate opens when a checkpoint reports at least that number. Priority 0
@@ -75,8 +76,6 @@ package enum LocalWriteGate {
 
     /// What to hand to ``acknowledge(_:ifSequenceIs:_:)`` after asking the service for a write checkpoint.
     ///
-    /// Steps 1 and 2 of `sync-client.md` 10.4.
-    ///
     /// - Returns: `nil` when no write checkpoint is needed (nothing was written, or the target is known already) or none is
     ///   possible yet (the queue is not empty).
     package static func sequenceAwaitingCheckpoint(_ db: Database) throws -> Int64? {
@@ -85,8 +84,6 @@ package enum LocalWriteGate {
     }
 
     /// Makes the service's write checkpoint the target, unless something was written since.
-    ///
-    /// Step 4 of `sync-client.md` 10.4.
     ///
     /// - Parameters:
     ///   - checkpoint: What the service returned.

@@ -1,7 +1,7 @@
 import GRDBSQLite
 import PowerSyncProtocol
 
-/// Adds local writes of one connection to the upload queue (`database.md` 15).
+/// Adds local writes of one connection to the upload queue (docs/database.md "Queue tables").
 ///
 /// It is what stands behind the virtual tables of ``QueueModule``: their callbacks tell it about transactions and hand
 /// it the rows that triggers insert. All writes of a SQL transaction share one id from `ps_tx`, taken when SQLite

@@ -1,7 +1,7 @@
 import GRDBSQLite
 
 /// The virtual tables `powersync_crud` and `powersync_crud_`, through which triggers fill the upload queue
-/// (`database.md` 15).
+/// (docs/database.md "Queue tables").
 ///
 /// They are needed because stored triggers insert into these names, and because a virtual table is told about the
 /// begin, commit, rollback and savepoints of the transaction. Both exist without being created ("eponymous-only") and

@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// One entry of the upload queue: a row of `ps_crud` (`database.md` 16).
+/// One entry of the upload queue: a row of `ps_crud` (docs/database.md "Queue entries").
 package struct QueuedWrite: Sendable, Hashable {
     /// Something in a stored entry that cannot be what it should be.
     ///

@@ -1,7 +1,7 @@
 package import GRDB
 package import PowerSyncProtocol
 
-/// The queue of local writes that wait for their upload (`database.md` 18).
+/// The queue of local writes that wait for their upload (docs/database.md "Upload queue").
 ///
 /// Entries are added by triggers through the virtual tables `powersync_crud` and `powersync_crud_`. Everything here
 /// reads the queue or removes entries from its head.
