@@ -1,4 +1,4 @@
-/// The statements by which triggers hand a write to the upload queue (`database.md` 12 and appendix A).
+/// The statements by which triggers hand a write to the upload queue (docs/database.md "Triggers of views").
 ///
 /// Triggers of views and of raw tables have the same ones. All but ``insertOnlyPut`` end with a line feed.
 struct QueueStatement {

@@ -1,4 +1,5 @@
-/// The text of the triggers that turn writes to a view into row and queue statements (`database.md` 12, appendix A).
+/// The text of the triggers that turn writes to a view into row and queue statements
+/// (docs/database.md "Triggers of views").
 struct TriggerText {
     private let table: ClientTable
     private let view: String

@@ -1,4 +1,4 @@
-/// The view of a client table and its triggers, as SQL text (`database.md` 11, 12 and appendix A).
+/// The view of a client table and its triggers, as SQL text (docs/database.md "Views").
 ///
 /// The text is canonical: it is compared with `sqlite_master` byte by byte, here and by other implementations, and the
 /// objects are created anew when anything differs. Do not "improve" a space.
