@@ -33,7 +33,7 @@ struct AttachmentPaths: Sendable {
         return filename
     }
 
-    /// The path of a file, checked by the rules of `attachments.md` 12.3.
+    /// The path of a file, checked by ``AttachmentPath``.
     ///
     /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)``
     @Sendable

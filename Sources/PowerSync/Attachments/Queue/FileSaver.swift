@@ -1,7 +1,7 @@
 import Foundation
 import PowerSyncCore
 
-/// Saves files of the app: writes the file, then the row (`attachments.md` 7.1).
+/// Saves files of the app: writes the file, then the row (docs/attachments.md "Saving and deleting").
 struct FileSaver: Sendable {
     /// Where the bytes come from.
     enum Source: Sendable {

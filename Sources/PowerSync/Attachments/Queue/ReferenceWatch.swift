@@ -1,6 +1,6 @@
 import Foundation
 
-/// Follows the references in the app's tables (`attachments.md` 5).
+/// Follows the references in the app's tables (docs/attachments.md "Following references").
 ///
 /// Elements are processed one after the other; while one is processed, only the newest waiting one is kept. When the stream or the
 /// processing fails, the watch begins anew after 1 s, doubling to 60 s; an element that was processed sets that back.

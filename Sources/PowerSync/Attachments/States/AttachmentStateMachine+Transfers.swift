@@ -11,7 +11,7 @@ struct TransferCommit: Sendable, Equatable {
 extension AttachmentStateMachine {
     /// A transfer has ended, while the row may have changed.
     ///
-    /// A transfer works on a copy of its row; here its outcome meets the row as it is now (`attachments.md` 6.4, 14.2).
+    /// A transfer works on a copy of its row; here its outcome meets the row as it is now.
     ///
     /// - Parameters:
     ///   - outcome: What the transfer came to.

@@ -9,7 +9,7 @@ extension AttachmentStateMachine {
         }
     }
 
-    /// Somebody has looked for the file (`attachments.md` 9).
+    /// Somebody has looked for the file.
     ///
     /// - Parameters:
     ///   - file: Where it is.

@@ -1,4 +1,4 @@
-/// The transitions of one attachment (`attachments.md` 6, 9, 14.2): an event comes in, what is to be written comes out.
+/// The transitions of one attachment: an event comes in, what is to be written comes out (docs/attachments.md).
 ///
 /// ```
 ///    reference ─► QUEUED_DOWNLOAD ──downloaded──►  SYNCED  ◄──uploaded── QUEUED_UPLOAD ◄─ saveFile

@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
 
-/// The rules for names and paths of attachments (`attachments.md` 12.3).
+/// The rules for names and paths of attachments (docs/attachments.md "Names and paths").
 ///
 /// Ids, extensions and file names come from synced data, so possibly from another user: they are checked before they
 /// become part of a path, and the path is checked again, with its symbolic links resolved.

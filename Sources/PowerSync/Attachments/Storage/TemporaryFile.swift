@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A file that gets its name when it is complete (`attachments.md` 12.2).
+/// A file that gets its name when it is complete.
 ///
 /// It is written as `<target>.<uuid>.pstmp`, flushed to the disk and renamed; whoever looks at the target sees the old file
 /// or the new one. Without ``commit()`` it is removed by ``discard()``, at the latest with the last reference. All methods block.

@@ -1,4 +1,4 @@
-// The transactions of saving and deleting (attachments.md 7.1, 7.2). Callers hold the service's lock.
+// The transactions of saving and deleting. Callers hold the service's lock.
 extension AttachmentContext {
     /// What an app does in the transaction that saves or deletes a file.
     typealias UpdateHook = @Sendable (any ConnectionContext, Attachment) throws -> Void

@@ -1,6 +1,6 @@
 // Callers hold the service's lock.
 extension AttachmentContext {
-    /// Compares all rows with the files on the disk, and repairs them in one transaction (`attachments.md` 9).
+    /// Compares all rows with the files on the disk, and repairs them in one transaction.
     ///
     /// A file that nobody can tell anything about leaves its row as it is.
     ///

@@ -67,7 +67,7 @@ private struct WatchElement: Sendable {
 
 // Callers hold the service's lock.
 extension AttachmentContext {
-    /// Follows an element of the watch, in one transaction (`attachments.md` 6.1, 6.2, 7.3).
+    /// Follows an element of the watch, in one transaction.
     ///
     /// An element that changes nothing writes nothing. Items that cannot be attachments are logged and skipped.
     ///

@@ -1,7 +1,7 @@
 /// Where a file stands between this device and the remote storage.
 ///
-/// The raw values are stored in the attachments table (`attachments.md` 3). SDKs for other languages number the states
-/// differently: never exchange the contents of attachments tables with them.
+/// The raw values are stored in the attachments table. SDKs for other languages number the states differently: never
+/// exchange the contents of attachments tables with them.
 public enum AttachmentState: Int, Sendable, CaseIterable {
     /// Referenced by the app's data, but not on this device.
     case queuedDownload = 0

@@ -1,4 +1,4 @@
-// What the cache of archived files keeps (attachments.md 10.2).
+// What the cache of archived files keeps (docs/attachments.md "Cache").
 extension AttachmentStore {
     /// The most rows of one round of expiry.
     static let expiryRoundSize = 1000

@@ -15,7 +15,7 @@ public let defaultAttachmentsTableName = "attachments"
 /// Every queue needs a table of its own. An app may declare the table itself, with more columns; the queue leaves those alone.
 ///
 /// - Parameter name: The name of the table.
-/// - Returns: The table, with the columns of `attachments.md` 2.
+/// - Returns: The table, with one column for each value of an ``Attachment``.
 public func createAttachmentTable(name: String) -> Table {
     Table(
         name: name,

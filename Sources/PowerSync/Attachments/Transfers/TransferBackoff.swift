@@ -1,6 +1,6 @@
 import PowerSyncCore
 
-/// When attachments whose transfers failed are tried again (`attachments.md` 11.3).
+/// When attachments whose transfers failed are tried again (docs/attachments.md "Retries").
 ///
 /// After n failures in a row of one attachment and direction the wait is 1 s · 2^(n-1) ±20 %, at most the sync interval. Counts
 /// are kept in memory only. Times are durations since a common start.

@@ -17,7 +17,7 @@ enum SyncReason: Int, Comparable, Sendable {
     }
 }
 
-/// Transfers attachments from one start to the next stop (`attachments.md` 8).
+/// Transfers attachments from one start to the next stop (docs/attachments.md "Transfers").
 ///
 /// ```
 ///  timer ─────────┐                                                  ┌─► attempt ─► commit ─┐
