@@ -1,5 +1,5 @@
 extension CheckpointRequests {
-    /// Whether numbers can be given (`sync-client.md` 10.5).
+    /// Whether numbers can be given.
     ///
     /// ```
     ///   iterationBegan          seeded

@@ -2,7 +2,7 @@ import PowerSyncCore
 import PowerSyncProtocol
 import Synchronization
 
-/// The checkpoint requests of one connection (`sync-client.md` 10.5).
+/// The checkpoint requests of one connection (docs/client-sync.md "Checkpoint requests").
 ///
 /// Each iteration agrees with the service on the counter first; see ``StateMachine``. Requests wait for that.
 final class CheckpointRequests: Sendable {
