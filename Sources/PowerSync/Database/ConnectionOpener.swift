@@ -2,7 +2,7 @@ import Dispatch
 import GRDB
 import PowerSyncCore
 
-/// Opens the connections of a database (`swift-api.md` 3.3 and 3.4).
+/// Opens the connections of a database.
 struct ConnectionOpener: Sendable {
     /// How many reading connections a file database has.
     static let readerCount = 4

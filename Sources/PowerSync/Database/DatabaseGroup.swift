@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The open databases of one file in this process (`swift-api.md` 3.6).
+/// The open databases of one file in this process.
 final class DatabaseGroup: Sendable {
     /// At most one of the members syncs.
     let sync = SyncGroup()

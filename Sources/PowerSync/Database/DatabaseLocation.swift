@@ -7,7 +7,7 @@ enum DatabaseLocation: Sendable, Hashable {
     /// A file at an absolute path.
     case file(path: String)
 
-    /// Finds the place that a file name stands for (`swift-api.md` 3.2).
+    /// Finds the place that a file name stands for.
     ///
     /// | `dbFilename` | Place |
     /// | --- | --- |
