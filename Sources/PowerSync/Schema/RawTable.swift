@@ -114,7 +114,7 @@ extension RawTable: Encodable {
         case syncedColumns = "synced_columns"
     }
 
-    /// Encodes the JSON form of `swift-api.md` 4.4.
+    /// Encodes the JSON form, as a member of `raw_tables`.
     ///
     /// `table_name`, `synced_columns` and the options are there only with a ``schema``.
     public func encode(to encoder: any Encoder) throws {

@@ -14,7 +14,7 @@ extension Table: Encodable {
         case name, ascending, type
     }
 
-    /// Encodes the JSON form of `swift-api.md` 4.3.
+    /// Encodes the JSON form, as a member of `tables`.
     ///
     /// `view_name` is there only when overridden, `include_old` and `include_old_only_when_changed` only when previous
     /// values are tracked.
