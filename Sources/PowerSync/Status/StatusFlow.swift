@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Each subscriber has its own queue. Publishing appends to the queues, or takes a waiting subscriber out of its queue
 /// together with the element it is to get, in one critical section; continuations are resumed after it. Queues are
-/// unbounded by contract: subscribers iterate element by element (`swift-api.md` 10).
+/// unbounded by contract: subscribers iterate element by element.
 final class StatusFlow: Sendable {
     private typealias Waiter = CheckedContinuation<SyncStatusSnapshot?, Never>
 
