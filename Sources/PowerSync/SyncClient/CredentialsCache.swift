@@ -1,7 +1,6 @@
 import Synchronization
 
-/// The credentials of one connection: fetched when first needed, kept, renewed, dropped when the service refuses them
-/// (`sync-client.md` 16).
+/// The credentials of one connection: fetched when first needed, kept, renewed, dropped when the service refuses them.
 ///
 /// Requests of the download and the upload share one fetch. Fetching happens in ``run()``, so that a fetch survives
 /// the request that asked for it.

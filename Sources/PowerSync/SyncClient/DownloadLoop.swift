@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import Synchronization
 
 /// Keeps one connection's sync stream open: one iteration after another, with a delay after those that ended on their
-/// own or failed (`sync-client.md` 17.1).
+/// own or failed (docs/client-sync.md "Connections").
 final class DownloadLoop: Sendable {
     private let context: SyncContext
     private let liveStreams: @Sendable () -> [StreamKey]

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Notices that nothing has come from the service for too long (`sync-client.md` 3.4).
+/// Notices that nothing has come from the service for too long.
 ///
 /// Only waiting for the network counts: while the database is busy, the service may be as silent as it likes.
 final class IdleWatchdog: Sendable {

@@ -1,5 +1,5 @@
 /// The time before something that failed is tried again: the configured delay ±10 %, so that many clients do not
-/// come back at the same moment (`sync-client.md` 17.1).
+/// come back at the same moment.
 struct RetryDelay: Sendable {
     /// The delay in the middle of the range.
     let base: Duration

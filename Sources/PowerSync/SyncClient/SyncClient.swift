@@ -193,7 +193,7 @@ final class SyncClient: Sendable {
     }
 }
 
-// Sync streams (`sync-client.md` 12.7).
+// Sync streams.
 extension SyncClient {
     /// A handle on a stream.
     ///

@@ -5,7 +5,7 @@ import Synchronization
 /// Merges the lines of one sync stream with local events, for the task that hands them to the engine.
 ///
 /// Local events never wait behind an endless stream of lines: they can be taken before every transaction. The task
-/// that reads the stream is held back while too many bytes wait for the database (`sync-client.md` 3.4).
+/// that reads the stream is held back while too many bytes wait for the database (docs/client-sync.md "Connections").
 final class SyncEventQueue: Sendable {
     /// The bytes of lines that may wait for the database before reading stops: 8 MiB.
     static let defaultByteLimit = 8 * 1024 * 1024

@@ -2,7 +2,7 @@ import PowerSyncCore
 import Synchronization
 
 /// What the databases of one file share: at most one of them syncs, and stream handles of all of them count
-/// (`sync-client.md` 17.5).
+/// (docs/client-sync.md "Connections").
 final class SyncGroup: Sendable {
     /// Serialises connecting, disconnecting, clearing and schema changes.
     ///

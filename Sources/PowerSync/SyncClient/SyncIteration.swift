@@ -2,7 +2,8 @@ import PowerSyncCore
 import PowerSyncProtocol
 import Synchronization
 
-/// One attempt to keep one sync stream open: from the start event to the end of the stream (`sync-client.md` 17.1).
+/// One attempt to keep one sync stream open: from the start event to the end of the stream
+/// (docs/client-sync.md "Connections").
 ///
 /// ```
 ///   transport ──▶ reader task ──▶ SyncEventQueue ──▶ transaction: SyncEngine ──▶ actions

@@ -1,5 +1,5 @@
 extension UploadLoop {
-    /// One pass over the upload queue: decides what to do with its head (`sync-client.md` 11.3).
+    /// One pass over the upload queue: decides what to do with its head.
     struct Pass {
         private enum State {
             /// No call was made since the pass began or the last call failed.

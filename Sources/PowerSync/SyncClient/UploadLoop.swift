@@ -1,7 +1,7 @@
 import PowerSyncCore
 import PowerSyncProtocol
 
-/// Uploads local writes of one connection through the app's connector (`sync-client.md` 11).
+/// Uploads local writes of one connection through the app's connector (docs/client-sync.md "Upload loop").
 ///
 /// A pass begins when something was written, when a stream delivers its first line, and at keepalives when something
 /// was left behind; at most one pass per throttle interval. Passes run only while the stream is connected.
@@ -143,7 +143,7 @@ final class UploadLoop: Sendable {
         try await context.clock.sleep(for: delay)
     }
 
-    /// Makes the service's next write checkpoint the target of the local write gate (`sync-client.md` 10.4).
+    /// Makes the service's next write checkpoint the target of the local write gate.
     private func obtainWriteCheckpoint() async throws {
         let completedSyncs = context.status.snapshot.activityState.completedSyncs
         let demand = try await context.database.read { db -> WriteCheckpointDemand in
