@@ -7,7 +7,7 @@ import PowerSyncProtocol
 ///
 /// The client reads ahead one chunk; everything else waits in the kernel's and the service's buffers until ``next()``
 /// asks for it. A connection that is closed between two lines ends the stream, whether the service said good-bye or
-/// not (`wire-protocol.md` 4.8).
+/// not (docs/protocol.md "End of a stream").
 final class HTTPLineStream: SyncLineStream {
     private enum State {
         case reading(SyncLineReader, HTTPClientResponse.Body.AsyncIterator)

@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOHTTPCompression
 package import PowerSyncProtocol
 
-/// Reaches a sync service over HTTP (`sync-client.md` 3, `wire-protocol.md` 4 and 12).
+/// Reaches a sync service over HTTP (docs/client-sync.md "Connections").
 ///
 /// Asks for BSON and accepts JSON lines, each compressed with gzip or not. Redirects are not followed: the token is
 /// for the configured endpoint only. Timeouts are the caller's: a service may need long for its first line.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The base URL of a sync service, checked, without a trailing slash (`sync-client.md` 3.1).
+/// The base URL of a sync service, checked, without a trailing slash.
 ///
 /// ```swift
 /// let endpoint = try ServiceEndpoint("https://example.com/sync-service/")

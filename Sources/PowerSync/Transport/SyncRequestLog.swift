@@ -1,4 +1,4 @@
-/// The log of one connection's requests, in the form that apps and tests know (`swift-api.md` 13).
+/// The log of one connection's requests, in the form that apps and tests know.
 ///
 /// The value of `Authorization` never reaches it.
 package struct SyncRequestLog: Sendable {

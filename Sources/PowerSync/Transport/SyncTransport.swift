@@ -19,8 +19,7 @@ package protocol SyncTransport: Sendable {
         log: SyncRequestLog
     ) async throws -> any SyncLineStream
 
-    /// Asks for a number that a later checkpoint repeats when it covers everything the backend has committed by now
-    /// (`wire-protocol.md` 12.1).
+    /// Asks for a number that a later checkpoint repeats when it covers everything the backend has committed by now.
     ///
     /// - Parameters:
     ///   - clientID: The stable id of the database.
@@ -34,7 +33,7 @@ package protocol SyncTransport: Sendable {
         log: SyncRequestLog
     ) async throws -> WriteCheckpoint
 
-    /// Asks for a checkpoint that repeats a number of the client, or a greater one (`wire-protocol.md` 12.2).
+    /// Asks for a checkpoint that repeats a number of the client, or a greater one.
     ///
     /// - Parameters:
     ///   - id: The number. Posting it again has no effect.

@@ -47,7 +47,7 @@ package struct SyncTransportError: Error, Sendable {
 
     /// Whether the token was refused, so that the next attempt needs a new one.
     ///
-    /// That is also assumed of a WebSocket connection that was refused without a code (`wire-protocol.md` 5.3).
+    /// That is also assumed of a WebSocket connection that was refused without a code.
     package var isUnauthorized: Bool {
         if httpStatus == 401 || serviceCode?.isTokenRejected == true { return true }
         return code == .setupRejected && serviceCode == nil

@@ -1,7 +1,6 @@
 import Foundation
 
-/// The name under which the SDK presents itself to the service, for example `powersync-swift/0.1.0 linux/6.1.0`
-/// (`wire-protocol.md` 2.7).
+/// The name under which the SDK presents itself to the service, for example `powersync-swift/0.1.0 linux/6.1.0`.
 enum UserAgent {
     /// The version of the SDK.
     static let version = "0.1.0"

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where a WebSocket for sync streams is opened (`wire-protocol.md` 1).
+/// Where a WebSocket for sync streams is opened (docs/protocol.md "Endpoints").
 ///
 /// ```swift
 /// WebSocketAddress(try ServiceEndpoint("https://example.com/sync-service"))?.url

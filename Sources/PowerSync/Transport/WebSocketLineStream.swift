@@ -5,7 +5,7 @@ import RSocket
 /// The lines of a sync stream over WebSocket, read by one task: one BSON document in each payload.
 ///
 /// The answer to a keepalive says nothing about the stream: a service that answers and sends no line is silent. A connection that closes between two lines ends the
-/// stream, whether the service said good-bye or not (`wire-protocol.md` 4.8).
+/// stream, whether the service said good-bye or not (docs/protocol.md "End of a stream").
 final class WebSocketLineStream: SyncLineStream {
     private enum State {
         case reading(RequesterStream)

@@ -4,11 +4,11 @@ import NIOPosix
 package import PowerSyncProtocol
 import RSocket
 
-/// Reaches a sync service over WebSocket, with RSocket frames (`wire-protocol.md` 5); write checkpoints go over HTTP.
+/// Reaches a sync service over WebSocket, with RSocket frames (docs/protocol.md "WebSocket").
 ///
-/// The service sends at most ten lines more than were taken. A connection on which nothing arrives for 30 seconds fails;
-/// the answers to keepalives, sent every 20 seconds, count. They are no lines: a stream without lines is the caller's
-/// to give up.
+/// Write checkpoints go over HTTP. The service sends at most ten lines more than were taken. A connection on which
+/// nothing arrives for 30 seconds fails; the answers to keepalives, sent every 20 seconds, count. They are no lines: a
+/// stream without lines is the caller's to give up.
 package struct WebSocketTransport: SyncTransport {
     /// The time between two keepalives.
     private static let keepaliveInterval = Duration.seconds(20)
