@@ -1,6 +1,6 @@
 import GRDB
 
-/// Runs a query again and again, whenever what it reads has changed (`swift-api.md` 6).
+/// Runs a query again and again, whenever what it reads has changed.
 struct QueryWatch<RowType>: Sendable {
     let options: WatchOptions<RowType>
     let database: LocalDatabase
