@@ -4,8 +4,9 @@ import PowerSyncCore
 /// Inserts, updates of one column and deletes through a view: the row, its entry in the upload queue, the mark for the
 /// next publication, the transaction's number and the local write gate.
 ///
-/// `…_alone` is the engine without GRDB: prepared statements through the C API write to the same views, as in the numbers
-/// of other implementations in design.md 6. The floor does the same durable work with prepared statements on a plain connection; see ``LocalWriteFloor``.
+/// `…_alone` is the engine without GRDB: prepared statements through the C API write to the same views, as other
+/// implementations are measured. The floor does the same durable work with prepared statements on a plain connection; see
+/// ``LocalWriteFloor``.
 enum LocalWriteBenchmarks {
     /// What is done to each row.
     enum Operation: String, CaseIterable {
