@@ -27,6 +27,7 @@ struct AttachmentQueueParts: Sendable {
             localStorage: localStorage,
             paths: paths,
             table: table,
+            logger: logger,
             filename: { AttachmentPaths.newFilename(id: $0, fileExtension: $1) }
         )
     }

@@ -82,6 +82,7 @@ extension AttachmentQueueProtocol {
             localStorage: localStorage,
             paths: AttachmentPaths(directory: nil) { await getLocalUri($0) },
             table: SharedAttachmentTable(),
+            logger: db.logger,
             filename: { await resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1) }
         )
         let description = FileSaver.Description(mediaType: mediaType, fileExtension: fileExtension)

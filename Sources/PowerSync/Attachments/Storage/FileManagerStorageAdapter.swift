@@ -10,8 +10,8 @@ public import Foundation
 /// ``PowerSyncAttachmentError/invalidPath(_:)`` and ``PowerSyncAttachmentError/ioError(_:)``; see
 /// ``PowerSyncAttachmentError/isDiskFull`` and ``PowerSyncAttachmentError/isPermissionDenied``.
 public actor FileManagerStorageAdapter: LocalStorageAdapter {
-    /// The most bytes that are copied before a cancellation is noticed: 8 MiB.
-    private static let copyStep = 8 * 1024 * 1024
+    /// The most bytes of memory that are asked for before there is content for them: 64 MiB.
+    private static let largestReservation: Int64 = 64 * 1024 * 1024
 
     private let files: FileManagerBox
     private let directory: String?
@@ -99,7 +99,8 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
     public nonisolated func readFile(filePath: String, mediaType: String?) async throws -> Data {
         try await perform(on: filePath) { _ in
             let file = try OpenFile(filePath, for: .reading)
-            var data = Data(capacity: Int(try file.size()))
+            // Sparse files may claim any size.
+            var data = Data(capacity: Int(min(try file.size(), FileManagerStorageAdapter.largestReservation)))
             while case let chunk = try file.read(upTo: FileWork.chunkSize), !chunk.isEmpty { data.append(chunk) }
             return data
         }
@@ -150,56 +151,6 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
         }
     }
 
-    /// Copies a file, with the directories above the target; replaces an existing one atomically.
-    public nonisolated func copyFile(sourcePath: String, targetPath: String) async throws {
-        // The source may be anywhere: it is the app's file.
-        try AttachmentPath.check(systemPath: sourcePath)
-        guard sourcePath != targetPath else { return try await checkExists(sourcePath) }
-        let (source, target) = try await perform(on: targetPath) { _ in
-            let source = try OpenFile(sourcePath, for: .reading)
-            _ = try source.size()
-            return (source, try TemporaryFile(for: targetPath))
-        }
-        do {
-            var isIncomplete = true
-            while isIncomplete {
-                try Task.checkCancellation()
-                isIncomplete = try await perform(on: targetPath) { _ in
-                    try target.write(from: source, upTo: FileManagerStorageAdapter.copyStep)
-                }
-            }
-            try await perform(on: targetPath) { _ in try target.commit() }
-        } catch {
-            try await FileWork.run { target.discard() }
-            throw error
-        }
-    }
-
-    /// Moves a file, with the directories above the target; replaces an existing one atomically.
-    ///
-    /// On one volume the file is renamed, after it has been flushed to the disk; to another volume it is copied and then deleted.
-    public nonisolated func moveFile(sourcePath: String, targetPath: String) async throws {
-        try AttachmentPath.check(systemPath: sourcePath)
-        guard sourcePath != targetPath else { return try await checkExists(sourcePath) }
-        let isMoved = try await perform(on: targetPath) { fileManager in
-            let source = try OpenFile(sourcePath, for: .reading)
-            _ = try source.size()
-            try source.synchronize()
-            let directory = AttachmentPath.directory(of: targetPath)
-            try fileManager.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            do {
-                try OpenFile.rename(sourcePath, to: targetPath)
-            } catch PowerSyncAttachmentError.ioError(let error as POSIXError) where error.code == .EXDEV {
-                return false
-            }
-            try OpenFile.synchronizeDirectory(directory)
-            return true
-        }
-        if isMoved { return }
-        try await copyFile(sourcePath: sourcePath, targetPath: targetPath)
-        try await perform(on: targetPath) { _ in try OpenFile.remove(sourcePath) }
-    }
-
     /// Removes unfinished files in a directory and below that were last written before a date.
     ///
     /// Symbolic links are not followed. A file that cannot be removed is left for the next time.
@@ -234,12 +185,8 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
         }
     }
 
-    private nonisolated func checkExists(_ path: String) async throws {
-        guard try await fileExists(filePath: path) else { throw PowerSyncAttachmentError.fileNotFound(path) }
-    }
-
     /// Checks a path and runs an operation where it may block; gives its errors the types that are documented.
-    private nonisolated func perform<T: Sendable>(
+    nonisolated func perform<T: Sendable>(
         on path: String,
         orDirectoryItself: Bool = false,
         _ body: @escaping @Sendable (FileManager) throws -> T

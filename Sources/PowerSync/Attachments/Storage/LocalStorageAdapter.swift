@@ -40,6 +40,19 @@ public protocol LocalStorageAdapter: Sendable {
     ///
     /// - Throws: ``PowerSyncAttachmentError/fileNotFound(_:)`` when there is no source.
     func moveFile(sourcePath: String, targetPath: String) async throws
+    /// Gives a file a second path, with the directories above the target; replaces an existing file atomically.
+    ///
+    /// The queue moves a file of the app's in two steps: this one, then ``removeSource(sourcePath:)`` when its row is written.
+    /// So both paths may share the bytes. The source may be outside the directory of the attachments.
+    ///
+    /// The default implementation copies the file.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/fileNotFound(_:)`` when there is no source.
+    func linkFile(sourcePath: String, targetPath: String) async throws
+    /// Removes a file of the app's that has got a second path. No error when there is none.
+    ///
+    /// The default implementation deletes it as ``deleteFile(filePath:)`` does.
+    func removeSource(sourcePath: String) async throws
     /// The size of a file in bytes; `nil` when there is none.
     ///
     /// The default implementation reads the file.
@@ -76,6 +89,18 @@ extension LocalStorageAdapter {
     public func moveFile(sourcePath: String, targetPath: String) async throws {
         guard sourcePath != targetPath else { return }
         try await copyFile(sourcePath: sourcePath, targetPath: targetPath)
+        // A cancellation between both would leave two files.
+        try await Task.ignoringCancellation { try await deleteFile(filePath: sourcePath) }
+    }
+
+    /// Copies the file; does nothing when both are the same.
+    public func linkFile(sourcePath: String, targetPath: String) async throws {
+        guard sourcePath != targetPath else { return }
+        try await copyFile(sourcePath: sourcePath, targetPath: targetPath)
+    }
+
+    /// Deletes the file.
+    public func removeSource(sourcePath: String) async throws {
         try await deleteFile(filePath: sourcePath)
     }
 

@@ -124,6 +124,20 @@ extension OpenFile {
         try retrying(path) { systemRename(path, target) }
     }
 
+    /// Gives a file another name besides the one that it has; that name must be free.
+    static func link(_ path: String, to target: String) throws {
+        try retrying(path) { systemLink(path, target) }
+    }
+
+    /// Whether two paths lead to one file: through links, or because the volume ignores case.
+    ///
+    /// Where there is no file, they do not.
+    static func isSame(_ path: String, _ other: String) -> Bool {
+        var (first, second) = (stat(), stat())
+        guard stat(path, &first) == 0, stat(other, &second) == 0 else { return false }
+        return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+    }
+
     /// Removes a file or link.
     ///
     /// No error when there is none.
@@ -183,6 +197,8 @@ extension stat {
 // The names of these functions are hidden inside the type.
 private let systemRead = read(_:_:_:)
 private let systemWrite = write(_:_:_:)
+
+private func systemLink(_ path: String, _ target: String) -> CInt { link(path, target) }
 
 private func systemRename(_ path: String, _ target: String) -> CInt { rename(path, target) }
 
