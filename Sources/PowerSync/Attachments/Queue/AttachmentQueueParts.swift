@@ -91,13 +91,17 @@ extension AttachmentQueueParts {
 
     /// Removes all rows and files.
     ///
+    /// Once it has begun, a cancellation does not end it: files without rows would stay.
+    ///
     /// - Parameter keepsDirectory: Whether the directory is needed afterwards.
-    /// - Throws: An error of the database or the storage.
+    /// - Throws: `CancellationError` before it has begun, or an error of the database or the storage.
     func clear(keepsDirectory: Bool) async throws {
         try await service.withContext { context in
-            try await context.clearQueue()
-            try await localStorage.rmDir(path: directory)
-            if keepsDirectory { try await makeDirectories() }
+            try await Task.ignoringCancellation {
+                try await context.clearQueue()
+                try await localStorage.rmDir(path: directory)
+                if keepsDirectory { try await makeDirectories() }
+            }
         }
     }
 

@@ -102,11 +102,16 @@ final class QueueLifecycle: Sendable {
             do {
                 try await parts.clear(keepsDirectory: isStarted)
             } catch {
-                if isStarted { try await parts.engine.start(interval: parts.interval) }
+                // The queue goes on as before, also after a cancellation.
+                if isStarted { try? await restartTransfers() }
                 throw error
             }
-            if isStarted { try await parts.engine.start(interval: parts.interval) }
+            if isStarted { try await restartTransfers() }
         }
+    }
+
+    private func restartTransfers() async throws {
+        try await Task.ignoringCancellation { [parts] in _ = try await parts.engine.start(interval: parts.interval) }
     }
 
     private func stopRunning() async {

@@ -55,12 +55,13 @@ extension TransferRun {
     private func commit(_ attachment: Attachment, _ completion: TransferAttempt.Completion) async throws {
         let outcome = TransferOutcome(started: attachment, result: completion.result)
         try await gate.withLockIgnoringCancellation {
-            guard state.withLock({ !$0.isEnded }) else { throw CancellationError() }
+            guard state.withLock({ $0.phase != .ended }) else { throw CancellationError() }
             if let source = completion.temporaryPath, case .downloaded(let path, _) = completion.result {
                 try await context.localStorage.moveFile(sourcePath: source, targetPath: path)
             }
             do {
-                try await write(outcome)
+                // A file under its name without a row that says so would never be removed.
+                try await Task.ignoringCancellation { try await self.write(outcome) }
             } catch {
                 throw TransferAttempt.Failure.notWritten(error)
             }
@@ -84,7 +85,7 @@ extension TransferRun {
         _ error: any Error
     ) async {
         if direction == .download, !context.keepsPartialDownloads || state.withLock({ $0.discardsParts }) {
-            await context.discardPartialDownload(of: attachment)
+            await discardPartialDownload(of: attachment)
         }
         guard !Task.isCancelled, !context.isDatabaseClosed() else { return }
         do {
@@ -134,7 +135,12 @@ extension TransferRun {
         state.withLock { $0.backoff.givenUp(attachment.id, direction, now: context.clock.now) }
         try await commit(attachment, TransferAttempt.Completion(result: .givenUp))
         context.progress.gaveUp()
-        if direction == .download { await context.discardPartialDownload(of: attachment) }
+        if direction == .download { await discardPartialDownload(of: attachment) }
+    }
+
+    /// Adapters refuse cancelled tasks, and a cancelled attempt has left something, too.
+    private func discardPartialDownload(of attachment: Attachment) async {
+        await Task.ignoringCancellation { [context] in await context.discardPartialDownload(of: attachment) }
     }
 
     private func retryLater(

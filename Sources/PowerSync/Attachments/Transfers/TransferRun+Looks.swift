@@ -39,14 +39,14 @@ extension TransferRun {
 
     /// Reads what is to be transferred.
     ///
-    /// - Returns: Whether there is still a database.
+    /// - Returns: Whether there is still a database, and somebody who wants to know.
     private func look(isHopeful: Bool) async -> Bool {
         do {
             let rows = try await context.service.withContext { try await $0.getActiveAttachments() }
             schedule(rows, isHopeful: isHopeful)
             return true
         } catch {
-            if Task.isCancelled { return true }
+            if Task.isCancelled { return false }
             if context.isDatabaseClosed() || state.withLock({ $0.isWatchOver }) {
                 context.log(.debug, "The database is closed: attachments are not transferred any more.")
                 return false
@@ -80,6 +80,7 @@ extension TransferRun {
 
     private func startAttempts() {
         state.withLock { state in
+            guard state.phase == .running else { return }
             while let attachment = state.schedule.next() {
                 guard context.table.claim(attachment.id) else {
                     // Whoever has it causes a look when it is free.

@@ -37,7 +37,18 @@ final class TransferRun: Sendable {
         static func < (lhs: Wake, rhs: Wake) -> Bool { lhs.rawValue < rhs.rawValue }
     }
 
+    /// How far the run is.
+    enum Phase {
+        /// Attempts begin, and their results are written.
+        case running
+        /// No attempt begins any more; a result that is being written still is.
+        case ending
+        /// No result is written any more.
+        case ended
+    }
+
     struct State {
+        var phase = Phase.running
         var schedule: TransferSchedule
         var backoff: TransferBackoff
         var tasks: [ExactText: Task<Void, Never>] = [:]
@@ -45,8 +56,6 @@ final class TransferRun: Sendable {
         var nextRetry: Duration?
         /// Whether the table cannot be watched any more: its database was closed.
         var isWatchOver = false
-        /// Whether results are not written any more.
-        var isEnded = false
         /// Whether parts of downloads are of no use any more.
         var discardsParts = false
     }
@@ -100,10 +109,12 @@ final class TransferRun: Sendable {
     func end(discardsParts: Bool = false) async {
         state.withLock { state in
             if discardsParts { state.discardsParts = true }
+            // With the cancellation, or a look that is still running begins an attempt that nobody cancels.
+            if state.phase == .running { state.phase = .ending }
             state.tasks.values.forEach { $0.cancel() }
         }
         await gate.withLockIgnoringCancellation {
-            state.withLock { $0.isEnded = true }
+            state.withLock { $0.phase = .ended }
         }
     }
 
