@@ -75,8 +75,7 @@ extension Date {
 extension SyncInstant {
     /// The engine's form of a date: whole microseconds, saturating.
     init(_ date: Date) {
-        let microseconds = (date.timeIntervalSince1970 * 1_000_000).rounded()
-        self.init(microseconds: Int64(exactly: microseconds) ?? (microseconds > 0 ? .max : 0))
+        self.init(microseconds: Int64(saturating: (date.timeIntervalSince1970 * 1_000_000).rounded()))
     }
 }
 

@@ -33,6 +33,6 @@ struct DatabaseSyncStream: SyncStream {
                 message: "The time to live of a stream subscription is a number of seconds from 0, not \(ttl)."
             )
         }
-        return Int64(exactly: ttl.rounded(.up)) ?? StreamSubscriptions.maximumTimeToLive
+        return min(Int64(saturating: ttl.rounded(.up)), StreamSubscriptions.maximumTimeToLive)
     }
 }

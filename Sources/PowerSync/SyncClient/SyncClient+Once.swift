@@ -37,7 +37,7 @@ extension SyncClient {
             await close(connection)
             return SyncOnceResult(
                 isComplete: isComplete,
-                uploadedEntries: Int(max(0, end - start)),
+                uploadedEntries: Int(clamping: max(0, end - start)),
                 activity: snapshot.connectionActivity,
                 uploadError: snapshot.lastUploadError,
                 downloadError: snapshot.lastDownloadError

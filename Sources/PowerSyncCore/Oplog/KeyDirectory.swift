@@ -28,7 +28,7 @@ final class KeyDirectory: Sendable {
         /// Stores an entry at the first free place from where its hash points to.
         mutating func place(_ entry: Entry) {
             let mask = entries.count - 1
-            var index = Int(entry.hash) & mask
+            var index = Int(truncatingIfNeeded: entry.hash) & mask
             while entries[index].rowID != 0 { index = (index + 1) & mask }
             entries[index] = entry
         }
@@ -84,7 +84,7 @@ final class KeyDirectory: Sendable {
         table.withLock { table in
             let mask = table.entries.count - 1
             while true {
-                let entry = table.entries[(Int(hash) &+ probe) & mask]
+                let entry = table.entries[(Int(truncatingIfNeeded: hash) &+ probe) & mask]
                 probe += 1
                 if entry.rowID == 0 { return nil }
                 if entry.hash == hash { return Int64(entry.rowID) }

@@ -13,13 +13,13 @@ final class AttachmentRows: Sendable {
     private let clock: ClockOfRows
 
     /// The time that the context sees.
-    var time: Int {
+    var time: Int64 {
         get { clock.time.load(ordering: .relaxed) }
         set { clock.time.store(newValue, ordering: .relaxed) }
     }
 
     private final class ClockOfRows: Sendable {
-        let time = Atomic(1000)
+        let time = Atomic<Int64>(1000)
     }
 
     private init(tables: [Table], tableName: String, limit: Int64, files: [String], path: String) {
@@ -87,7 +87,7 @@ final class AttachmentRows: Sendable {
     @discardableResult
     func process(
         _ ids: [String],
-        at time: Int,
+        at time: Int64,
         downloads: Bool = true,
         archives: Bool = true
     ) async throws -> WatchElementSummary {
@@ -99,7 +99,7 @@ final class AttachmentRows: Sendable {
     @discardableResult
     func process(
         items: [WatchedAttachmentItem],
-        at time: Int,
+        at time: Int64,
         downloads: Bool = true,
         archives: Bool = true
     ) async throws -> WatchElementSummary {

@@ -177,7 +177,7 @@ struct WatchElementTests {
             let changes = try rows.db.watch("SELECT count(*) FROM attachments") { try $0.getInt(index: 0) }
             var results = changes.makeAsyncIterator()
             #expect(try await results.next() == [3])
-            for time in 100..<110 {
+            for time in Int64(100)..<110 {
                 #expect(try await rows.process(["b", "c"], at: time) == WatchElementSummary())
             }
             #expect(try await rows.all() == before)

@@ -18,7 +18,7 @@ extension AttachmentStateMachine {
     ///   - row: The row as it is now; `nil` when it is gone.
     ///   - now: The time.
     /// - Returns: What to write, and what to do with files then.
-    static func finish(_ outcome: TransferOutcome, row: Attachment?, now: Int) -> TransferCommit {
+    static func finish(_ outcome: TransferOutcome, row: Attachment?, now: Int64) -> TransferCommit {
         switch outcome.result {
         case .uploaded:
             TransferCommit(change: row.map { uploaded(outcome.started, row: $0, now: now) } ?? .none)
@@ -33,7 +33,7 @@ extension AttachmentStateMachine {
         }
     }
 
-    private static func uploaded(_ started: Attachment, row: Attachment, now: Int) -> AttachmentChange {
+    private static func uploaded(_ started: Attachment, row: Attachment, now: Int64) -> AttachmentChange {
         switch row.state {
         case .queuedUpload:
             // Under another name it is another remote file, which is still to be uploaded.
@@ -80,7 +80,7 @@ extension AttachmentStateMachine {
         }
     }
 
-    private static func localFileMissing(_ started: Attachment, row: Attachment, now: Int) -> AttachmentChange {
+    private static func localFileMissing(_ started: Attachment, row: Attachment, now: Int64) -> AttachmentChange {
         // A verification may have found the file under another path meanwhile.
         guard row.state == .queuedUpload, row.localUri == started.localUri, hasSameFile(started, row) else {
             return .none
@@ -88,7 +88,7 @@ extension AttachmentStateMachine {
         return .update(row.with(state: .archived, timestamp: now, hasSynced: false, localUri: .some(nil)))
     }
 
-    private static func givenUp(_ started: Attachment, row: Attachment, now: Int) -> AttachmentChange {
+    private static func givenUp(_ started: Attachment, row: Attachment, now: Int64) -> AttachmentChange {
         guard row.state == started.state else { return .none }
         switch row.state {
         case .queuedUpload, .queuedDelete:

@@ -16,7 +16,7 @@ extension AttachmentStateMachine {
     ///   - downloads: Whether the queue downloads at all.
     ///   - now: The time.
     /// - Returns: The repair.
-    func verified(file: LocalFile, downloads: Bool, now: Int) -> AttachmentChange {
+    func verified(file: LocalFile, downloads: Bool, now: Int64) -> AttachmentChange {
         guard isVerifiedByFile else { return .none }
         switch file {
         case .inPlace: return .none

@@ -33,7 +33,7 @@ struct AttachmentStateMachine: Sendable {
     static func newReference(
         _ item: WatchedAttachmentItem,
         filename: String,
-        deliveredAt: Int,
+        deliveredAt: Int64,
         downloads: Bool
     ) -> AttachmentChange {
         guard downloads else { return .none }
@@ -42,10 +42,9 @@ struct AttachmentStateMachine: Sendable {
                 id: item.id,
                 filename: filename,
                 state: .queuedDownload,
-                timestamp: deliveredAt,
                 mediaType: item.mediaType,
                 metaData: item.metaData
-            )
+            ).with(timestamp: deliveredAt)
         )
     }
 
@@ -59,7 +58,7 @@ struct AttachmentStateMachine: Sendable {
     ///   - deliveredAt: When the element came.
     ///   - downloads: Whether the queue downloads at all.
     /// - Returns: What to write.
-    func referenced(file: LocalFile?, deliveredAt: Int, downloads: Bool) -> AttachmentChange {
+    func referenced(file: LocalFile?, deliveredAt: Int64, downloads: Bool) -> AttachmentChange {
         switch row.state {
         case .queuedDownload, .queuedUpload, .queuedDelete, .synced:
             return .none
@@ -87,8 +86,8 @@ struct AttachmentStateMachine: Sendable {
     ///   - deliveredAt: When the element came. It says nothing about a row that was written later.
     ///   - now: The time. A row from the future is not newer than the element: the clock has been set back.
     /// - Returns: What to write.
-    func unreferenced(deliveredAt: Int, now: Int) -> AttachmentChange {
-        if row.timestamp > deliveredAt, row.timestamp <= now { return .none }
+    func unreferenced(deliveredAt: Int64, now: Int64) -> AttachmentChange {
+        if row.changedAt > deliveredAt, row.changedAt <= now { return .none }
         switch row.state {
         case .queuedDownload, .synced:
             return .update(row.with(state: .archived, timestamp: deliveredAt))
@@ -103,12 +102,12 @@ struct AttachmentStateMachine: Sendable {
     ///
     /// - Parameter now: The time.
     /// - Returns: The row to write. It no longer counts as synced, so that a missing reference does not archive it.
-    func deleted(now: Int) -> Attachment {
+    func deleted(now: Int64) -> Attachment {
         row.with(state: .queuedDelete, timestamp: now, hasSynced: false)
     }
 
     /// The app wants nothing more to happen with the file.
-    func ignored(now: Int) -> AttachmentChange {
+    func ignored(now: Int64) -> AttachmentChange {
         row.state == .archived ? .none : .update(row.with(state: .archived, timestamp: now))
     }
 

@@ -4,8 +4,10 @@
 public struct Attachment: Sendable, Equatable, Identifiable {
     /// The id that the app's tables refer to, usually a UUID.
     public let id: String
+    /// When the queue last changed the row, in milliseconds since 1970; the greatest number where `Int` has 32 bits.
+    public var timestamp: Int { Int(clamping: changedAt) }
     /// When the queue last changed the row, in milliseconds since 1970.
-    public let timestamp: Int
+    let changedAt: Int64
     /// The name of the file with its extension, usually `<id>.<extension>`; it may contain sub-directories.
     public let filename: String
     /// Where the file stands.
@@ -44,8 +46,32 @@ public struct Attachment: Sendable, Equatable, Identifiable {
         size: Int64? = nil,
         metaData: String? = nil
     ) {
+        self.init(
+            id: id,
+            filename: filename,
+            state: state,
+            changedAt: Int64(timestamp),
+            hasSynced: hasSynced,
+            localUri: localUri,
+            mediaType: mediaType,
+            size: size,
+            metaData: metaData
+        )
+    }
+
+    private init(
+        id: String,
+        filename: String,
+        state: AttachmentState,
+        changedAt: Int64,
+        hasSynced: Bool?,
+        localUri: String?,
+        mediaType: String?,
+        size: Int64?,
+        metaData: String?
+    ) {
         self.id = id
-        self.timestamp = timestamp
+        self.changedAt = changedAt
         self.filename = filename
         self.state = state
         self.localUri = localUri
@@ -73,7 +99,7 @@ extension Attachment {
             id: try cursor.getString(name: "id"),
             filename: try cursor.getString(name: "filename"),
             state: try AttachmentState.from(cursor.getInt(name: "state")),
-            timestamp: try cursor.getIntOptional(name: "timestamp") ?? 0,
+            changedAt: try cursor.getInt64Optional(name: "timestamp") ?? 0,
             hasSynced: try cursor.getBooleanOptional(name: "has_synced") ?? false,
             localUri: try cursor.getStringOptional(name: "local_uri"),
             mediaType: try cursor.getStringOptional(name: "media_type"),
@@ -85,7 +111,7 @@ extension Attachment {
     /// The same attachment with some fields replaced; a field that is to become `nil` is given as `.some(nil)`.
     func with(
         state: AttachmentState? = nil,
-        timestamp: Int? = nil,
+        timestamp: Int64? = nil,
         hasSynced: Bool? = nil,
         localUri: String?? = .none,
         size: Int64?? = .none
@@ -94,7 +120,7 @@ extension Attachment {
             id: id,
             filename: filename,
             state: state ?? self.state,
-            timestamp: timestamp ?? self.timestamp,
+            changedAt: timestamp ?? changedAt,
             hasSynced: hasSynced ?? self.hasSynced,
             localUri: localUri ?? self.localUri,
             mediaType: mediaType,

@@ -15,7 +15,7 @@ struct WatchElementSummary: Sendable, Equatable {
 private struct WatchElement: Sendable {
     let items: [WatchedAttachmentItem]
     let ids: Set<ExactText>
-    let deliveredAt: Int
+    let deliveredAt: Int64
     let downloads: Bool
     let archives: Bool
     /// The names of new files.
@@ -24,7 +24,7 @@ private struct WatchElement: Sendable {
     var examined: [ExactText: ExaminedFile] = [:]
 
     /// What the element changes, given the rows as they are.
-    func changes(to rows: [AttachmentStore.StoredRow], now: Int) -> [(id: String, change: AttachmentChange)] {
+    func changes(to rows: [AttachmentStore.StoredRow], now: Int64) -> [(id: String, change: AttachmentChange)] {
         var stored: [ExactText: AttachmentStore.StoredRow] = [:]
         for row in rows { stored[ExactText(row.id)] = row }
         var changes: [(id: String, change: AttachmentChange)] = []
@@ -86,7 +86,7 @@ extension AttachmentContext {
     func process(
         _ items: [WatchedAttachmentItem],
         filenames: @Sendable (WatchedAttachmentItem) async throws -> String,
-        deliveredAt: Int,
+        deliveredAt: Int64,
         downloads: Bool,
         archives: Bool = true,
         localUri: @escaping AttachmentLocation,

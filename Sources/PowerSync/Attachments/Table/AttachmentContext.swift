@@ -13,7 +13,7 @@ public actor AttachmentContext: AttachmentContextProtocol {
     /// How many archived rows are kept, with their files.
     public nonisolated let maxArchivedCount: Int64
     /// The time, in milliseconds since 1970.
-    nonisolated let now: @Sendable () -> Int
+    nonisolated let now: @Sendable () -> Int64
 
     /// Creates a context.
     ///
@@ -39,7 +39,7 @@ public actor AttachmentContext: AttachmentContextProtocol {
         tableName: String,
         logger: any LoggerProtocol,
         maxArchivedCount: Int64,
-        now: @escaping @Sendable () -> Int
+        now: @escaping @Sendable () -> Int64
     ) {
         self.db = db
         self.tableName = tableName

@@ -137,7 +137,7 @@ extension AttachmentContextProtocol {
 
 extension AttachmentContextProtocol {
     /// Archives the row of an id.
-    func ignore(id: String, now: Int) async throws {
+    func ignore(id: String, now: Int64) async throws {
         let store = store
         _ = try await db.writeTransaction { transaction in
             guard let row = try store.attachment(id: id, in: transaction) else { return }
@@ -146,7 +146,7 @@ extension AttachmentContextProtocol {
     }
 
     /// Writes rows in one transaction.
-    func save(_ attachments: [Attachment], now: Int) async throws {
+    func save(_ attachments: [Attachment], now: Int64) async throws {
         guard !attachments.isEmpty else { return }
         let store = store
         _ = try await db.writeTransaction { transaction in
@@ -184,9 +184,9 @@ extension AttachmentContextProtocol {
 }
 
 extension Date {
-    /// The time as attachments tables have it.
-    var millisecondsSince1970: Int {
-        Int(timeIntervalSince1970 * 1000)
+    /// The time as attachments tables have it; the nearest one that they can hold.
+    var millisecondsSince1970: Int64 {
+        Int64(saturating: timeIntervalSince1970 * 1000)
     }
 }
 

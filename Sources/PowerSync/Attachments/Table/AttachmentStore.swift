@@ -90,7 +90,7 @@ struct AttachmentStore: Sendable {
                     UPDATE \(table) SET timestamp = ?, state = ?, has_synced = ?, local_uri = ?, size = ? WHERE id = ?
                     """,
                 parameters: [
-                    attachment.timestamp, attachment.state.rawValue, attachment.hasSynced == true ? 1 : 0,
+                    attachment.changedAt, attachment.state.rawValue, attachment.hasSynced == true ? 1 : 0,
                     attachment.localUri, attachment.size, id,
                 ]
             )
@@ -132,7 +132,7 @@ struct AttachmentStore: Sendable {
     /// The values of all columns but the id, in the order of ``columns``.
     private func values(of attachment: Attachment) -> [(any Sendable)?] {
         [
-            attachment.timestamp, attachment.state.rawValue, attachment.filename, attachment.hasSynced == true ? 1 : 0,
+            attachment.changedAt, attachment.state.rawValue, attachment.filename, attachment.hasSynced == true ? 1 : 0,
             attachment.localUri, attachment.mediaType, attachment.size, attachment.metaData,
         ]
     }
