@@ -26,7 +26,7 @@ public final class InMemoryLocalStorage: LocalStorageAdapter {
         case makeDirectory
         /// To remove a directory.
         case removeDirectory
-        /// To copy a file.
+        /// To copy a file, or to give it a second path.
         case copy
         /// To move a file.
         case move

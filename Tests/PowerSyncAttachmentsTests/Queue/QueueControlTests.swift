@@ -215,7 +215,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `S-79: A file is moved in, and back when the hook fails`() async throws {
+    func `S-79: A file is moved in, and stays when the hook fails`() async throws {
         try await QueueHarness.run { harness, queue in
             harness.local["/camera/1.mov"] = Data("movie".utf8)
             await #expect(throws: Refused.self) {

@@ -66,6 +66,7 @@ final class QueueHarness: Sendable {
         _ configuration: AttachmentQueueConfiguration = .test,
         storage: AttachmentQueueStorage? = nil,
         directory: String = QueueHarness.directory,
+        localStorage: (any LocalStorageAdapter)? = nil,
         references: (@Sendable () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>)? = nil
     ) -> AttachmentQueue {
         AttachmentQueue(
@@ -73,9 +74,28 @@ final class QueueHarness: Sendable {
             storage: storage ?? .remote(remote),
             attachmentsDirectory: directory,
             watchAttachments: references ?? { [database] in try QueueHarness.photos(of: database) },
-            localStorage: local,
+            localStorage: localStorage ?? local,
             configuration: configuration,
             environment: environment
+        )
+    }
+
+    /// What transfers without a queue need, one at a time.
+    func transferContext(service: any AttachmentServiceProtocol, table: SharedAttachmentTable) -> TransferContext {
+        TransferContext(
+            transport: BufferedAttachmentTransport(remote: remote, local: local),
+            keepsPartialDownloads: false,
+            localStorage: local,
+            service: service,
+            paths: AttachmentPaths(directory: nil) { [self] in path($0) },
+            errorHandler: nil,
+            options: TransferOptions(throttle: .zero),
+            logger: log,
+            table: table,
+            progress: TransferProgressHub(),
+            clock: ElapsedClock(clock),
+            random: { 0.5 },
+            isDatabaseClosed: { false }
         )
     }
 

@@ -148,6 +148,47 @@ import Testing
         }
     }
 
+    @Test("PA-12: A second path on one volume is another name of the file, also outside the directory of the adapter")
+    func linkingNames() async throws {
+        try await AttachmentsFolder.run { folder async throws in
+            try folder.makeDirectory("attachments")
+            try folder.write(.pattern(1000), to: "a")
+            let confined = FileManagerStorageAdapter(directory: folder("attachments"))
+            let number = try inode(folder("a"))
+            try await confined.linkFile(sourcePath: folder("a"), targetPath: folder("attachments/b"))
+            #expect(try inode(folder("attachments/b")) == number)
+            try await confined.removeSource(sourcePath: folder("a"))
+            #expect(try folder.names == ["attachments", "attachments/b"])
+        }
+    }
+
+    @Test("The second path of a symbolic link leads to a file of its own")
+    func linkingSymbolicLink() async throws {
+        try await AttachmentsFolder.run { folder async throws in
+            try folder.write(.pattern(1000), to: "a")
+            try folder.link("link", to: folder("a"))
+            try await storage.linkFile(sourcePath: folder("link"), targetPath: folder("x/b"))
+            try await storage.removeSource(sourcePath: folder("link"))
+            try folder.write(Data(), to: "a")
+            #expect(try folder.read("x/b") == .pattern(1000))
+            #expect(try folder.names == ["a", "x", "x/b"])
+        }
+    }
+
+    @Test("A second path on another volume is a copy", .enabled(if: otherVolume != nil))
+    func linkingAcrossVolumes() async throws {
+        let other = try #require(FileManagerStorageAdapterTests.otherVolume)
+        try await AttachmentsFolder.run { folder async throws in
+            try await AttachmentsFolder.run(in: other) { there in
+                try folder.write(.pattern(9_000_001), to: "a")
+                try await storage.linkFile(sourcePath: folder("a"), targetPath: there("x/b"))
+                #expect(try there.names == ["x", "x/b"])
+                #expect(try there.read("x/b") == .pattern(9_000_001))
+                #expect(try folder.names == ["a"])
+            }
+        }
+    }
+
     /// A directory on another volume than temporary files.
     private static let otherVolume: String? = {
         let device = { (path: String) in

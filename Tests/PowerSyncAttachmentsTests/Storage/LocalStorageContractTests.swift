@@ -101,6 +101,31 @@ import Testing
         }
     }
 
+    @Test("gives a file a second path, and removes the first one later", arguments: Storage.allCases)
+    func linking(storage: Storage) async throws {
+        try await storage.run { storage, folder async throws in
+            _ = try await storage.saveFile(filePath: folder("a"), data: .pattern(400_000))
+            _ = try await storage.saveFile(filePath: folder("x/b"), data: Data("old".utf8))
+            try await storage.linkFile(sourcePath: folder("a"), targetPath: folder("x/b"))
+            #expect(try await storage.readFile(filePath: folder("a")) == .pattern(400_000))
+            #expect(try await storage.readFile(filePath: folder("x/b")) == .pattern(400_000))
+            // Again, as after a crash.
+            try await storage.linkFile(sourcePath: folder("a"), targetPath: folder("x/b"))
+            try await storage.linkFile(sourcePath: folder("a"), targetPath: folder("a"))
+            #expect(
+                try await Set(storage.files(path: folder.path, notChangedSince: .distantFuture)) == [
+                    folder("a"), folder("x/b"),
+                ]
+            )
+            for _ in 0..<2 { try await storage.removeSource(sourcePath: folder("a")) }
+            #expect(try await !storage.fileExists(filePath: folder("a")))
+            #expect(try await storage.readFile(filePath: folder("x/b")) == .pattern(400_000))
+            await expectFileNotFound(folder("a")) {
+                try await storage.linkFile(sourcePath: folder("a"), targetPath: folder("y"))
+            }
+        }
+    }
+
     @Test("removes files and directories", arguments: Storage.allCases)
     func removing(storage: Storage) async throws {
         try await storage.run { storage, folder async throws in

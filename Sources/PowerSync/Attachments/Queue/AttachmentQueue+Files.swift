@@ -97,7 +97,7 @@ extension AttachmentQueue {
     ///
     /// - Parameters:
     ///   - path: The absolute path of the file.
-    ///   - move: Whether the file is moved; it is copied otherwise. If saving fails, it is moved back.
+    ///   - move: Whether the file is moved; it is copied otherwise. If saving fails or is cancelled, it is where it was.
     ///   - mediaType: The MIME type.
     ///   - fileExtension: The extension, without the dot.
     ///   - id: The id; `nil` for a new one.

@@ -125,8 +125,11 @@ struct FileSaver: Sendable {
     }
 
     /// When it throws, there is no row: a transaction that has begun is not interrupted.
-    private func insert(_ attachment: Attachment, at path: String, _ hook: @escaping UpdateHook) async throws -> Attachment
-    {
+    private func insert(
+        _ attachment: Attachment,
+        at path: String,
+        _ hook: @escaping UpdateHook
+    ) async throws -> Attachment {
         try await service.withContext { context in
             // `clearQueue` may have emptied the directory.
             guard try await localStorage.fileExists(filePath: path) else {

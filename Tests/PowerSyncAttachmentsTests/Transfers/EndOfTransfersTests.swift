@@ -1,0 +1,161 @@
+import Foundation
+import PowerSyncTesting
+import Synchronization
+import Testing
+
+@testable import PowerSync
+
+/// What happens to transfers, and to what they have written, when somebody does not want them any more.
+@Suite("When transfers are ended", .timeLimit(.minutes(1))) struct EndOfTransfersTests {
+    @Test("a look at the table that is running then begins no other attempt")
+    func lookDuringTheEnd() async throws {
+        let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("a".utf8), "b.jpg": Data()]))
+        let table = SharedAttachmentTable()
+        let service = DelayedService(database: harness.database)
+        let engine = TransferEngine(context: harness.transferContext(service: service, table: table))
+        let gate = harness.remote.hold(.download)
+        try await harness.insert(
+            Attachment(id: "a", filename: "a.jpg", state: .queuedDownload),
+            Attachment(id: "b", filename: "b.jpg", state: .queuedDownload)
+        )
+        try await engine.start(interval: nil)
+        try await gate.waitForArrivals(1)
+        let running = try #require(gate.arrivals.first)
+
+        // The look waits, and does not notice that it is cancelled; meanwhile the attempt ends.
+        let callsBefore = service.hold()
+        engine.fire(.hope)
+        try await service.wait(forCalls: callsBefore + 1)
+        #expect(!table.claim(running))
+        let (end, hasEnded) = AsyncStream.makeStream(of: Void.self)
+        let member = table.join { hasEnded.finish() }
+        let stop = Task { await engine.stop() }
+        for await _ in end {}
+        service.release()
+        await stop.value
+
+        #expect(service.calls == callsBefore + 1)
+        #expect(harness.remote.calls.count == 1)
+        withExtendedLifetime(member) {}
+        try await harness.database.close()
+    }
+
+    @Test("a cancelled download leaves no part of a file")
+    func cancelledDownload() async throws {
+        try await AttachmentsFolder.run { folder async throws in
+            let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
+            let storage = InterruptedStorage()
+            let queue = harness.makeQueue(directory: folder("attachments"), localStorage: storage)
+            try await queue.startSync()
+            storage.arm(.cancelledAfter, at: 0)
+            try await harness.link("a")
+            try await storage.wait(for: "deleteFile")
+            #expect(storage.calls.first == "saveFile")
+            try await queue.stopSyncing()
+            #expect(try folder.names == ["attachments"])
+            try await queue.close()
+            try await harness.database.close()
+        }
+    }
+
+    @Test("a download that is cancelled once it has its name gets its row")
+    func cancelledCommit() async throws {
+        try await AttachmentsFolder.run { folder async throws in
+            let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
+            let storage = InterruptedStorage()
+            let queue = harness.makeQueue(directory: folder("attachments"), localStorage: storage)
+            try await queue.startSync()
+            // Saved, measured, moved.
+            storage.arm(.cancelledAfter, at: 2)
+            try await harness.link("a")
+            try await harness.wait(for: "a", .synced)
+            #expect(storage.calls.prefix(3) == ["saveFile", "fileSize", "moveFile"])
+            #expect(try folder.read("attachments/a.jpg") == Data("abc".utf8))
+            try await queue.close()
+            try await harness.database.close()
+        }
+    }
+
+    @Test("a clearing that is cancelled leaves the queue running")
+    func cancelledClearing() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
+            let gate = harness.remote.hold(.download, id: "a")
+            try await queue.startSync()
+            try await harness.link("a")
+            try await gate.waitForArrivals(1)
+            var progress = queue.attachmentProgress(of: "a").makeAsyncIterator()
+            #expect(await progress.next()?.phase == .running)
+
+            let (entrance, hasEntered) = AsyncStream.makeStream(of: Void.self)
+            let (exit, mayLeave) = AsyncStream.makeStream(of: Void.self)
+            let holder = Task {
+                try await queue.attachmentsService.withContext { _ in
+                    hasEntered.finish()
+                    for await _ in exit {}
+                }
+            }
+            for await _ in entrance {}
+            let clearing = Task { try await queue.clearQueue() }
+            // The transfers are stopped, and clearing waits for the table.
+            #expect(await progress.next()?.phase == .interrupted)
+            clearing.cancel()
+            await #expect(throws: CancellationError.self) { try await clearing.value }
+            mayLeave.finish()
+            try await holder.value
+
+            gate.open()
+            try await harness.wait(for: "a", .synced)
+        }
+    }
+}
+
+/// An attachments table that lets its callers wait, also when they are cancelled.
+private final class DelayedService: AttachmentServiceProtocol {
+    private let base: AttachmentService
+    private let state = Mutex((calls: 0, isHeld: false))
+    private let changes = Signal()
+
+    init(database: any PowerSyncDatabaseProtocol) {
+        base = AttachmentService(
+            db: database,
+            tableName: "attachments",
+            logger: database.logger,
+            maxArchivedCount: 100
+        )
+    }
+
+    /// How often the table was asked for.
+    var calls: Int { state.withLock { $0.calls } }
+
+    /// Lets the next callers wait.
+    ///
+    /// - Returns: How often the table has been asked for before.
+    func hold() -> Int {
+        state.withLock { state in
+            state.isHeld = true
+            return state.calls
+        }
+    }
+
+    func release() {
+        state.withLock { $0.isHeld = false }
+        changes.fire()
+    }
+
+    func wait(forCalls count: Int) async throws {
+        try await changes.wait { calls >= count ? () : nil }
+    }
+
+    func watchActiveAttachments() async throws -> AsyncThrowingStream<[String], any Error> {
+        try await base.watchActiveAttachments()
+    }
+
+    func withContext<R: Sendable>(
+        callback: @Sendable @escaping (AttachmentContext) async throws -> R
+    ) async throws -> R {
+        state.withLock { $0.calls += 1 }
+        changes.fire()
+        try await Task { try await changes.wait { state.withLock { $0.isHeld } ? nil : () } }.value
+        return try await Task { try await base.withContext(callback: callback) }.value
+    }
+}
