@@ -43,7 +43,12 @@ package struct AttachmentFiles: Sendable {
         _ database: any PowerSyncDatabaseProtocol,
         death: AttachmentDeath? = nil
     ) -> AttachmentQueue {
-        AttachmentQueue(
+        var options = AttachmentQueueOptions()
+        options.syncInterval = .milliseconds(50)
+        options.archivedCacheLimit = 2
+        options.syncThrottle = .zero
+        options.maxConcurrentTransfers = 2
+        return AttachmentQueue(
             db: database,
             transport: FolderTransport(files: self, death: death),
             attachmentsDirectory: local,
@@ -53,10 +58,7 @@ package struct AttachmentFiles: Sendable {
                 }
             },
             localStorage: DyingStorage(death: death),
-            syncInterval: 0.05,
-            archivedCacheLimit: 2,
-            syncThrottleDuration: 0,
-            maxConcurrentTransfers: 2
+            options: options
         )
     }
 }

@@ -62,13 +62,13 @@ struct QueueControlTests {
     func `A transfer that the policy refuses waits, and is no failure`() async throws {
         let isOnWiFi = Mutex(false)
         let asked = AsyncStream.makeStream(of: String.self)
-        let configuration = AttachmentQueueConfiguration.test {
+        let options = AttachmentQueueOptions.test {
             $0.transferPolicy = { attachment, direction in
                 asked.continuation.yield("\(direction) \(attachment.id)")
                 return isOnWiFi.withLock { $0 }
             }
         }
-        try await QueueHarness.run(remote: ["a.jpg": "abc"], configuration) { harness, queue in
+        try await QueueHarness.run(remote: ["a.jpg": "abc"], options) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
             var questions = asked.stream.makeAsyncIterator()
@@ -105,7 +105,7 @@ struct QueueControlTests {
     @Test
     func `Looks that changes cause are throttled, and the last change is not lost`() async throws {
         let files = ["a.jpg": "a", "b.jpg": "b"]
-        try await QueueHarness.run(remote: files, .test { $0.syncThrottleDuration = 5 }) { harness, queue in
+        try await QueueHarness.run(remote: files, .test { $0.syncThrottle = .seconds(5) }) { harness, queue in
             try await queue.startSync()
             try await harness.clock.waitForTimer(of: .seconds(5))
             try await harness.link(["a", "b"])
@@ -116,8 +116,8 @@ struct QueueControlTests {
         }
     }
 
-    @Test(arguments: [0.0, -1.0])
-    func `Without an interval there is no timer`(interval: TimeInterval) async throws {
+    @Test(arguments: [Duration.zero, .seconds(-1)])
+    func `Without an interval there is no timer`(interval: Duration) async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a"], .test { $0.syncInterval = interval }) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")

@@ -1,5 +1,3 @@
-public import Foundation
-
 /// Keeps files on this device and in a remote storage in step with the references in the app's tables.
 ///
 /// The app's tables hold ids; the queue downloads the files of new ids, uploads the files that the app saves, and removes files that
@@ -28,7 +26,7 @@ public import Foundation
 ///
 /// Every queue needs an attachments table of its own; see ``createAttachmentTable(name:)``. Files are immutable: a changed picture
 /// gets a new id. An element of `watchAttachments` that is empty because the app's tables are empty for a moment archives everything;
-/// `archiveOnlyAfterFirstSync` protects from that at the first sign-in.
+/// ``AttachmentQueueOptions/archiveOnlyAfterFirstSync`` protects from that at the first sign-in.
 ///
 /// The queue stops when its last reference goes away.
 public actor AttachmentQueue: AttachmentQueueProtocol {
@@ -62,40 +60,14 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
     ///   - attachmentsDirectory: The absolute path of the directory for files.
     ///   - watchAttachments: Called by each start. Each element of the stream is the complete set of references.
     ///   - localStorage: Keeps the files on this device.
-    ///   - attachmentsQueueTableName: The attachments table, which belongs to this queue alone.
-    ///   - errorHandler: Decides whether a failed transfer is tried again; `nil` for always.
-    ///   - syncInterval: The seconds after which the queue looks at its table without a reason; 0 or less for never.
-    ///   - archivedCacheLimit: How many archived attachments are kept with their files.
-    ///   - syncThrottleDuration: The least time between two looks at the table that are caused by changes, in seconds.
-    ///   - subdirectories: Directories to create below `attachmentsDirectory`.
-    ///   - downloadAttachments: Whether files of new references are downloaded.
-    ///   - logger: Where messages go; `nil` for the database's logger.
-    ///   - getLocalUri: Maps a file name to a path; `nil` for `attachmentsDirectory/<filename>`. The queue then does not
-    ///     check that paths are inside the directory.
-    ///   - maxConcurrentTransfers: How many files are transferred at a time.
-    ///   - transferPolicy: Asked before each transfer, for example whether the network is good enough. What is not allowed
-    ///     waits for the next look at the table; ``triggerSync()`` causes one.
-    ///   - archivedCacheByteLimit: How many bytes of archived files are kept, besides `archivedCacheLimit`.
-    ///   - archiveOnlyAfterFirstSync: Whether nothing is archived before the database has synced for the first time.
+    ///   - options: How the queue works.
     public init(
         db: any PowerSyncDatabaseProtocol,
         remoteStorage: any RemoteStorageAdapter,
         attachmentsDirectory: String,
         watchAttachments: @Sendable @escaping () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>,
         localStorage: any LocalStorageAdapter = FileManagerStorageAdapter(),
-        attachmentsQueueTableName: String = defaultAttachmentsTableName,
-        errorHandler: (any SyncErrorHandler)? = nil,
-        syncInterval: TimeInterval = 30.0,
-        archivedCacheLimit: Int64 = 100,
-        syncThrottleDuration: TimeInterval = 1.0,
-        subdirectories: [String]? = nil,
-        downloadAttachments: Bool = true,
-        logger: (any LoggerProtocol)? = nil,
-        getLocalUri: (@Sendable (_ filename: String) async -> String)? = nil,
-        maxConcurrentTransfers: Int = 1,
-        transferPolicy: AttachmentTransferPolicy? = nil,
-        archivedCacheByteLimit: Int64? = nil,
-        archiveOnlyAfterFirstSync: Bool = false
+        options: AttachmentQueueOptions
     ) {
         self.init(
             db: db,
@@ -103,21 +75,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
             attachmentsDirectory: attachmentsDirectory,
             watchAttachments: watchAttachments,
             localStorage: localStorage,
-            configuration: AttachmentQueueConfiguration(
-                tableName: attachmentsQueueTableName,
-                errorHandler: errorHandler,
-                syncInterval: syncInterval,
-                archivedCacheLimit: archivedCacheLimit,
-                syncThrottleDuration: syncThrottleDuration,
-                subdirectories: subdirectories ?? [],
-                downloadAttachments: downloadAttachments,
-                logger: logger,
-                getLocalUri: getLocalUri,
-                maxConcurrentTransfers: maxConcurrentTransfers,
-                transferPolicy: transferPolicy,
-                archivedCacheByteLimit: archivedCacheByteLimit,
-                archiveOnlyAfterFirstSync: archiveOnlyAfterFirstSync
-            )
+            options: options
         )
     }
 
@@ -129,38 +87,14 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
     ///   - attachmentsDirectory: The absolute path of the directory for files.
     ///   - watchAttachments: Called by each start. Each element of the stream is the complete set of references.
     ///   - localStorage: Keeps the files on this device, where the transport reads and writes them.
-    ///   - attachmentsQueueTableName: The attachments table, which belongs to this queue alone.
-    ///   - errorHandler: Decides whether a failed transfer is tried again; `nil` for always.
-    ///   - syncInterval: The seconds after which the queue looks at its table without a reason; 0 or less for never.
-    ///   - archivedCacheLimit: How many archived attachments are kept with their files.
-    ///   - syncThrottleDuration: The least time between two looks at the table that are caused by changes, in seconds.
-    ///   - subdirectories: Directories to create below `attachmentsDirectory`.
-    ///   - downloadAttachments: Whether files of new references are downloaded.
-    ///   - logger: Where messages go; `nil` for the database's logger.
-    ///   - getLocalUri: Maps a file name to a path; `nil` for `attachmentsDirectory/<filename>`.
-    ///   - maxConcurrentTransfers: How many files are transferred at a time.
-    ///   - transferPolicy: Asked before each transfer.
-    ///   - archivedCacheByteLimit: How many bytes of archived files are kept, besides `archivedCacheLimit`.
-    ///   - archiveOnlyAfterFirstSync: Whether nothing is archived before the database has synced for the first time.
+    ///   - options: How the queue works.
     public init(
         db: any PowerSyncDatabaseProtocol,
         transport: any AttachmentTransportAdapter,
         attachmentsDirectory: String,
         watchAttachments: @Sendable @escaping () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>,
         localStorage: any LocalStorageAdapter = FileManagerStorageAdapter(),
-        attachmentsQueueTableName: String = defaultAttachmentsTableName,
-        errorHandler: (any SyncErrorHandler)? = nil,
-        syncInterval: TimeInterval = 30.0,
-        archivedCacheLimit: Int64 = 100,
-        syncThrottleDuration: TimeInterval = 1.0,
-        subdirectories: [String]? = nil,
-        downloadAttachments: Bool = true,
-        logger: (any LoggerProtocol)? = nil,
-        getLocalUri: (@Sendable (_ filename: String) async -> String)? = nil,
-        maxConcurrentTransfers: Int = 1,
-        transferPolicy: AttachmentTransferPolicy? = nil,
-        archivedCacheByteLimit: Int64? = nil,
-        archiveOnlyAfterFirstSync: Bool = false
+        options: AttachmentQueueOptions = AttachmentQueueOptions()
     ) {
         self.init(
             db: db,
@@ -168,21 +102,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
             attachmentsDirectory: attachmentsDirectory,
             watchAttachments: watchAttachments,
             localStorage: localStorage,
-            configuration: AttachmentQueueConfiguration(
-                tableName: attachmentsQueueTableName,
-                errorHandler: errorHandler,
-                syncInterval: syncInterval,
-                archivedCacheLimit: archivedCacheLimit,
-                syncThrottleDuration: syncThrottleDuration,
-                subdirectories: subdirectories ?? [],
-                downloadAttachments: downloadAttachments,
-                logger: logger,
-                getLocalUri: getLocalUri,
-                maxConcurrentTransfers: maxConcurrentTransfers,
-                transferPolicy: transferPolicy,
-                archivedCacheByteLimit: archivedCacheByteLimit,
-                archiveOnlyAfterFirstSync: archiveOnlyAfterFirstSync
-            )
+            options: options
         )
     }
 
@@ -193,10 +113,10 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         attachmentsDirectory: String,
         watchAttachments: @Sendable @escaping () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>,
         localStorage: any LocalStorageAdapter,
-        configuration: AttachmentQueueConfiguration,
+        options: AttachmentQueueOptions,
         environment: AttachmentEnvironment = AttachmentEnvironment()
     ) {
-        let parts = configuration.makeParts(
+        let parts = options.makeParts(
             db: db,
             storage: storage,
             directory: attachmentsDirectory,
@@ -207,7 +127,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         self.db = db
         self.remoteStorage = storage.remoteStorage
         self.localStorage = localStorage
-        self.downloadAttachments = configuration.downloadAttachments
+        self.downloadAttachments = options.downloadAttachments
         self.logger = parts.logger
         self.attachmentsService = parts.service
         self.syncingService = SyncingService(engine: parts.engine)

@@ -16,6 +16,9 @@ extension DemoClient {
     ) -> AttachmentQueue {
         let user = user
         let database = database
+        var options = AttachmentQueueOptions()
+        options.archivedCacheLimit = archivedCacheLimit
+        options.syncThrottle = .milliseconds(100)
         return AttachmentQueue(
             db: database,
             transport: SignedURLAttachmentTransport(endpoint: photoBackend.appending(path: "photos/sign")) {
@@ -27,8 +30,7 @@ extension DemoClient {
                     WatchedAttachmentItem(id: try cursor.getString(index: 0), fileExtension: "jpg")
                 }
             },
-            archivedCacheLimit: archivedCacheLimit,
-            syncThrottleDuration: 0.1
+            options: options
         )
     }
 
