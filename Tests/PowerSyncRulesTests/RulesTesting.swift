@@ -20,6 +20,11 @@ struct TestStream {
 ///
 /// The first query of the first stream begins in line 7, column 9, when the stream has one option.
 func config(_ streams: TestStream...) -> String {
+    config(streams)
+}
+
+/// The YAML of an edition 3 config with any number of streams.
+func config(_ streams: [TestStream]) -> String {
     var lines = ["config: {edition: 3}", "streams:"]
     for stream in streams {
         lines.append("  \(stream.name):")

@@ -57,6 +57,59 @@ import Testing
         )
     }
 
+    @Test func asManyKeysAsTheLimitAreLookedUpAndOneMoreAreNot() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: """
+                SELECT * FROM t WHERE b IN (SELECT id FROM w WHERE p IN (SELECT a FROM u WHERE x = auth.user_id())
+                    AND q IN (SELECT a FROM v WHERE x = auth.user_id()))
+                """
+        )
+        func index(_ u: Int64, _ v: Int64) -> ParameterStore {
+            func rows(_ count: Int64) -> [SourceRow] { (0..<count).map { ["a": .integer($0), "x": "u1"] } }
+            return ParameterStore(plan, ["u": rows(u), "v": rows(v), "w": [["id": "here", "p": 24, "q": 39]]])
+        }
+        #expect(try await plan.buckets(index: index(25, 40)).map(\.name.rawValue) == [#"1#s|0["here"]"#])
+        let error = await #expect(throws: BucketLimitError.self) { try await plan.buckets(index: index(77, 13)) }
+        #expect(error?.limit == .lookups(count: 1001, limit: 1000))
+    }
+
+    @Test func everyUseOfALookupCountsForTheLimit() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            config(
+                TestStream("a", "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())"),
+                TestStream("b", "SELECT * FROM t2 WHERE c IN (SELECT id FROM u WHERE x = auth.user_id())")
+            )
+        )
+        #expect(try await plan.buckets(index: ParameterStore(plan, ["u": rows(500)])).count == 1000)
+        let error = await #expect(throws: BucketLimitError.self) {
+            try await plan.buckets(
+                index: ParameterStore(plan, ["u": rows(501)]),
+                limits: BucketLimits(maximumBuckets: 2000)
+            )
+        }
+        #expect(error?.limit == .parameterResults(limit: 1000))
+        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["a: u 501", "b: u 501"])
+    }
+
+    @Test func theBreakdownNamesTheLargestHundred() async throws {
+        // Stream s120 has the most buckets; of those with as many as each other the first names are listed.
+        let streams = (21...120).map { number in
+            TestStream("s\(number)", "SELECT * FROM t\(number) WHERE b IN (SELECT id FROM u\(number))")
+        }
+        let small = TestStream("tiny", "SELECT * FROM t WHERE b IN (SELECT id FROM u)")
+        let plan = try PowerSyncRulesTests.plan(config([small] + streams))
+        var index = ParameterStore(plan, ["u": rows(1), "u120": rows(3)])
+        for number in 21..<120 { index.add(rows(2), of: "u\(number)", plan) }
+        let error = await #expect(throws: BucketLimitError.self) {
+            try await plan.buckets(index: index, limits: BucketLimits(maximumBuckets: 201))
+        }
+        #expect(error?.limit == .buckets(count: 202, limit: 201))
+        let breakdown = try #require(error).breakdown
+        #expect(breakdown.count == 100)
+        #expect(breakdown.first.map { "\($0.name) \($0.count)" } == "s120 3")
+        #expect(breakdown.dropFirst().map(\.name) == (21..<120).map { "s\($0)" }.sorted())
+    }
+
     @Test func hugeProductsAreRefusedEarly() async throws {
         let conditions = "abcd".map { "\($0) IN (SELECT k FROM u WHERE n = '\($0)' AND x = auth.user_id())" }
         let plan = try PowerSyncRulesTests.plan(

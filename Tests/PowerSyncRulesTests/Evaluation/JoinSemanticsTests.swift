@@ -165,6 +165,46 @@ import Testing
             keys: ["[2]"]
         ),
         Case(
+            name: "two values of the request that differ",
+            query: "SELECT * FROM p WHERE a = auth.parameter('list') AND a = auth.parameter('org')",
+            tables: [:],
+            keys: []
+        ),
+        Case(
+            name: "two values of the request that agree",
+            query: "SELECT * FROM p WHERE a = auth.parameter('list') AND a = auth.parameter('$.list')",
+            tables: [:],
+            keys: [#"["l1"]"#]
+        ),
+        Case(
+            name: "an inner table hides an outer one of the same name",
+            query: "SELECT * FROM t WHERE a IN (SELECT t.id FROM t WHERE t.owner = auth.user_id())",
+            tables: ["t": [["id": 1, "a": 3, "owner": "u1"], ["id": 2, "a": 1, "owner": "u2"]]],
+            keys: ["[1]"]
+        ),
+        Case(
+            name: "an inner alias hides an outer table",
+            query: "SELECT * FROM t WHERE a IN (SELECT t.x FROM grants AS t WHERE t.owner = auth.user_id())",
+            tables: ["grants": [["x": 7, "owner": "u1"], ["x": 8, "owner": "u2"]], "t": [["a": 9, "owner": "u1"]]],
+            keys: ["[7]"]
+        ),
+        Case(
+            name: "the innermost of three tables of one name counts",
+            query: """
+                SELECT * FROM t WHERE a IN (SELECT t.id FROM t WHERE t.a IN (SELECT t.id FROM t WHERE
+                    t.owner = auth.user_id()))
+                """,
+            tables: ["t": [["id": 1, "a": 2, "owner": "u2"], ["id": 2, "a": 3, "owner": "u1"]]],
+            keys: ["[1]"]
+        ),
+        Case(
+            name: "names without a table belong to the innermost one",
+            query:
+                "SELECT * FROM t WHERE a IN (SELECT id FROM u WHERE owner = auth.user_id()) AND id = auth.parameter('s')",
+            tables: ["u": [["id": 5, "owner": "u1"], ["id": 6, "owner": "u2"]]],
+            keys: ["[5,1]"]
+        ),
+        Case(
             name: "7.4 three levels",
             query: """
                 SELECT * FROM projects WHERE org_id IN (SELECT id FROM orgs WHERE active AND id IN

@@ -182,10 +182,46 @@ import Testing
         #expect(try await querier.buckets { _ in [:] }.map(\.name.rawValue) == ["1#s|0[9]"])
     }
 
+    static let malformedPaths = [
+        "$.list[a]", "$.list[]", "$.", "$..a", "$x", "$[", "$.a[", "$.a.", #"$."""#, "$.list[0]x", "$.list[0", "$ .a",
+    ]
+
+    @Test(arguments: malformedPaths) func malformedPathsAreReported(_ path: String) async throws {
+        let plan = try PowerSyncRulesTests.plan(query: "SELECT * FROM t WHERE k = auth.parameter('\(path)')")
+        let request = SyncPlanRequest(tokenPayload: ["a": ["b": 2], "list": ["x", "y"]])
+        let querier = plan.querier(for: request, bucketPrefix: "1#")
+        #expect(querier.streams.map { $0.errors.map(\.subject) } == [[.defaultSubscription]])
+        #expect(try await querier.buckets { _ in [:] }.isEmpty)
+    }
+
+    @Test func wholeParametersAreTheirText() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE p = connection.parameters() AND o = auth.user_id()"
+        )
+        let names = try await plan.bucketNames(parameters: ["region": "eu"])
+        #expect(names == [#"1#s|0["u1","{\"region\":\"eu\"}"]"#])
+    }
+
+    @Test func twoWaysToOneBucketAreOneReason() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: """
+                SELECT * FROM t WHERE a IN (SELECT id FROM u WHERE x = auth.user_id())
+                    OR a IN (SELECT y FROM u WHERE x = auth.user_id())
+                """
+        )
+        let index = ParameterStore(plan, ["u": [["id": 1, "y": 1, "x": "u1"], ["id": 2, "y": 3, "x": "u1"]]])
+        let streams = Streams(subscriptions: [Subscription(stream: "s")])
+        let buckets = try await plan.buckets(streams: streams, index: index)
+        #expect(buckets.map(\.name.rawValue) == ["1#s|0[1]", "1#s|0[2]", "1#s|0[3]"])
+        #expect(buckets.allSatisfy { $0.reasons == [.subscription(0), .defaultStream(0)] })
+    }
+
     static let paths: [(key: String, bucket: String?)] = [
         ("role", #"["admin"]"#), ("a.b", "[1]"), ("$.a.b", "[2]"), ("$.list[1]", #"["y"]"#), ("$.list.0", #"["x"]"#),
         ("$.\"a.b\"", "[1]"), ("list", #"["[\"x\",\"y\"]"]"#), ("a", #"["{\"b\":2}"]"#), ("nothing", nil),
-        ("$.list[7]", nil), ("$.role.x", nil), ("yes", "[1]"), ("no", "[0]"), ("none", nil), ("half", "[0.5]"),
+        ("$.list[7]", nil), ("$.list[2]", nil), ("$.list.+1", nil), ("$.list.-1", nil), ("$.list.x", nil),
+        ("$.list[99999999999999999999]", nil), ("$.a[0]", nil), ("$.\"a\".\"b\"", "[2]"), ("$.role.x", nil),
+        ("yes", "[1]"), ("no", "[0]"), ("none", nil), ("half", "[0.5]"),
         ("big", "[9223372036854775807]"), ("whole", "[314]"),
     ]
 

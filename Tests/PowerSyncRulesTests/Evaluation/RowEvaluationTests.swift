@@ -97,6 +97,29 @@ import Testing
             #"1#s|0[] t/1 {"id":"1"}"#
         ),
         Case("columns of a row differ", "SELECT id FROM t WHERE a = b", ["id": "1", "a": 1, "b": "1"]),
+        Case(
+            "a real equals an integer",
+            "SELECT id FROM t WHERE a = b",
+            ["id": "1", "a": -2.0, "b": -2],
+            #"1#s|0[] t/1 {"id":"1"}"#
+        ),
+        Case("half is not an integer", "SELECT id FROM t WHERE a = b", ["id": "1", "a": 2.5, "b": 2]),
+        Case(
+            "large integers keep their digits",
+            "SELECT id FROM t WHERE a = b",
+            ["id": "1", "a": 9_007_199_254_740_993, "b": 9_007_199_254_740_992.0]
+        ),
+        Case(
+            "zeros are equal",
+            "SELECT id FROM t WHERE a = b",
+            ["id": "1", "a": 0.0, "b": -0.0],
+            #"1#s|0[] t/1 {"id":"1"}"#
+        ),
+        Case("NaN equals nothing", "SELECT id FROM t WHERE a = b", ["id": "1", "a": .real(.nan), "b": .real(.nan)]),
+        Case("NULL equals nothing", "SELECT id FROM t WHERE a = b", ["id": "1", "a": nil, "b": nil]),
+        Case("minus infinity is not a key", owned, ["id": "1", "a": .real(-.infinity)]),
+        Case("NaN is not a key", owned, ["id": "1", "a": .real(.nan)]),
+        Case("negative zero is the key zero", owned, ["id": "1", "a": -0.0], #"1#s|0[0] t/1 {"id":"1","a":-0.0}"#),
         Case("IS NULL", "SELECT id FROM t WHERE a IS NULL", ["id": "1", "a": nil], #"1#s|0[] t/1 {"id":"1"}"#),
         Case("IS NOT NULL", "SELECT id FROM t WHERE a IS NOT NULL", ["id": "1", "a": nil]),
         Case("= NULL", "SELECT id FROM t WHERE a = NULL", ["id": "1", "a": nil]),
@@ -112,6 +135,45 @@ import Testing
             ["id": "1", "a": 2],
             #"1#s|0[] t/1 {"id":"1"}"#
         ),
+        Case(
+            "two columns of one name",
+            "SELECT a AS x, b AS x FROM t",
+            ["id": "1", "a": 1, "b": 2],
+            #"1#s|0[] t/ {"x":2}"#
+        ),
+        Case("bytes have no id", all, ["id": .blob([1]), "a": 1], #"1#s|0[] t/ {"a":1}"#),
+        Case(
+            "comments",
+            "SELECT id /* a /* nested */ * / */ FROM t -- end\nWHERE a = 1 /**/ AND b -- * FROM u",
+            ["id": "1", "a": 1, "b": 1],
+            #"1#s|0[] t/1 {"id":"1"}"#
+        ),
+        Case(
+            "numbers",
+            "SELECT id, .5 AS a, 1. AS b, 1e3 AS c, 1E-2 AS d, 2e+1 AS e, +7 AS f, -.5 AS g FROM t",
+            ["id": "1"],
+            #"1#s|0[] t/1 {"id":"1","a":0.5,"b":1.0,"c":1000.0,"d":0.01,"e":20.0,"f":7,"g":-0.5}"#
+        ),
+        Case(
+            "integers to the ends of 64 bits",
+            "SELECT id, -9223372036854775808 AS a, 9223372036854775807 AS b FROM t",
+            ["id": "1"],
+            #"1#s|0[] t/1 {"id":"1","a":-9223372036854775808,"b":9223372036854775807}"#
+        ),
+        Case(
+            "only ASCII letters are folded",
+            "SELECT id, GRÖSSE, A1$Z FROM t",
+            ["id": "1", "grÖsse": 1, "a1$z": 2],
+            #"1#s|0[] t/1 {"id":"1","grÖsse":1,"a1$z":2}"#
+        ),
+        Case(
+            "quotes in names",
+            "SELECT id, \"a\"\"b\" FROM t",
+            ["id": "1", "a\"b": 1],
+            #"1#s|0[] t/1 {"id":"1","a\"b":1}"#
+        ),
+        Case("DISTINCT, ALL and a semicolon", "SELECT DISTINCT id FROM t;", ["id": "1"], #"1#s|0[] t/1 {"id":"1"}"#),
+        Case("ALL", "SELECT ALL id FROM t ;", ["id": "1"], #"1#s|0[] t/1 {"id":"1"}"#),
         Case("false", "SELECT id FROM t WHERE a OR false", ["id": "1", "a": 0], #"1#s|1[] t/1 {"id":"1"}"#),
     ]
 
@@ -121,7 +183,9 @@ import Testing
 
     static let truth: [(SQLiteValue, isTrue: Bool)] = [
         (0, false), ("0", false), ("abc", false), (nil, false), (1, true), ("1abc", true), (0.5, true), ("-2", true),
-        (" 7", true), ("0x1", false), (.blob([1]), false), (-0.0, false), ("", false),
+        (" 7", true), ("0x1", false), (.blob([1]), false), (-0.0, false), ("", false), ("+3", true), ("-0", false),
+        ("\t\n\u{b}\u{c}\r 9", true), ("\u{8}7", false), ("\u{e}7", false), ("--1", false), ("- 1", false),
+        ("0001", true), ("0 1", false), ("0:1", false), ("0/1", false), (":", false), ("/", false),
     ]
 
     @Test(arguments: truth) func filtersByTruth(_ value: SQLiteValue, isTrue: Bool) throws {
@@ -145,6 +209,26 @@ import Testing
         #expect(plan.synced("t", ["id": "1"], schema: "a").count == 1)
         #expect(plan.synced("t", ["id": "1"], schema: "pg_catalog").isEmpty)
         #expect(plan.synced("t", ["id": "1"], schema: "information_schema").isEmpty)
+    }
+
+    @Test func onlyWildcardsLeaveOutSystemSchemas() throws {
+        let named = try plan(query: "SELECT * FROM pg_catalog.t")
+        #expect(named.synced("t", ["id": "1"], schema: "pg_catalog").count == 1)
+        #expect(named.synced("t", ["id": "1"], schema: "pg_catalogs").isEmpty)
+        let all = try plan(query: "SELECT * FROM \"%\".t")
+        for schema in ["pgx", "p", "information_schemas", "information", ""] {
+            #expect(all.synced("t", ["id": "1"], schema: schema).count == 1)
+        }
+        let some = try plan(query: "SELECT * FROM \"app_%\".t")
+        #expect(some.synced("t", ["id": "1"], schema: "app_").count == 1)
+        #expect(some.synced("t", ["id": "1"], schema: "app").isEmpty)
+        #expect(some.synced("t", ["id": "1"], schema: "my_app_").isEmpty)
+    }
+
+    @Test func wildcardsStandForNothingAsWell() throws {
+        let plan = try plan(query: "SELECT * FROM \"t_%\"")
+        #expect(plan.synced("t_", ["id": "1"]) == [#"1#s|0[] t_/1 {"id":"1"}"#])
+        #expect(plan.synced("at_", ["id": "1"]).isEmpty)
     }
 
     @Test func theDefaultSchemaBelongsToTheSource() throws {

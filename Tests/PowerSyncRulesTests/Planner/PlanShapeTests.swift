@@ -78,6 +78,23 @@ import Testing
         #expect(plan.buckets.count == 1)
     }
 
+    @Test(arguments: [
+        ("a = auth.user_id()", "a = auth.user_id() AND auth.user_id() = a"), ("x", "x AND x"),
+        ("auth.parameter('r')", "auth.parameter('r') AND auth.parameter('r')"),
+        ("a = auth.user_id() AND x", "NOT (NOT (x AND a = auth.user_id()))"),
+    ])
+    func whatIsSaidTwiceIsPlannedOnce(once: String, twice: String) throws {
+        #expect(try plan(query: "SELECT * FROM t WHERE \(twice)") == plan(query: "SELECT * FROM t WHERE \(once)"))
+    }
+
+    @Test func anInnerTableIsAnotherOneThanTheOuterOfTheSameName() throws {
+        let plan = try plan(query: "SELECT * FROM t WHERE a IN (SELECT t.id FROM t WHERE t.owner = auth.user_id())")
+        #expect(plan.evaluators.map(\.partitionKeys) == [[.column("a")]])
+        #expect(plan.evaluators[0].filters.isEmpty)
+        #expect(plan.parameterIndexes.map(\.keys) == [[.column("owner")]])
+        #expect(plan.parameterIndexes.map(\.outputs) == [[.column("id")]])
+    }
+
     @Test func aChainOfSubqueriesIsAChainOfStages() throws {
         // D19c
         let plan = try plan(

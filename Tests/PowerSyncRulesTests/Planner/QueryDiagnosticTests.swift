@@ -74,6 +74,20 @@ import Testing
         Case("", "SELECT * FROM t WHERE bucket.a = b", "1:23 sql.unknown_table"),
         Case("", "SELECT * FROM t WHERE a IN (SELECT id, x FROM u)", "1:29 sql.subquery_columns"),
         Case("", "SELECT * FROM t WHERE a IN (SELECT * FROM u)", "1:36 sql.star_not_allowed"),
+        Case("", "SELECT * FROM t WHERE a IN (SELECT id FROM u) AND u.x = 1", "1:51 sql.unknown_table"),
+        Case("", "SELECT * FROM t WHERE a IN (SELECT b.id)", "1:36 sql.unknown_table"),
+        Case("", "SELECT * FROM t WHERE a IS 1", "1:28 sql.unsupported_expr"),
+        Case("", "SELECT (a, b) AS c FROM t", "1:10 sql.unsupported_expr"),
+        Case("", "SELECT t.s.a FROM t", "1:11 sql.unsupported_expr"),
+        Case("", "SELECT * FROM t WHERE a = -b", "1:27 sql.unsupported_expr"),
+        Case("", "SELECT auth.user_id() OVER () AS x FROM t", "1:23 sql.window"),
+        Case("", "SELECT * FROM t WHERE a = -9223372036854775809", "1:28 sql.syntax"),
+        Case("", "SELECT * FROM t WHERE a = 1e999", "1:27 sql.syntax"),
+        Case("", "SELECT * FROM t WHERE a = 1e", "1:27 sql.syntax"),
+        Case("", "SELECT * FROM t WHERE a = 1e+", "1:27 sql.syntax"),
+        Case("", "SELECT \"\" FROM t", "1:8 sql.syntax"),
+        Case("", "SELECT * FROM t /* a /* b */", "1:17 sql.syntax"),
+        Case("", "SELECT * FROM t AS x (a)", "1:22 sql.unsupported_clause"),
         Case("", "", "0:1 sql.syntax"),
         Case("", "SELECT", "1:7 sql.syntax"),
         Case("", "SELECT * FROM", "1:14 sql.syntax"),
@@ -135,6 +149,8 @@ import Testing
         Case("B18", "SELECT id, a = b FROM t", "1:12 column.unnamed"),
         Case("B19", "SELECT a AS b, * FROM t", "1:16 column.star_after_alias"),
         Case("", "SELECT *, a AS b FROM t"),
+        Case("", "SELECT a, * FROM t"),
+        Case("", "SELECT a AS b, c, *, d AS e FROM t", "1:19 column.star_after_alias"),
         Case(
             "B20",
             "SELECT x.* FROM t AS x WHERE a IN (SELECT id FROM u WHERE y = auth.user_id())",
@@ -196,6 +212,43 @@ import Testing
         }
         #expect(findings(config(TestStream("s", queries[0]))).isEmpty)
         #expect(findings(config(TestStream("s", queries[0], queries[1]))) == ["3:3 stream.too_many_buckets"])
+    }
+
+    @Test func aHundredCombinationsAreAllowedAndOneMoreIsNot() throws {
+        func terms(_ column: String, _ count: Int) -> String {
+            let terms = (0..<count).map { "\(column)\($0) = auth.parameter('\(column)\($0)')" }
+            return "(\(terms.joined(separator: " OR ")))"
+        }
+        let most = try plan(query: "SELECT * FROM t WHERE \(terms("a", 10)) AND \(terms("b", 10))")
+        #expect(most.streams[0].queriers.count == 100)
+        let test = Case(
+            "",
+            "SELECT * FROM t WHERE \(terms("a", 101)) AND c = auth.user_id()",
+            "1:24 filter.too_complex"
+        )
+        #expect(test.actual == test.findings)
+        // Without AND nothing is multiplied.
+        #expect(try plan(query: "SELECT * FROM t WHERE \(terms("a", 100))").streams[0].queriers.count == 100)
+        let oneMore = config(TestStream("s", "SELECT * FROM t WHERE \(terms("a", 101))"))
+        #expect(findings(oneMore) == ["3:3 stream.too_many_buckets"])
+    }
+
+    @Test func theHintAboutStreamsIsForNamesOfOldConfigs() {
+        func message(_ table: String) -> String? {
+            SyncConfig.parse(config(TestStream("s", "SELECT * FROM t WHERE \(table).a = b"))).diagnostics.first?.message
+        }
+        #expect(message("bucket")?.contains("subscription.parameter()") == true)
+        #expect(message("u")?.contains("subscription.parameter()") == false)
+    }
+
+    @Test func asManyLevelsAsTheLimitAreAllowed() {
+        func nested(_ depth: Int) -> Case {
+            let (open, close) = (String(repeating: "(", count: depth), String(repeating: ")", count: depth))
+            return Case("", "SELECT * FROM t WHERE \(open)a\(close)")
+        }
+        // The condition itself is the first level.
+        #expect(nested(63).actual.isEmpty)
+        #expect(nested(64).actual == ["1:87 sql.syntax"])
     }
 
     @Test func deeplyNestedQueriesAreRefused() {

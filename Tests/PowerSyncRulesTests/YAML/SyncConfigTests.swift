@@ -71,6 +71,18 @@ import Testing
         .stream("A5 priority as text", "query: SELECT * FROM t", "priority: \"1\"", findings: ["5:15 stream.priority"]),
         .stream("A5 priority -1", "query: SELECT * FROM t", "priority: -1", findings: ["5:15 stream.priority"]),
         .stream("A5 priority 0", "query: SELECT * FROM t", "priority: 0", findings: []),
+        .stream("A5 priority 3", "query: SELECT * FROM t", "priority: 3", findings: []),
+        .stream("A6 bool in other cases", "query: SELECT * FROM t", "auto_subscribe: True", findings: []),
+        .stream(
+            "A6 bool in capitals",
+            "query: SELECT * FROM t WHERE a = subscription.parameter('p')",
+            "accept_potentially_dangerous_queries: TRUE",
+            findings: []
+        ),
+        .stream("with without entries", "with: {}", "query: SELECT * FROM t", findings: []),
+        .stream("query is a tilde", "query: ~", findings: ["4:12 yaml.expected_scalar"]),
+        .stream("query is the text null", "query: \"null\"", findings: ["4:13 sql.not_select"]),
+        .stream("queries is null", "queries:", findings: ["4:13 yaml.expected_sequence"]),
         .stream(
             "A6 bool as text",
             "query: SELECT * FROM t",
@@ -118,6 +130,56 @@ import Testing
             findings: ["1:19 config.edition"]
         ),
         Case(name: "edition 1", yaml: "config: {edition: 1}\n" + streams, findings: ["1:19 config.not_supported_yet"]),
+        Case(name: "A11 edition 0", yaml: "config: {edition: 0}\n" + streams, findings: ["1:19 config.edition"]),
+        Case(name: "edition 2", yaml: "config: {edition: 2}\n" + streams, findings: []),
+        Case(
+            name: "empty sections of other editions",
+            yaml: "config: {edition: 2}\nwith: {}\nbucket_definitions:\nevent_definitions: {}\n" + streams,
+            findings: []
+        ),
+        Case(
+            name: "bucket_definitions in edition 2",
+            yaml: "config: {edition: 2}\nbucket_definitions: {a: {data: []}}\n" + streams,
+            findings: ["2:1 config.not_supported_yet"]
+        ),
+        Case(
+            name: "event_definitions",
+            yaml: "config: {edition: 3}\nevent_definitions: {a: 1}\n" + streams,
+            findings: ["2:1 config.not_supported_yet"]
+        ),
+        Case(name: "streams is a tilde", yaml: "config: {edition: 3}\nstreams: ~", findings: ["2:1 streams.missing"]),
+        Case(
+            name: "options as every edition has them",
+            yaml: """
+                config:
+                  edition: 3
+                  storage_version: 2
+                  fixed_json_extract: true
+                  custom_postgres_types: true
+                  unstable_sqlite_expression_engine: false
+                \(streams)
+                """,
+            findings: []
+        ),
+        Case(
+            name: "options for later",
+            yaml: """
+                config:
+                  edition: 3
+                  storage_version: 3
+                  timestamp_max_precision: milliseconds
+                  unstable_sqlite_expression_engine: true
+                \(streams)
+                """,
+            findings: [
+                "3:20 config.not_supported_yet", "4:3 config.not_supported_yet", "5:38 config.not_supported_yet",
+            ]
+        ),
+        Case(
+            name: "storage version 1",
+            yaml: "config: {edition: 3, storage_version: 1}\n" + streams,
+            findings: ["1:39 config.value"]
+        ),
         Case(name: "no edition", yaml: streams, findings: ["1:1 config.not_supported_yet"]),
         Case(
             name: "options",
