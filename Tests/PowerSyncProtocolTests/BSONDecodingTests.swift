@@ -75,6 +75,11 @@ import Testing
 
     @Test(
         arguments: [
+            // As long as one byte more than there is, which is the end of the document around it.
+            (3, "06000000 00", .invalidDocumentLength(6)), (4, "06000000 00", .invalidDocumentLength(6)),
+            (2, "02000000 61", .truncated), (5, "01000000 00", .truncated), (16, "000000", .truncated),
+            (18, "00000000000000", .truncated), (17, "00000000000000", .truncated), (9, "00000000000000", .truncated),
+            (1, "00000000000000", .truncated), (7, "0001020304050607080910", .truncated),
             (3, "04000000", .invalidDocumentLength(4)), (3, "ffffffff", .invalidDocumentLength(-1)),
             (4, "ffffff7f 00", .invalidDocumentLength(.max)), (3, "05000000 01", .missingTerminator),
             (5, "ffffffff 00", .invalidBinaryLength(-1)), (5, "ffffff7f 00", .truncated), (7, "0001", .truncated),
@@ -111,6 +116,31 @@ import Testing
             SyncLine(bson: dataLine([required[0], required[1], int64("checksum", 4_294_967_295)]))
         )
         #expect(operation.checksum == Checksum(.max))
+    }
+
+    @Test func invalidBytesOfTextsAreFoundAtEveryOffset() {
+        for length in 0..<20 {
+            for suffix in [0, 1, 7, 8, 9] {
+                let plain = [UInt8](repeating: UInt8(ascii: "a"), count: length)
+                let end = [UInt8](repeating: UInt8(ascii: "b"), count: suffix)
+                for invalid in [[0x80], [0xc3], [0xe2, 0x82], [0xf0, 0x9f, 0xa5]] as [[UInt8]] {
+                    let text = plain + invalid + end
+                    var value = ByteBuffer(integer: Int32(text.count + 1), endianness: .little)
+                    value.writeBytes(text + [0])
+                    let line = dataLine(required + [TestBSON.element("data", type: 2, value)])
+                    #expect(throws: SyncLineError.self) { try SyncLine(bson: line) }
+                }
+            }
+        }
+    }
+
+    @Test func textsAreDecodedAtEveryLength() throws {
+        for length in 0..<20 {
+            let text = String(repeating: "a", count: length) + "é🥖\u{ffff}\u{10ffff}"
+            let line = try SyncLine(bson: dataLine(required + [TestBSON.element("data", .string(text))]))
+            let (data, operation) = try operation(line)
+            #expect(data.string(try #require(operation.data)) == text)
+        }
     }
 
     @Test func undefinedIsNull() throws {

@@ -24,6 +24,13 @@ import Testing
         }
     }
 
+    @Test func documentsAsLongAsTheLimitAreCut() throws {
+        let longest = "64000000" + String(repeating: "00", count: 96)
+        #expect(try decode(longest)?.readableBytes == 100)
+        #expect(try decode(longest + "05", isAtEnd: true)?.readableBytes == 100)
+        #expect(try decode("05000000 00", limit: 5)?.readableBytes == 5)
+    }
+
     @Test("D25: the stream may end between documents only")
     func theEndInsideADocumentIsAnError() throws {
         #expect(try decode("", isAtEnd: true) == nil)

@@ -31,6 +31,12 @@ import Testing
         for error in [notFound, invalid, unexpected] { #expect(ErrorEnvelope(json: error.encodedJSON()) == error) }
     }
 
+    @Test func aStatusOfItsOwnComesBeforeThatOfTheCode() {
+        #expect(ErrorEnvelope(code: .tokenMissing, status: 403, description: "").httpStatus == 403)
+        #expect(ErrorEnvelope(code: .tokenMissing, description: "").httpStatus == 401)
+        #expect(ErrorEnvelope(code: .generic, description: "d").text == "[PSYNC_S2001] d")
+    }
+
     @Test func bodiesOfOtherServersAreReadAsFarAsPossible() {
         for body in [
             "", "<html>", "[]", "{}", #"{"error":"x"}"#, #"{"error":{"status":500}}"#, #"{"error":{"code":1}}"#,
@@ -50,6 +56,8 @@ import Testing
         arguments: [
             (.tokenExpired, 401), (.keySetRequest, 401), (.noSyncConfig, 500), (.bucketLimit, 500), (.unavailable, 503),
             (.unsupportedMediaType, 415), (.routeNotFound, 404), (.invalidSyncConfig, 422), (.deployConflict, 409),
+            (.connectionLimit, 429), (.authenticationConfiguration, 401), (.noActiveConfig, 422),
+            (.configRoutesDisabled, 422), (.storageTimeout, 500), (ErrorCode(rawValue: "PSYNC_S2"), 500),
             (.generic, 500), (ErrorCode(rawValue: "PSYNC_S2199"), 401), (ErrorCode(rawValue: "OTHER"), 500),
         ] as [(ErrorCode, Int)]
     )
@@ -59,6 +67,7 @@ import Testing
 
     @Test func onlyTokenCodesMakeClientsFetchCredentials() {
         #expect(ErrorCode.tokenMissing.isTokenRejected && ErrorCode(rawValue: "PSYNC_S2199").isTokenRejected)
+        #expect(!ErrorCode.authenticationConfiguration.isTokenRejected && !ErrorCode.generic.isTokenRejected)
         #expect(!ErrorCode.keySetRequest.isTokenRejected && !ErrorCode.noSyncConfig.isTokenRejected)
     }
 }

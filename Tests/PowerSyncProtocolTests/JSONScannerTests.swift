@@ -44,6 +44,41 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("1e308", true), ("-1e308", true), ("1e309", false), ("-1e309", false), ("1E999", false), ("1.5e+999", false),
+        ("1e-999", true), ("1e99", true), (String(repeating: "9", count: 308), true),
+        (String(repeating: "9", count: 310), false), (String(repeating: "9", count: 101) + ".5", true),
+        ("0." + String(repeating: "0", count: 400) + "1", true),
+    ])
+    func numbersBeyondADoubleAreFound(text: String, isInRange: Bool) throws {
+        let error = ByteView.of(text) { bytes -> JSONError? in
+            do throws(JSONError) {
+                var scanner = JSONScanner(bytes)
+                try scanner.readNumber().checkRange()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(error?.reason == (isInRange ? nil : .numberOutOfRange))
+    }
+
+    @Test func controlCharactersAndInvalidBytesAreFoundAtEveryOffset() {
+        for length in 0..<20 {
+            for (special, reason) in [
+                (0x1f, .unescapedControlCharacter), (0x00, .unescapedControlCharacter), (0xff, .invalidUTF8),
+            ]
+                as [(UInt8, JSONError.Reason)]
+            {
+                let plain = [UInt8](repeating: UInt8(ascii: "a"), count: length)
+                let bytes = ByteBuffer(bytes: [UInt8(ascii: "\"")] + plain + [special] + plain + [UInt8(ascii: "\"")])
+                let error = #expect(throws: JSONError.self) { try JSONValue(parsing: bytes) }
+                #expect(error?.reason == reason)
+                #expect(error?.offset == length + 1)
+            }
+        }
+    }
+
     /// The scanner looks at eight bytes at a time; everything special has to be found at every place of the eight.
     @Test func specialBytesAreFoundAtEveryOffset() throws {
         for length in 0..<20 {

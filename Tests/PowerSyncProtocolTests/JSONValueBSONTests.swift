@@ -18,6 +18,7 @@ import Testing
             ("0500000001", .missingTerminator), ("05000000 00 00", .trailingBytes),
             ("04000000", .invalidDocumentLength(4)),
             ("10000000 01 6100 000000000000f07f 00", .notJSON), ("10000000 09 6100 0000000000000000 00", .notJSON),
+            ("07000000 0a 61 00", .truncated), ("08000000 02 61 00 00", .truncated),
             ("08000000 0a ff 00 00", .invalidUTF8), ("", .truncated),
         ] as [(String, BSONError.Reason)]
     )

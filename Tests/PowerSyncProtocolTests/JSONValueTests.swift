@@ -33,7 +33,10 @@ import Testing
             (.integer(.min), "-9223372036854775808"), (.double(1), "1.0"), (.double(-0.0), "-0.0"),
             (.double(0.1), "0.1"), (.double(1e21), "1e21"), (.double(1.5e300), "1.5e300"), (.double(1e-7), "1e-7"),
             (.double(.leastNonzeroMagnitude), "5e-324"), (.double(0.1 + 0.2), "0.30000000000000004"),
-            (.double(100), "100.0"),
+            (.double(100), "100.0"), (.double(1e-5), "1e-5"), (.double(-2.5e-10), "-2.5e-10"),
+            (.double(1e100), "1e100"),
+            (.double(1e16), "1e16"), (.double(1.5e16), "1.5e16"), (.double(-.infinity), "null"),
+            (.integer(.max), "9223372036854775807"),
             (.double(.nan), "null"), (.double(.infinity), "null"),
             (
                 .string("a\"b\\c/\u{8}\u{c}\n\r\t\u{1}\u{1f}\u{7f}é\u{2028}🥖"),
@@ -78,6 +81,35 @@ import Testing
         #expect(JSONValue.integer(1) != .double(1))
     }
 
+    /// From 16 members on, names are found by an index.
+    @Test func theLastOfEqualNamesCountsWhereverTheyAre() throws {
+        for memberCount in 14...19 {
+            for repeated in 0..<memberCount {
+                let names = (0..<memberCount).map { #""n\#($0)":\#($0)"# }
+                let text =
+                    "{" + (names + [#""n\#(repeated)":"last""#, #""new":0"#, #""new":1"#]).joined(separator: ",") + "}"
+                let members = try JSONObject(parsing: text).members
+                #expect(members.count == memberCount + 1)
+                #expect(members[repeated] == .init(name: "n\(repeated)", value: "last"))
+                #expect(members.last == .init(name: "new", value: 1))
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("true", .bool(true)), ("false", .bool(false)), (" null ", .null), ("\t\r\n1", .integer(1)),
+        ] as [(String, JSONValue)]
+    )
+    func valuesMayStandAlone(text: String, value: JSONValue) throws {
+        #expect(try JSONValue(parsing: text) == value)
+    }
+
+    @Test(arguments: ["tru", "truE", "fals", "nul", "\u{b}1", "\u{c}1", "\u{a0}1"])
+    func whatIsNearlyAValueIsNone(text: String) {
+        #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+    }
+
     @Test(arguments: [3, 40])
     func theLastOfEqualNamesCountsAtThePlaceOfTheFirst(memberCount: Int) throws {
         let names = (0..<memberCount).map { #""n\#($0)":\#($0)"# }
@@ -89,6 +121,9 @@ import Testing
     @Test(
         arguments: [
             (#""\u00e9\ud83e\udd56\u0000""#, "é🥖\0"), (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (#""\ud800\udc00\uDBFF\uDFFF""#, "\u{10000}\u{10ffff}"),
+            (#""\ud7ff\ue000\uFFFF""#, "\u{d7ff}\u{e000}\u{ffff}"),
+            (#""\u007f\u0080\u07ff\u0800""#, "\u{7f}\u{80}\u{7ff}\u{800}"), (#""\u00aF""#, "\u{af}"),
             (#""""#, ""), ("\"Brød – 麵包 🥖\"", "Brød – 麵包 🥖"),
         ])
     func escapesAreResolved(text: String, value: String) throws {
@@ -106,6 +141,10 @@ import Testing
             ("\"a\nb\"", .unescapedControlCharacter, 2), (#""\x""#, .invalidEscape, 1),
             (#""\u12g4""#, .invalidEscape, 1),
             (#""\ud800""#, .unexpectedEnd, 8), (#""\ud800 \u0041""#, .invalidEscape, 1),
+            (#""\ud800\ue000""#, .invalidEscape, 1), (#""\ud800\udbff""#, .invalidEscape, 1),
+            (#""\u00e""#, .invalidEscape, 1),
+            (#""\u00e"#, .unexpectedEnd, 6), (#""\u/000""#, .invalidEscape, 1), (#""\u:000""#, .invalidEscape, 1),
+            (#""\u@000""#, .invalidEscape, 1), (#""\uG000""#, .invalidEscape, 1), (#""\u`000""#, .invalidEscape, 1),
             (#""\udc00""#, .invalidEscape, 1), (#""\ud800\u0041""#, .invalidEscape, 1), (#""abc"#, .unexpectedEnd, 4),
             ("1e999", .numberOutOfRange, 0), ("- 1", .invalidNumber, 1), ("]", .expected("a value"), 0),
         ] as [(String, JSONError.Reason, Int)]
@@ -128,6 +167,20 @@ import Testing
         bytes.writeString("\"")
         let error = #expect(throws: JSONError.self) { try JSONValue(parsing: bytes) }
         #expect(error?.reason == .invalidUTF8)
+    }
+
+    /// The first and the last character of each length, and around the surrogates.
+    @Test(arguments: [
+        "c2 80", "df bf", "e0 a0 80", "ed 9f bf", "ee 80 80", "ef bf bf", "f0 90 80 80", "f3 bf bf bf", "f4 8f bf bf",
+    ])
+    func charactersAtTheEndsOfTheirRangesAreValid(hex: String) throws {
+        for padding in 0..<9 {
+            let character = ByteBuffer(hex: hex).text
+            var bytes = ByteBuffer(string: "\"" + String(repeating: "a", count: padding))
+            bytes.writeImmutableBuffer(ByteBuffer(hex: hex))
+            bytes.writeString("\"")
+            #expect(try JSONValue(parsing: bytes) == .string(String(repeating: "a", count: padding) + character))
+        }
     }
 
     @Test func nestingIsLimited() throws {

@@ -40,6 +40,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [1, 2, 5, 10])
+    func linesAsLongAsTheLimitMayEndWithTheStream(chunk: Int) throws {
+        #expect(try frames(ByteBuffer(string: "0123456789"), chunk: chunk, limit: 10) == ["0123456789"])
+        let lines = ByteBuffer(string: "0123456789\nabcdefghij\nk")
+        #expect(try frames(lines, chunk: chunk, limit: 10) == ["0123456789", "abcdefghij", "k"])
+    }
+
+    @Test func whiteSpaceCountsForTheLimit() throws {
+        #expect(try frames(ByteBuffer(string: " 1234567 \n"), chunk: 10, limit: 9) == ["1234567"])
+        #expect(throws: FramingError.lineTooLong(limit: 9)) {
+            try frames(ByteBuffer(string: " 12345678 \n"), chunk: 11, limit: 9)
+        }
+    }
+
     @Test func aRemainderIsKeptWhileMoreMayCome() throws {
         var framer = NDJSONFramer()
         var buffer = ByteBuffer(string: "{}")

@@ -128,6 +128,39 @@ import Testing
         #expect(throws: RequestValidationError.self) { try StreamingSyncRequest(json: ByteBuffer(string: json)) }
     }
 
+    @Test(arguments: [("0", 0), ("1", 1), ("3", 3), ("0.0", 0), ("3.0", 3), ("null", nil)] as [(String, Int32?)])
+    func overridePrioritiesReachFromZeroToThree(text: String, priority: Int32?) throws {
+        let json = #"{"streams":{"subscriptions":[{"stream":"s","parameters":{},"override_priority":\#(text)}]}}"#
+        let request = try StreamingSyncRequest(json: ByteBuffer(string: json))
+        #expect(request.streams.subscriptions.map(\.overridePriority?.rawValue) == [priority])
+    }
+
+    @Test(arguments: ["9223372036854775807", "0000000000000000001", "0"])
+    func positionsHaveUpTo19Digits(digits: String) throws {
+        let json = #"{"buckets":[{"name":"a","after":"\#(digits)"}]}"#
+        let request = try StreamingSyncRequest(json: ByteBuffer(string: json))
+        #expect(request.buckets.map(\.after.rawValue) == [Int64(digits)])
+    }
+
+    @Test func asManySubscriptionsAsTheLimitAreAccepted() throws {
+        let one = #"{"stream":"s","parameters":null,"override_priority":null}"#
+        let count = StreamingSyncRequest.maximumSubscriptions
+        let json =
+            #"{"streams":{"subscriptions":["# + Array(repeating: one, count: count).joined(separator: ",") + "]}}"
+        #expect(try StreamingSyncRequest(json: ByteBuffer(string: json)).streams.subscriptions.count == count)
+    }
+
+    @Test func asManyProblemsAsTheLimitAreReported() {
+        let count = RequestValidationError.maximumProblemCount
+        for count in [count - 1, count] {
+            let json = #"{"buckets":["# + Array(repeating: "1", count: count).joined(separator: ",") + "]}"
+            let error = #expect(throws: RequestValidationError.self) {
+                try StreamingSyncRequest(json: ByteBuffer(string: json))
+            }
+            #expect(error?.problems.map(\.path) == (0..<count).map { "buckets[\($0)]" })
+        }
+    }
+
     @Test func theNumberOfSubscriptionsIsLimited() {
         let one = #"{"stream":"s","parameters":null,"override_priority":null}"#
         let json =

@@ -332,6 +332,20 @@ import Testing
         #expect(line == .data(DataLine(bucket: BucketName("b"))))
     }
 
+    @Test(arguments: LineForm.allCases)
+    func longNamesAreCutOffInMessages(form: LineForm) {
+        for (length, shown) in [(64, 64), (65, 64), (200, 64)] {
+            let name = String(repeating: "n", count: length)
+            let error = #expect(throws: SyncLineError.self) {
+                try form.decode(checkpoint(with: ["checksum": 0, "subscriptions": [.object([name: 1])]]))
+            }
+            let description = error?.description ?? ""
+            #expect(description.contains(String(repeating: "n", count: shown)))
+            #expect(description.contains(String(repeating: "n", count: shown + 1)) == false)
+            #expect(description.contains("…") == (length > 64))
+        }
+    }
+
     @Test("Transcript K: unknown members everywhere", arguments: LineForm.allCases)
     func unknownMembersAreSkipped(form: LineForm) throws {
         func extended(_ value: JSONValue, isLine: Bool) -> JSONValue {

@@ -18,7 +18,8 @@ import Testing
     @Test(
         arguments: [
             (0, 0), (-1, .max), (3_573_495_687, 3_573_495_687), (-721_471_609, 3_573_495_687), (4_294_967_296, nil),
-            (-2_147_483_649, nil), (-2_147_483_648, 2_147_483_648),
+            (-2_147_483_649, nil), (-2_147_483_648, 2_147_483_648), (4_294_967_295, .max),
+            (2_147_483_648, 2_147_483_648),
         ] as [(Int64, UInt32?)]
     )
     func checksumsAreSignedOrUnsigned(number: Int64, value: UInt32?) {
@@ -30,6 +31,13 @@ import Testing
         #expect((Checksum(455_782_866) + Checksum(2_869_993_394)).signed == -969_191_036)
         #expect((Checksum(455_782_866) - Checksum(2_869_993_394) + Checksum(2_869_993_394)) == Checksum(455_782_866))
         #expect(Checksum(0xab).description == "0x000000ab")
+    }
+
+    @Test func smallerNumbersAreHigherPriorities() {
+        #expect(Priority(1).includes(Priority(1)) && Priority(1).includes(Priority(0)))
+        #expect(!Priority(1).includes(Priority(2)) && Priority.complete.includes(.default))
+        #expect(Priority(1).isHigher(than: Priority(2)))
+        #expect(!Priority(1).isHigher(than: Priority(1)) && !Priority(1).isHigher(than: Priority(0)))
     }
 
     @Test func bucketNamesAreBytes() {

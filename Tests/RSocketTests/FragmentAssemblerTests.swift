@@ -29,6 +29,18 @@ import Testing
         #expect(assembler.heldByteCount == 0)
     }
 
+    @Test func fragmentsUpToTheLimitAreHeld() throws {
+        var assembler = FragmentAssembler(maximumHeldByteCount: 4)
+        _ = try assembler.append(Payload("1", metadata: "2"), on: one, hasMoreFragments: true)
+        _ = try assembler.append(Payload("34"), on: three, hasMoreFragments: true)
+        #expect(assembler.heldByteCount == 4)
+        _ = try assembler.append(Payload(""), on: three, hasMoreFragments: false)
+        // The last fragment counts, too, until the payload is whole.
+        let payload = try assembler.append(Payload("56"), on: one, hasMoreFragments: false)
+        #expect(payload == Payload("156", metadata: "2"))
+        #expect(assembler.heldByteCount == 0)
+    }
+
     @Test func metadataAfterDataIsAnError() throws {
         var assembler = FragmentAssembler(maximumHeldByteCount: 100)
         _ = try assembler.append(Payload("d"), on: one, hasMoreFragments: true)

@@ -66,6 +66,13 @@ import Testing
         #expect(end == .complete(one))
     }
 
+    @Test func keepalivesAsLongAsTheLimitAreAnswered() {
+        var connection = connection()
+        let data = ByteBuffer(repeating: 1, count: ConnectionLimits.maximumKeepaliveDataLength)
+        let answer = connection.frameReceived(.keepalive(KeepaliveFrame(expectsAnswer: true, data: data)), at: .zero)
+        #expect(answer == .send(.keepalive(KeepaliveFrame(expectsAnswer: false, data: data))))
+    }
+
     // MARK: Ends of a stream
 
     @Test func aStreamEndsOnce() {

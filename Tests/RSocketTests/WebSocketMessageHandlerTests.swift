@@ -58,6 +58,19 @@ import Testing
         #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
     }
 
+    @Test func messagesAsLongAsTheLimitPass() throws {
+        let channel = try channel(.client)
+        try channel.writeInbound(frame(.binary, "0123456789"))
+        #expect(try channel.readInbound(as: ByteBuffer.self) == ByteBuffer(string: "0123456789"))
+        try channel.writeInbound(frame(.binary, "012345", fin: false))
+        try channel.writeInbound(frame(.continuation, "6789", fin: false))
+        try channel.writeInbound(frame(.continuation, ""))
+        #expect(try channel.readInbound(as: ByteBuffer.self) == ByteBuffer(string: "0123456789"))
+        try channel.writeInbound(frame(.binary, "0123456789a"))
+        #expect(try closeCode(channel) == .messageTooLarge)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
+    }
+
     @Test func framesOutOfOrderOrUnmaskedAreProtocolErrors() throws {
         for (role, frames) in [
             (.client, [frame(.continuation, "a")]),
