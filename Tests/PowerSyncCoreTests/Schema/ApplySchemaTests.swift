@@ -72,6 +72,45 @@ import Testing
         #expect(try database.entries().count == 2)
     }
 
+    @Test func rowsOfARemovedTableReplaceOlderOnesThatWait() throws {
+        let database = try LocalTestDatabase()
+        try database.write(
+            """
+            INSERT INTO items(id, col) VALUES ('a', 'new');
+            INSERT INTO ps_untyped VALUES ('items', 'a', '{"col":"old"}'), ('items', 'b', '{"col":"b"}'), ('other', 'a', '{}');
+            """
+        )
+        try database.apply()
+        #expect(
+            try database.rows("SELECT type, id, data FROM ps_untyped ORDER BY 1, 2") == [
+                #"items|a|{"col":"new"}"#, #"items|b|{"col":"b"}"#, "other|a|{}",
+            ]
+        )
+        try database.apply(.items())
+        #expect(try database.rows("SELECT * FROM items ORDER BY id") == ["a|new", "b|b"])
+        #expect(try database.rows("SELECT type, id FROM ps_untyped") == ["other|a"])
+    }
+
+    @Test func orderOfAnIndexMayChange() throws {
+        func index(_ isDescending: Bool) -> ClientIndex {
+            ClientIndex(name: "i", columns: [.init(name: "a", isDescending: isDescending), .init(name: "b")])
+        }
+        let sql = "SELECT sql FROM sqlite_master WHERE name = 'ps_data__t__i'"
+        let columns = ["a", "b"].map { "CAST(json_extract(data, '$.\($0)') as text)" }
+        let database = try LocalTestDatabase(table("t", "a", "b", indexes: [index(false)]))
+        #expect(
+            try database.texts(sql) == [
+                #"CREATE INDEX "ps_data__t__i" ON "ps_data__t"(\#(columns[0]), \#(columns[1]))"#
+            ]
+        )
+        try database.apply(table("t", "a", "b", indexes: [index(true)]))
+        #expect(
+            try database.texts(sql) == [
+                #"CREATE INDEX "ps_data__t__i" ON "ps_data__t"(\#(columns[0]) DESC, \#(columns[1]))"#
+            ]
+        )
+    }
+
     /// Case 21.
     @Test func kindOfTableMayChange() throws {
         let database = try LocalTestDatabase()

@@ -75,6 +75,30 @@ import Testing
             .items(columns("_Deleted"), tracksMetadata: true),
             error: .reservedColumn(table: "items", column: "_Deleted")
         ),
+        Case(
+            "_metadata",
+            .items(columns("_metadata"), tracksMetadata: true),
+            error: .reservedColumn(table: "items", column: "_metadata")
+        ),
+        Case("_metadata without metadata", .items(columns("_metadata")), error: nil),
+        Case(
+            "metadata and previous values",
+            .items(tracksMetadata: true, trackPreviousValues: PreviousValues()),
+            error: nil
+        ),
+        Case("Z and z", .items(columns("Z", "z")), error: .duplicateColumn(table: "items", column: "z")),
+        Case("signs beside the letters", .items(columns("@", "`", "{")), error: nil),
+        Case("letters beyond ASCII", .items(columns("\u{c9}", "\u{e9}", "e\u{301}")), error: nil),
+        Case(
+            "case of index",
+            ClientTable(name: "t", columns: columns("a"), indexes: [index("i", "a"), index("I", "a")]),
+            error: .duplicateIndex(table: "t", index: "I")
+        ),
+        Case(
+            "case of index column",
+            ClientTable(name: "t", columns: columns("a"), indexes: [index("i", "A")]),
+            error: .columnNotFound(table: "t", column: "A", index: "i")
+        ),
         Case("_deleted without metadata", .items(columns("_deleted")), error: nil),
         Case("column name", .items(columns("a.b")), error: .invalidColumnName(table: "items", column: "a.b")),
         Case(

@@ -39,7 +39,10 @@ import Testing
         #expect(overall(scenario) == nil)
     }
 
-    @Test("P2, P3, P4: progress after a restart", arguments: [(10, "5/10", 5), (12, "5/12", 5), (4, "0/4", 0)])
+    @Test(
+        "P2, P3, P4: progress after a restart",
+        arguments: [(10, "5/10", 5), (12, "5/12", 5), (5, "5/5", 5), (4, "0/4", 0)]
+    )
     func afterRestart(_ count: Int64, _ expected: String, _ stored: Int64) throws {
         let scenario = try started()
         try scenario.receive(.cp(10, [.bucket("a", count: 10)]), moves("a", 5))
@@ -49,6 +52,15 @@ import Testing
         try scenario.receive(.cp(10, [.bucket("a", count: count)]))
         #expect(overall(scenario) == expected)
         #expect(try scenario.bucket("count_since_last") == stored)
+    }
+
+    @Test("a bucket that holds no more than at the last complete checkpoint has not shrunk")
+    func asManyAsAtTheLastCheckpoint() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(10, [.bucket("a", count: 10)]), moves("a", 10), .done)
+        try scenario.receive(.cp(10, [.bucket("a", count: 10), .bucket("b", count: 1)]))
+        #expect(overall(scenario) == "0/1")
+        #expect(try scenario.bucket("count_at_last") == 10)
     }
 
     @Test("P5: progress by priority")

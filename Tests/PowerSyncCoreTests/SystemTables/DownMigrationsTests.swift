@@ -108,6 +108,20 @@ import Testing
         )
     }
 
+    @Test func onlyACompleteCheckpointIsTheLastSyncOfOlderVersions() throws {
+        let database = try LocalTestDatabase()
+        try database.write("INSERT INTO ps_sync_state VALUES (3, 1741186689123456)")
+        try goBack(database, to: 6)
+        #expect(try database.texts("SELECT value FROM ps_kv WHERE key = 'last_synced_at'").isEmpty)
+    }
+
+    @Test func gateWithoutTargetCreatesNoLocalBucket() throws {
+        let database = try LocalTestDatabase()
+        try database.write("INSERT INTO ps_kv VALUES ('last_seen_checkpoint_request_id', 6)")
+        try goBack(database, to: 13)
+        #expect(try database.integer("SELECT count(*) FROM ps_buckets") == 0)
+    }
+
     @Test func timesGoBackToSecondsAndText() throws {
         let database = try LocalTestDatabase()
         try database.write(

@@ -190,6 +190,46 @@ import Testing
         #expect(try scenario.updatedRows == [])
     }
 
+    @Test func operationsOfOtherTablesDoNotHideDanglingRows() throws {
+        let database = try LocalTestDatabase(version: 5, content: false)
+        try database.write(
+            """
+            CREATE TABLE ps_data__items(id TEXT PRIMARY KEY NOT NULL, data TEXT);
+            CREATE TABLE ps_data__lists(id TEXT PRIMARY KEY NOT NULL, data TEXT);
+            CREATE TABLE ps_data_local__drafts(id TEXT PRIMARY KEY NOT NULL, data TEXT);
+            INSERT INTO ps_data__items VALUES ('t1', '{}'), ('t2', '{}');
+            INSERT INTO ps_data__lists VALUES ('t1', '{}'), ('t2', '{}');
+            INSERT INTO ps_data_local__drafts VALUES ('t1', '{}'), ('t3', '{}');
+            INSERT INTO ps_updated_rows VALUES ('items', 't1');
+            INSERT INTO ps_buckets(id, name, last_applied_op, last_op, op_checksum) VALUES (1, 'a', 2, 2, 3);
+            INSERT INTO ps_oplog VALUES (1, 1, 'lists', 't1', 'lists/t1/null', '{}', 1),
+              (1, 2, 'items', 't2', 'items/t2/null', '{}', 2);
+            """
+        )
+        try database.migrate(to: 6)
+        #expect(
+            try database.rows("SELECT row_type, row_id FROM ps_updated_rows ORDER BY 1, 2") == ["items|t1", "lists|t2"]
+        )
+    }
+
+    /// Keys that an earlier way back has left are older than the bucket, also when there is no bucket.
+    @Test(arguments: [
+        ("INSERT INTO ps_buckets(name, target_op) VALUES ('$local', 7)", ["last_requested|9", "target|7"]),
+        ("SELECT 1", ["last_requested|9"]),
+    ])
+    func leftoverKeysOfTheWriteGateAreForgotten(sql: String, keys: [String]) throws {
+        let database = try LocalTestDatabase(version: 13, content: false)
+        try database.write(
+            """
+            INSERT INTO ps_kv VALUES ('target_checkpoint_request_id', 99), ('last_seen_checkpoint_request_id', 98),
+              ('last_applied_checkpoint_request_id', 97), ('last_requested_checkpoint_request_id', 9);
+            """
+        )
+        try database.write(sql)
+        try database.migrate()
+        #expect(try gate(database).map { $0.replacing("_checkpoint_request_id", with: "") } == keys)
+    }
+
     /// Case 8.
     @Test func newestTimeOfEachPriorityIsKept() throws {
         let database = try LocalTestDatabase(version: 7, content: false)

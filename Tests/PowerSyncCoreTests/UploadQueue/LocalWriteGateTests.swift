@@ -72,6 +72,35 @@ import Testing
         #expect(state == [nil, nil, LocalWriteGate.pendingTarget])
     }
 
+    /// The target is pending already, so that the gate looks closed.
+    @Test(arguments: [(9, nil), (nil, 8), (9, 8)] as [(Int64?, Int64?)])
+    func writesForgetWhatWasSeenWhileTheyWaited(seen: Int64?, applied: Int64?) throws {
+        try database.queue.write { db in
+            try LocalWriteGate.close(db)
+            if let seen { try LocalWriteGate.setLastSeen(WriteCheckpoint(seen), db) }
+            if let applied { try LocalWriteGate.setLastApplied(WriteCheckpoint(applied), db) }
+        }
+        try database.write("INSERT INTO items(id) VALUES ('a')")
+        let state = try database.queue.read { db in
+            try [LocalWriteGate.lastSeen(db), LocalWriteGate.lastApplied(db), LocalWriteGate.target(db)]
+        }
+        #expect(state == [nil, nil, LocalWriteGate.pendingTarget])
+    }
+
+    @Test(
+        arguments: [
+            (nil, nil, nil), (nil, 3, nil), (5, nil, 5), (5, 4, 5), (5, 5, nil), (5, 6, nil), (.max, nil, nil),
+            (.max, 9, nil),
+        ] as [(Int64?, Int64?, Int64?)]
+    )
+    func aKnownTargetIsAwaitedUntilItWasSeen(target: Int64?, seen: Int64?, awaited: Int64?) throws {
+        try database.queue.write { db in
+            if let target { try LocalWriteGate.setTarget(WriteCheckpoint(target), db) }
+            if let seen { try LocalWriteGate.setLastSeen(WriteCheckpoint(seen), db) }
+            #expect(try LocalWriteGate.awaited(db)?.rawValue == awaited)
+        }
+    }
+
     @Test func zeroRemovesTheTargetAndNegativeOnesAreRefused() throws {
         try database.queue.write { db in
             try LocalWriteGate.close(db)

@@ -63,6 +63,52 @@ import Testing
         #expect(try rejected() == ["4: a parked", "6: a waiting"])
     }
 
+    @Test func whatWasWrittenBeforeARejectedWriteStaysInTheQueue() throws {
+        try addTransactions()
+        // The earlier write of a comes after the rejected one of b.
+        #expect(try park(.writes(reasons: [2: "no", 6: "no"])).waiting == 1)
+        #expect(try queue() == ["1: a", "4: a", "5: c"])
+        #expect(try rejected() == ["2: b parked", "3: b waiting", "6: a parked"])
+    }
+
+    @Test func rowsOfOtherTablesWithTheSameIDAreOthers() throws {
+        try database.write(
+            """
+            INSERT INTO powersync_crud(op, id, type, data) VALUES ('PUT', 'a', 'items', '{}'), ('PUT', 'a', 'notes', '{}'),
+              ('PATCH', 'a', 'notes', '{"x":1}'), ('PATCH', 'a', 'items', '{"x":1}');
+            """
+        )
+        #expect(try park(.writes(reasons: [1: "no"])).waiting == 1)
+        #expect(try queue() == ["2: a", "3: a"])
+        #expect(try park(.writes(reasons: [2: "no"])).waiting == 1)
+        #expect(try queue().isEmpty)
+        try database.queue.write { try RejectedWrites.restore([4], $0) }
+        #expect(try database.rows("SELECT data ->> 'type' FROM ps_crud ORDER BY id") == ["items", "items"])
+        #expect(try rejected() == ["2: a parked", "3: a waiting"])
+    }
+
+    @Test func whatWaitsHasTheReasonOfTheFirstRejectedWrite() throws {
+        try addTransactions()
+        try park(.writes(reasons: [1: "first", 4: "second"]))
+        try database.write("INSERT INTO items(id, col) VALUES ('a', '3')")
+        let entries = try database.queue.read { try RejectedWrites.all($0) }
+        #expect(entries.map(\.write.id) == [1, 4, 6, 7])
+        #expect(entries.map(\.reason) == ["first", "second", "first", "first"])
+    }
+
+    @Test func onlyForgettingAParkedWriteClosesTheGate() throws {
+        try addTransactions()
+        try park(.writes(reasons: [1: "no"]))
+        try database.queue.write { db in
+            try RejectedWrites.record(2, reason: "skipped", at: now, db)
+            try LocalWriteGate.setTarget(WriteCheckpoint(7), db)
+            #expect(try RejectedWrites.remove([2], db) == 1)
+            #expect(try LocalWriteGate.target(db) == WriteCheckpoint(7))
+            #expect(try RejectedWrites.remove([1], db) == 1)
+            #expect(try LocalWriteGate.target(db) == LocalWriteGate.pendingTarget)
+        }
+    }
+
     @Test func writesThatHaveLeftTheQueueAreNotSetAside() throws {
         try addTransactions()
         #expect(try park(.writes(reasons: [99: "gone"])).rejected.isEmpty)

@@ -78,6 +78,47 @@ import Testing
         #expect(try database.transactionIDs() == [3, 4, 5, 5, 5])
     }
 
+    @Test func restoredWritesWithoutTransactionStayApart() throws {
+        try database.write(
+            """
+            INSERT INTO ps_crud(tx_id, data) VALUES (NULL, '{"op":"DELETE","type":"items","id":"1"}'),
+              (NULL, '{"op":"DELETE","type":"items","id":"2"}'), (5, '{"op":"DELETE","type":"items","id":"3"}'),
+              (5, '{"op":"DELETE","type":"items","id":"4"}'), (NULL, '{"op":"DELETE","type":"items","id":"5"}');
+            """
+        )
+        try database.queue.write { db in
+            for id in 1...5 as ClosedRange<Int64> { try RejectedWrites.record(id, reason: "no", at: now, db) }
+            try UploadQueue.complete(through: 5, writeCheckpoint: nil, db)
+            try RejectedWrites.restore([1, 2, 3, 4, 5], db)
+        }
+        #expect(try database.transactionIDs() == [1, 2, 3, 3, 4])
+        try database.write("INSERT INTO items(id) VALUES ('a')")
+        #expect(try database.transactionIDs().last == 5)
+    }
+
+    /// A write checkpoint from before the writes are put back cannot acknowledge them.
+    @Test func restoringForgetsWhichWriteCheckpointsWereSeen() throws {
+        try addTransaction()
+        try reject(2)
+        try database.queue.write { db in
+            try LocalWriteGate.setTarget(WriteCheckpoint(7), db)
+            try LocalWriteGate.setLastSeen(WriteCheckpoint(9), db)
+            try LocalWriteGate.setLastApplied(WriteCheckpoint(8), db)
+            try RejectedWrites.restore([2], db)
+            #expect(try LocalWriteGate.lastSeen(db) == nil)
+            #expect(try LocalWriteGate.lastApplied(db) == nil)
+            #expect(try LocalWriteGate.target(db) == LocalWriteGate.pendingTarget)
+        }
+    }
+
+    @Test func removingLeavesTheOthers() throws {
+        try addTransaction()
+        try reject(1)
+        try reject(2)
+        #expect(try database.queue.write { try RejectedWrites.remove([1], $0) } == 1)
+        #expect(try rejected().map(\.write.id) == [2])
+    }
+
     private func addTransaction2() throws {
         try database.write("INSERT INTO items(id, col) VALUES ('c', '3')")
     }

@@ -114,6 +114,26 @@ import Testing
         #expect(try read { try UploadQueue.sequence($0) } == 2)
     }
 
+    @Test func positionAndSpanFollowTheIDs() throws {
+        #expect(try read { try [Int(UploadQueue.position($0)), UploadQueue.span($0)] } == [1, 0])
+        try add(3)
+        #expect(try read { try [Int(UploadQueue.position($0)), UploadQueue.span($0)] } == [1, 3])
+        try database.write("DELETE FROM ps_crud WHERE id = 2")
+        #expect(try read { try [Int(UploadQueue.position($0)), UploadQueue.span($0)] } == [1, 3])
+        try complete(through: 1)
+        #expect(try read { try [Int(UploadQueue.position($0)), UploadQueue.span($0)] } == [3, 1])
+        try complete(through: 3)
+        #expect(try read { try [Int(UploadQueue.position($0)), UploadQueue.span($0)] } == [4, 0])
+    }
+
+    @Test(arguments: [(1, true), (2, true), (3, false), (4, false)])
+    func batchesKnowWhetherTheyAreTheLast(limit: Int, hasMore: Bool) throws {
+        try add(3)
+        let batch = try #require(try read { try UploadQueue.batch(limit: limit, $0) })
+        #expect(batch.writes.count == min(limit, 3))
+        #expect(batch.hasMore == hasMore)
+    }
+
     /// Case 60.
     @Test func completingMovesTheTarget() throws {
         try add(2)

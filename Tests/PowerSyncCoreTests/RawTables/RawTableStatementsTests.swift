@@ -1,0 +1,63 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// Statements of raw tables are worked out once, and again when something changes that they depend on.
+@Suite struct RawTableStatementsTests {
+    private let database: LocalTestDatabase
+    private let table = ClientRawTable(name: "t", structure: .init(tableName: "t"))
+
+    init() throws {
+        database = try LocalTestDatabase(schema: ClientSchema(rawTables: [table]))
+        try database.run(
+            """
+            CREATE TABLE t (id TEXT PRIMARY KEY, name TEXT);
+            CREATE TABLE children (id TEXT PRIMARY KEY, t TEXT REFERENCES t (id) ON DELETE SET NULL);
+            PRAGMA foreign_keys = OFF;
+            """
+        )
+    }
+
+    private func statement(_ kind: RawTableStatements.Kind) throws -> RawTableStatement {
+        try database.queue.writeWithoutTransaction { db in
+            try ConnectionState.of(db).rawTableStatements.statement(kind, of: table, db)
+        }
+    }
+
+    private func tables(_ names: String...) -> WrittenTables {
+        .tables(Set(names.map(ExactText.init)))
+    }
+
+    @Test func whatADeletionWritesFollowsTheForeignKeys() throws {
+        #expect(try statement(.delete).written == tables("t"))
+        try database.run("PRAGMA foreign_keys = ON")
+        #expect(try statement(.delete).written == tables("t", "children"))
+        try database.run("PRAGMA foreign_keys = OFF")
+        #expect(try statement(.delete).written == tables("t"))
+    }
+
+    @Test func whatAStatementWritesFollowsTheTriggers() throws {
+        #expect(try statement(.put).written == tables("t"))
+        try database.run(
+            "CREATE TRIGGER copy AFTER INSERT ON t BEGIN INSERT INTO children (id) VALUES (NEW.id); END"
+        )
+        #expect(try statement(.put).written == tables("t", "children"))
+        try database.run("DROP TRIGGER copy")
+        try database.run(
+            """
+            CREATE TEMP TABLE seen (id);
+            CREATE TEMP TRIGGER see AFTER INSERT ON t BEGIN INSERT INTO seen VALUES (NEW.id); END;
+            """
+        )
+        #expect(try statement(.put).written == .anything)
+    }
+
+    @Test func columnsFollowTheTable() throws {
+        #expect(try statement(.put).parameters == [.id, .column("name")])
+        try database.run("ALTER TABLE t ADD COLUMN age INTEGER")
+        #expect(try statement(.put).parameters == [.id, .column("name"), .column("age")])
+        #expect(try statement(.delete).parameters == [.id])
+    }
+}

@@ -1,0 +1,52 @@
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// Which subscriptions the reasons of a bucket mean.
+@Suite struct StreamAssociationTests {
+    private static func subscription(
+        _ id: Int64,
+        _ name: String,
+        _ parameters: JSONObject? = nil,
+        isDefault: Bool = true,
+        timeToLive: Int64? = nil
+    ) -> StreamSubscription {
+        StreamSubscription(
+            id: id,
+            key: StreamKey(name: name, parameters: parameters),
+            isActive: true,
+            isDefault: isDefault,
+            timeToLive: timeToLive
+        )
+    }
+
+    private let association = StreamAssociation(
+        subscriptions: [
+            Self.subscription(4, "d", ["a": 1], timeToLive: 60), Self.subscription(5, "d"), Self.subscription(6, "e"),
+            Self.subscription(7, "optional", isDefault: false), Self.subscription(8, "taken", timeToLive: 60),
+        ],
+        requestedIDs: [4, 99, 8],
+        streams: ["d", "e", "optional", "taken", "unknown"].map { StreamDescription(name: $0, isDefault: true) }
+    )
+
+    static let cases: [(reasons: [BucketReason], indexes: Set<Int>)] = [
+        ([], []), ([.subscription(0)], [0]), ([.subscription(1)], []), ([.subscription(2)], [4]),
+        ([.subscription(3)], []), ([.defaultStream(0)], [1]), ([.defaultStream(1)], [2]), ([.defaultStream(2)], []),
+        ([.defaultStream(3)], []), ([.defaultStream(4)], []), ([.defaultStream(5)], []),
+        ([.subscription(0), .defaultStream(0)], [0, 1]), ([.defaultStream(1), .defaultStream(1)], [2]),
+        ([.subscription(1), .defaultStream(9)], []),
+    ]
+
+    @Test(arguments: cases) func eachSubscriptionIsMeantOnce(reasons: [BucketReason], indexes: Set<Int>) {
+        var found: [Int] = []
+        association.forEachSubscription(reasons) { found.append($0) }
+        #expect(Set(found) == indexes)
+        #expect(found.count == indexes.count)
+    }
+
+    @Test(arguments: [(0, 4), (1, nil), (2, 8), (3, nil), (-1, nil)] as [(Int, Int64?)])
+    func requestedSubscriptionsAreFoundByTheirIndex(index: Int, id: Int64?) {
+        #expect(association.requestedSubscription(at: index)?.id == id)
+    }
+}

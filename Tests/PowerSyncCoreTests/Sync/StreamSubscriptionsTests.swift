@@ -1,0 +1,102 @@
+import GRDB
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// The table of subscriptions by itself.
+@Suite struct StreamSubscriptionsTests {
+    private let database: LocalTestDatabase
+    private let now = SyncInstant(microseconds: 1_700_000_000_000_000)
+    private let plain = StreamKey(name: "s")
+    private let withParameters = StreamKey(name: "s", parameters: ["a": 1])
+    private let other = StreamKey(name: "t")
+
+    init() throws {
+        database = try LocalTestDatabase()
+    }
+
+    private func subscribe(_ key: StreamKey, timeToLive: Int64? = 60, priority: Int32? = nil) throws {
+        try database.queue.write { db in
+            try StreamSubscriptions.subscribe(
+                key,
+                timeToLive: timeToLive,
+                priority: priority.map { Priority($0) },
+                now: now,
+                db
+            )
+        }
+    }
+
+    /// When each subscription ends, in seconds from now.
+    private func expiries() throws -> [Int64?] {
+        try database.queue.read { try StreamSubscriptions.fetchAll($0) }.map { row in
+            row.expiresAt.map { ($0.rawValue - now.rawValue) / 1_000_000 }
+        }
+    }
+
+    @Test func onlyTheSubscriptionWithAHandleIsRenewed() throws {
+        for key in [plain, withParameters, other] { try subscribe(key) }
+        let later = now.adding(seconds: 30)
+        try database.queue.write { try StreamSubscriptions.renew([withParameters], now: later, $0) }
+        #expect(try expiries() == [60, 90, 60])
+        try database.queue.write { try StreamSubscriptions.renew([plain, other], now: later, $0) }
+        #expect(try expiries() == [90, 90, 90])
+    }
+
+    @Test func whatWasTakenBackIsNotRenewed() throws {
+        try subscribe(plain)
+        try subscribe(other)
+        try database.queue.write { db in
+            try StreamSubscriptions.unsubscribeAll(plain, db)
+            try StreamSubscriptions.renew([plain, other], now: now.adding(seconds: 30), db)
+        }
+        #expect(try expiries() == [60, 90])
+        #expect(try database.rows("SELECT ttl FROM ps_stream_subscriptions ORDER BY id") == ["", "60"])
+    }
+
+    @Test func onlyTheNamedSubscriptionIsTakenBack() throws {
+        for key in [plain, withParameters, other] { try subscribe(key) }
+        try database.queue.write { try StreamSubscriptions.unsubscribeAll(withParameters, $0) }
+        #expect(try database.rows("SELECT ttl FROM ps_stream_subscriptions ORDER BY id") == ["60", "", "60"])
+    }
+
+    @Test(arguments: [(59_999_999, 1), (60_000_000, 1), (60_000_001, 0)])
+    func subscriptionsEndAfterTheirLastMicrosecond(microseconds: Int64, count: Int) throws {
+        try subscribe(plain)
+        let later = SyncInstant(microseconds: now.rawValue + microseconds)
+        #expect(try database.queue.write { try StreamSubscriptions.collect(now: later, $0) }.count == count)
+    }
+
+    @Test(
+        arguments: [(nil, nil, nil), (nil, 2, 2), (2, nil, 2), (2, 1, 1), (1, 2, 1), (0, 3, 0)]
+            as [(Int32?, Int32?, Int32?)]
+    )
+    func theMoreUrgentPriorityStays(first: Int32?, second: Int32?, expected: Int32?) throws {
+        try subscribe(plain, priority: first)
+        try subscribe(plain, priority: second)
+        let rows = try database.queue.read { try StreamSubscriptions.fetchAll($0) }
+        #expect(rows.map(\.priorityOverride?.rawValue) == [expected])
+    }
+
+    @Test func lifetimesReachTheirLimitAndNotBeyond() throws {
+        let limit = StreamSubscriptions.maximumTimeToLive
+        try subscribe(plain, timeToLive: limit)
+        try subscribe(withParameters, timeToLive: limit + 1)
+        try subscribe(other, timeToLive: nil)
+        #expect(try expiries() == [limit, limit, StreamSubscriptions.defaultTimeToLive])
+    }
+
+    @Test func streamsThatNobodyWantsAreNotStored() throws {
+        try subscribe(other)
+        let streams = [
+            StreamDescription(name: "optional", isDefault: false), StreamDescription(name: "s", isDefault: true),
+            StreamDescription(name: "t", isDefault: false),
+        ]
+        let remaining = try database.queue.write { try StreamSubscriptions.reconcile(with: streams, $0) }
+        #expect(remaining.map(\.key) == [other, plain])
+        #expect(remaining.map(\.isDefault) == [false, true])
+        #expect(remaining.map(\.isActive) == [true, true])
+        #expect(try database.queue.read { try StreamSubscriptions.fetchAll($0) } == remaining)
+    }
+}
