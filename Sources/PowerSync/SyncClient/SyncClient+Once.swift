@@ -1,14 +1,6 @@
 import PowerSyncCore
 
 extension SyncClient {
-    /// The connection of one call.
-    private struct Connection {
-        /// To be ended after the call; `nil` for a connection of somebody else.
-        let session: SyncSession?
-        /// Its number, as ``ConnectionActivity/StateMachine`` counts.
-        let number: UInt64
-    }
-
     /// Syncs until everything is uploaded and downloaded, or until a deadline.
     ///
     /// - Parameters:
@@ -26,15 +18,16 @@ extension SyncClient {
     ) async throws -> SyncOnceResult {
         let clock = ElapsedClock(environment.clock)
         let start = try await database.read { try UploadQueue.position($0) }
-        let connection = try await group.connectionLock.withLock {
-            try await openConnection(connector: connector, options: options, database: app)
-        }
+        let (session, isNew) = try await group.joinOrConnect(
+            member,
+            sessions(connector: connector, options: options, database: app)
+        )
         do {
-            let isComplete = try await waitUntilSynced(connection.number, until: deadline, clock)
+            let isComplete = try await waitUntilSynced(session.connection, until: deadline, clock)
             // Before disconnecting, which ends all waits.
             let snapshot = status.snapshot
             let end = try await database.read { try UploadQueue.position($0) }
-            await close(connection)
+            if isNew { await group.end(session, of: member) }
             return SyncOnceResult(
                 isComplete: isComplete,
                 uploadedEntries: Int(clamping: max(0, end - start)),
@@ -43,32 +36,14 @@ extension SyncClient {
                 downloadError: snapshot.lastDownloadError
             )
         } catch {
-            await close(connection)
+            if isNew { await group.end(session, of: member) }
             throw error
         }
     }
 
-    /// The running connection, else a new one.
-    private func openConnection(
-        connector: any PowerSyncBackendConnectorProtocol,
-        options: ConnectOptions,
-        database app: any PowerSyncDatabaseProtocol
-    ) async throws -> Connection {
-        guard group.isActive else {
-            let session = try await startSession(connector: connector, options: options, database: app)
-            return Connection(session: session, number: status.snapshot.activityState.nextConnection)
-        }
-        guard group.isActive(self) else {
-            throw PowerSyncError.operationFailed(message: "Another database object syncs the same file.")
-        }
-        return Connection(session: nil, number: status.snapshot.activityState.nextConnection)
-    }
-
-    private func close(_ connection: Connection) async {
-        guard let session = connection.session else { return }
-        await group.connectionLock.withLockIgnoringCancellation {
-            if group.isActive(session) { await group.stop() }
-        }
+    /// What is thrown when somebody else ends the connection.
+    static var endedWhileSyncingOnce: PowerSyncError {
+        .operationFailed(message: "The connection was ended while syncing once.")
     }
 
     /// Waits until a connection has uploaded and downloaded everything.
@@ -94,7 +69,7 @@ extension SyncClient {
         for await _ in status.activityChanges() {
             let snapshot = status.snapshot
             guard !snapshot.activityState.isOver(connection) else {
-                throw PowerSyncError.operationFailed(message: "The connection was ended while syncing once.")
+                throw SyncClient.endedWhileSyncingOnce
             }
             // While the gate is closed there are writes that no checkpoint contains.
             if snapshot.activityState.hasCompletedSync, !snapshot.downloading,

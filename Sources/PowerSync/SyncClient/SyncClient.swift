@@ -1,7 +1,6 @@
 import GRDB
 import PowerSyncCore
 import PowerSyncProtocol
-import Synchronization
 
 /// Connects one database with the sync service.
 ///
@@ -15,7 +14,8 @@ final class SyncClient: Sendable {
     let group: SyncGroup
     let logger: any LoggerProtocol
     let environment: SyncEnvironment
-    private let isClosed = Mutex(false)
+    /// This database's number in the group.
+    let member: SyncGroup.MemberID
 
     /// Creates a client that is not connected.
     ///
@@ -34,12 +34,12 @@ final class SyncClient: Sendable {
         self.group = group
         self.logger = logger
         self.environment = environment
-        group.add(status)
+        member = group.add(status)
         database.syncState.onReset { [weak group] offline in group?.syncStateWasReset(to: offline) }
     }
 
     deinit {
-        group.remove(status)
+        group.remove(member)
         // Nothing changes any more: flows end instead of waiting for ever.
         status.finish()
     }
@@ -53,62 +53,55 @@ final class SyncClient: Sendable {
 
     /// Starts a session, after ending the one of the group.
     ///
-    /// Does not wait for the connection.
+    /// Does not wait for the connection. ``SyncGroup/StateMachine`` tells what this and the other calls wait for.
     ///
     /// - Parameters:
     ///   - connector: The app's backend.
     ///   - options: How to connect.
     ///   - app: The database as the app knows it. Kept until the session ends.
-    /// - Throws: When the database cannot be opened or is closed, or `CancellationError` while another call is at work.
+    /// - Throws: When the database cannot be opened or is closed, or `CancellationError` while another call is served.
     func connect(
         connector: any PowerSyncBackendConnectorProtocol,
         options: ConnectOptions,
         database app: any PowerSyncDatabaseProtocol
     ) async throws {
-        try await group.connectionLock.withLock {
-            _ = try await startSession(connector: connector, options: options, database: app)
-        }
+        try await openDatabase()
+        try await group.connect(member, sessions(connector: connector, options: options, database: app))
     }
 
-    /// Starts a session, after ending the one of the group.
+    /// Makes sessions.
     ///
-    /// Call it with the lock; otherwise as ``connect(connector:options:database:)``.
-    func startSession(
+    /// - Returns: Makes one when no other one runs.
+    func sessions(
         connector: any PowerSyncBackendConnectorProtocol,
         options: ConnectOptions,
         database app: any PowerSyncDatabaseProtocol
-    ) async throws -> SyncSession {
-        try await openDatabase()
-        await group.stop()
-        try checkIsOpen()
-        status.errorsCleared()
-        let context = SyncContext(
-            database: database,
-            app: app,
-            connector: connector,
-            options: options,
-            status: status,
-            environment: environment,
-            logger: logger
-        )
-        if context.checkpointRequests == nil, connector is any CustomCheckpointRequestConnector {
-            logger.warning(
-                "The connector posts checkpoint requests, but is not asked to: ConnectOptions.checkpointMode is .legacy",
-                tag: LogTag.database
+    ) -> @Sendable (SyncGroup.SessionID) -> SyncSession {
+        { [database, status, environment, logger, group] id in
+            status.errorsCleared()
+            let context = SyncContext(
+                session: id,
+                database: database,
+                app: app,
+                connector: connector,
+                options: options,
+                status: status,
+                environment: environment,
+                logger: logger
             )
+            if context.checkpointRequests == nil, connector is any CustomCheckpointRequestConnector {
+                logger.warning(
+                    "The connector posts checkpoint requests, but is not asked to: ConnectOptions.checkpointMode is .legacy",
+                    tag: LogTag.database
+                )
+            }
+            return SyncSession(id: id, context: context) { group.liveStreams.keys }
         }
-        let session = SyncSession(context: context) { [group] in group.liveStreams.keys }
-        group.start(session, of: self)
-        return session
     }
 
     /// Ends this database's session and waits for its end.
-    ///
-    /// When nobody is connected, a session may still be ending that its connector has stopped.
     func disconnect() async {
-        await group.connectionLock.withLockIgnoringCancellation {
-            if group.isActive(self) || !group.isActive { await group.stop() }
-        }
+        await group.disconnect(member)
     }
 
     /// Drops the credentials of the running session.
@@ -120,12 +113,7 @@ final class SyncClient: Sendable {
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when somebody does; what `body` throws.
     func whileDisconnected<Result>(_ body: () async throws -> Result) async throws -> Result {
-        try await group.connectionLock.withLock {
-            guard !group.isActive else {
-                throw PowerSyncError.operationFailed(message: "Cannot update schema while connected.")
-            }
-            return try await body()
-        }
+        try await group.whileDisconnected(by: member, body)
     }
 
     /// Ends the group's session and clears the database in one transaction.
@@ -135,8 +123,7 @@ final class SyncClient: Sendable {
     /// - Parameter clear: Deletes the data.
     /// - Throws: What `clear` throws, or an error when the database cannot be opened.
     func disconnectAndClear(_ clear: @escaping @Sendable (Database) throws -> Void) async throws {
-        try await group.connectionLock.withLockIgnoringCancellation {
-            await group.stop()
+        try await group.whileStopped(by: member) {
             try await database.write { db in try clear(db) }
             group.liveStreams.forgetAll()
         }
@@ -144,8 +131,7 @@ final class SyncClient: Sendable {
 
     /// Disconnects for good; waits for a status end with an error, and flows end.
     func close() async {
-        isClosed.withLock { $0 = true }
-        await disconnect()
+        await group.close(member)
         status.finish()
     }
 
@@ -177,18 +163,15 @@ final class SyncClient: Sendable {
     ///
     /// - Throws: ``CheckpointRequestError``, `CancellationError`.
     func requestCheckpoint() async throws -> any CheckpointRequest {
-        guard let session = group.session(of: self) else { throw CheckpointRequestError.notConnecting }
+        guard let session = group.session(of: member) else { throw CheckpointRequestError.notConnecting }
         return try await session.requestCheckpoint()
     }
 
-    private func checkIsOpen() throws {
-        guard !isClosed.withLock({ $0 }) else {
-            throw PowerSyncError.operationFailed(message: "The database is closed.")
-        }
-    }
+    /// What is thrown after ``close()``.
+    static var closedError: PowerSyncError { .operationFailed(message: "The database is closed.") }
 
     private func openDatabase() async throws {
-        try checkIsOpen()
+        guard !group.isClosed(member) else { throw SyncClient.closedError }
         try await database.read { _ in }
     }
 }
@@ -246,15 +229,15 @@ extension SyncClient {
     func release(_ share: LiveStreams.Share) {
         if group.liveStreams.release(share) {
             // The table has not changed: data stays until the time to live is over.
-            _ = group.subscriptionsChanged(by: self)
+            _ = group.subscriptionsChanged(by: member)
         }
     }
 
     /// Tells the running iteration, or else shows what is in the table now.
     private func subscriptionsChanged(to offline: DownloadStatus, since version: UInt64) async throws {
         var (offline, version) = (offline, version)
-        while !group.subscriptionsChanged(by: self) {
-            if status.offlineStateLoaded(offline, ifDownloadVersionIs: version) || isClosed.withLock({ $0 }) { return }
+        while !group.subscriptionsChanged(by: member) {
+            if status.offlineStateLoaded(offline, ifDownloadVersionIs: version) || group.isClosed(member) { return }
             // Somebody else has published, perhaps another subscription: look again.
             version = status.downloadVersion
             offline = try await database.read { try DownloadStatus.offline($0) }

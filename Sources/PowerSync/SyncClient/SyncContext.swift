@@ -8,7 +8,11 @@ struct SyncContext: Sendable {
     /// The database as the app knows it, for `uploadData`.
     let app: any PowerSyncDatabaseProtocol
     /// The app's back-end connector.
+    ///
+    /// Its methods are called through ``connectorCalls``.
     let connector: any PowerSyncBackendConnectorProtocol
+    /// Runs the methods of the connector.
+    let connectorCalls: ConnectorCalls
     /// How the app wants to connect.
     let options: ConnectOptions
     /// Where what happens is shown.
@@ -33,6 +37,7 @@ struct SyncContext: Sendable {
 
     /// Creates the context of a connection.
     init(
+        session: SyncGroup.SessionID,
         database: LocalDatabase,
         app: any PowerSyncDatabaseProtocol,
         connector: any PowerSyncBackendConnectorProtocol,
@@ -48,8 +53,10 @@ struct SyncContext: Sendable {
         self.status = status
         self.environment = environment
         self.logger = logger
+        let calls = ConnectorCalls(of: session)
+        connectorCalls = calls
         let credentials = CredentialsCache(configuration: options.clientConfiguration) {
-            try await connector.fetchCredentials()
+            try await calls.run { try await connector.fetchCredentials() }
         } endpointChanged: { endpoint in
             if endpoint.isPlaintext {
                 logger.warning("Tokens and data are sent to \(endpoint) unencrypted.", tag: SyncContext.logTag)
@@ -65,7 +72,11 @@ struct SyncContext: Sendable {
         checkpointRequests = options.checkpointMode.retryInterval.map { interval in
             CheckpointRequests(retryInterval: interval, database: database, clock: clock) { id, clientID in
                 if let connector = connector as? any CustomCheckpointRequestConnector {
-                    return WriteCheckpoint(try await connector.postCheckpointRequest(id.rawValue, clientId: clientID))
+                    return WriteCheckpoint(
+                        try await calls.run {
+                            try await connector.postCheckpointRequest(id.rawValue, clientId: clientID)
+                        }
+                    )
                 }
                 return try await credentials.withCredentials { credentials in
                     try await transport.requestCheckpoint(

@@ -1,46 +1,73 @@
 import PowerSyncCore
 import Synchronization
 
-/// What the databases of one file share: at most one of them syncs, and stream handles of all of them count
-/// (docs/client-sync.md "Connections").
+/// What the databases of one file share: at most one of them syncs, and stream handles of all of them count.
+///
+/// ``StateMachine`` says who syncs and whose turn it is.
 final class SyncGroup: Sendable {
-    /// Serialises connecting, disconnecting, clearing and schema changes.
+    /// How long a call waits for methods of a connector that take no notice of their cancellation: 10 s.
     ///
-    /// Holders may change ``active``.
-    let connectionLock = AsyncLock()
+    /// Apps get half a minute or less to do things in the background.
+    static let returnLimit = Duration.seconds(10)
+
     /// The streams for which the app holds handles.
     let liveStreams = LiveStreams()
 
-    private struct Active {
-        let session: SyncSession
-        /// The member that syncs.
-        let owner: ObjectIdentifier
+    /// A call that was not answered, or whose session was not made.
+    private struct Waiting {
+        var continuation: CheckedContinuation<Answer, Never>?
+        var makeSession: (@Sendable (SessionID) -> SyncSession)?
     }
 
-    private let active = Mutex<Active?>(nil)
-    /// The loops of sessions that may still be ending, because a method of their connector has stopped them.
-    ///
-    /// Not the sessions: they would keep the database alive, which owns this group.
-    private let ending = Mutex<[Task<Void, Never>]>([])
+    private struct Answer {
+        var answer: StateMachine.Answer
+        var session: SyncSession?
+    }
+
+    private struct Guarded {
+        var machine = StateMachine()
+        var waiting: [CallID: Waiting] = [:]
+        /// The session whose loops run.
+        ///
+        /// Not those whose methods have not returned: they would keep the database alive, which owns this group.
+        var session: SyncSession?
+        /// Sessions whose loops have ended.
+        var returning: [SessionID: Returning] = [:]
+    }
+
+    /// What is left of a session while methods of its connector have not returned.
+    private struct Returning {
+        let clock: ElapsedClock
+        let logger: any LoggerProtocol
+        var limit: Task<Void, Never>?
+    }
+
+    private let guarded = Mutex(Guarded())
 
     private struct WeakStatus {
         weak var status: LiveSyncStatus?
     }
 
     /// The statuses of the members.
-    private let statuses = Mutex<[ObjectIdentifier: WeakStatus]>([:])
+    private let statuses = Mutex<[MemberID: WeakStatus]>([:])
 
     /// Creates the group of a file that nobody syncs.
     init() {}
 
-    /// Adds the status of a member.
-    func add(_ status: LiveSyncStatus) {
-        statuses.withLock { $0[ObjectIdentifier(status)] = WeakStatus(status: status) }
+    /// Makes a database a member.
+    ///
+    /// - Parameter status: Its status.
+    /// - Returns: Its number in the group.
+    func add(_ status: LiveSyncStatus) -> MemberID {
+        let member = guarded.withLock { $0.machine.joined() }
+        statuses.withLock { $0[member] = WeakStatus(status: status) }
+        return member
     }
 
-    /// Removes the status of a member.
-    func remove(_ status: LiveSyncStatus) {
-        _ = statuses.withLock { $0.removeValue(forKey: ObjectIdentifier(status)) }
+    /// Removes a member.
+    func remove(_ member: MemberID) {
+        guarded.withLock { $0.machine.left(member) }
+        _ = statuses.withLock { $0.removeValue(forKey: member) }
     }
 
     /// A transaction of a member has removed what the database knew of earlier syncs, so the statuses start over.
@@ -49,72 +76,210 @@ final class SyncGroup: Sendable {
     func syncStateWasReset(to offline: DownloadStatus) {
         let statuses = statuses.withLock { $0.values.compactMap(\.status) }
         // Under the lock, so that no session starts and publishes in between.
-        active.withLock { active in
-            guard active == nil else { return }
+        guarded.withLock { guarded in
+            guard guarded.machine.isQuiet else { return }
             for status in statuses { status.syncStateWasReset(to: offline) }
         }
     }
 
-    /// Whether a member syncs.
-    var isActive: Bool { active.withLock { $0 != nil } }
-
-    /// Whether this member is the one that syncs.
-    func isActive(_ client: SyncClient) -> Bool {
-        active.withLock { $0?.owner == ObjectIdentifier(client) }
-    }
-
-    /// Whether this session is the one that syncs.
-    func isActive(_ session: SyncSession) -> Bool {
-        active.withLock { $0?.session === session }
-    }
-
-    /// Starts a member's session.
-    ///
-    /// Call it with the lock, after ``stop()``.
-    func start(_ session: SyncSession, of client: SyncClient) {
-        active.withLock { active in
-            precondition(active == nil, "Two sync sessions on one database")
-            active = Active(session: session, owner: ObjectIdentifier(client))
-        }
-        session.start(after: ending.withLock { $0 })
-    }
-
-    /// Ends the session, whoever owns it, and waits for its end and that of earlier ones.
-    ///
-    /// Call it with the lock. See ``SyncSession/end(of:)`` for methods of the connector.
-    func stop() async {
-        let session = active.withLock { $0 }?.session
-        let tasks =
-            if let session {
-                await session.stop()
-            } else {
-                await SyncSession.end(of: ending.withLock { $0 })
-            }
-        ending.withLock { $0 = tasks }
-        active.withLock { $0 = nil }
+    /// Whether a member was closed.
+    func isClosed(_ member: MemberID) -> Bool {
+        guarded.withLock { $0.machine.isClosed(member) }
     }
 
     /// The session of a member, if it is the one that syncs.
-    func session(of client: SyncClient) -> SyncSession? {
-        active.withLock { active in
-            active?.owner == ObjectIdentifier(client) ? active?.session : nil
-        }
+    func session(of member: MemberID) -> SyncSession? {
+        guarded.withLock { $0.machine.running?.member == member ? $0.session : nil }
     }
 
     /// Drops the credentials of the session, whoever owns it.
     func invalidateCredentials() {
-        active.withLock { $0?.session }?.invalidateCredentials()
+        guarded.withLock { $0.session }?.invalidateCredentials()
     }
 
     /// Tells the session that handles or subscriptions changed.
     ///
     /// - Returns: Whether this member has an iteration that deals with it and will publish the result.
-    func subscriptionsChanged(by client: SyncClient) -> Bool {
+    func subscriptionsChanged(by member: MemberID) -> Bool {
         // Under the lock, so that of two concurrent changes the one that is sent last has read the handles last.
-        active.withLock { active in
-            guard let active else { return false }
-            let isHandled = active.session.subscriptionsChanged(live: liveStreams.keys)
-            return isHandled && active.owner == ObjectIdentifier(client)
+        guarded.withLock { guarded in
+            guard let session = guarded.session else { return false }
+            let isHandled = session.subscriptionsChanged(live: liveStreams.keys)
+            return isHandled && guarded.machine.running?.member == member
         }
+    }
+}
+
+// MARK: - Calls; the table in ``StateMachine`` says what each waits for.
+
+extension SyncGroup {
+    /// Opens a session, after ending the one that runs.
+    ///
+    /// - Parameters:
+    ///   - member: The database that is to sync.
+    ///   - makeSession: Makes the session. Called when everything earlier has ended.
+    /// - Throws: ``PowerSyncError`` when the database was closed, `CancellationError` while another call is served.
+    func connect(_ member: MemberID, _ makeSession: @escaping @Sendable (SessionID) -> SyncSession) async throws {
+        try await call(.connect, by: member, makeSession)
+    }
+
+    /// The session of the member, or a new one.
+    ///
+    /// - Parameters:
+    ///   - member: The database that is to sync.
+    ///   - makeSession: Makes the session.
+    /// - Returns: The session, and whether it is new.
+    /// - Throws: As ``connect(_:_:)``, and when another database syncs.
+    func joinOrConnect(
+        _ member: MemberID,
+        _ makeSession: @escaping @Sendable (SessionID) -> SyncSession
+    ) async throws -> (session: SyncSession, isNew: Bool) {
+        let answer = try await call(.syncOnce, by: member, makeSession)
+        guard let session = answer.session else { throw SyncClient.endedWhileSyncingOnce }
+        return (session, answer.answer == .opened(session.id))
+    }
+
+    /// Ends the member's session.
+    func disconnect(_ member: MemberID) async {
+        _ = try? await call(.disconnect, by: member)
+    }
+
+    /// Ends the member's session; it does not open another one.
+    func close(_ member: MemberID) async {
+        _ = try? await call(.close, by: member)
+    }
+
+    /// Ends a session that ``joinOrConnect(_:_:)`` has opened.
+    func end(_ session: SyncSession, of member: MemberID) async {
+        _ = try? await call(.endOnce(session.id), by: member)
+    }
+
+    /// Ends the session, whoever has it, and does something while nobody can connect.
+    ///
+    /// - Throws: What `body` throws.
+    func whileStopped<Result>(by member: MemberID, _ body: () async throws -> Result) async throws -> Result {
+        try await alone(.clear, member, body)
+    }
+
+    /// Does something while nobody syncs, and nobody can start to.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when somebody does; what `body` throws.
+    func whileDisconnected<Result>(by member: MemberID, _ body: () async throws -> Result) async throws -> Result {
+        try await alone(.changeSchema, member, body)
+    }
+
+    private func alone<Result>(
+        _ request: StateMachine.Request,
+        _ member: MemberID,
+        _ body: () async throws -> Result
+    ) async throws -> Result {
+        let id = guarded.withLock { $0.machine.newCall() }
+        try await call(request, by: member, id: id)
+        defer { perform { $0.machine.bodyEnded(of: id) } }
+        return try await body()
+    }
+
+    @discardableResult private func call(
+        _ request: StateMachine.Request,
+        by member: MemberID,
+        id: CallID? = nil,
+        _ makeSession: (@Sendable (SessionID) -> SyncSession)? = nil
+    ) async throws -> Answer {
+        let id = id ?? guarded.withLock { $0.machine.newCall() }
+        let inside = ConnectorCalls.session
+        let answer = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                perform { guarded in
+                    guarded.waiting[id] = Waiting(continuation: continuation, makeSession: makeSession)
+                    // A cancellation before this point did not find the call.
+                    let isCancelled = Task.isCancelled
+                    return guarded.machine.called(id, request, by: member, inside: inside, isCancelled: isCancelled)
+                }
+            }
+        } onCancel: {
+            perform { $0.machine.cancelled(id) }
+        }
+        switch answer.answer {
+        case .done, .proceed, .opened, .joined: return answer
+        case .cancelled: throw CancellationError()
+        case .refusedConnected:
+            throw PowerSyncError.operationFailed(message: "Cannot update schema while connected.")
+        case .refusedOther:
+            throw PowerSyncError.operationFailed(message: "Another database object syncs the same file.")
+        case .refusedClosed: throw SyncClient.closedError
+        }
+    }
+}
+
+// MARK: - What the machine wants done
+
+extension SyncGroup {
+    private func perform(_ event: (inout sending Guarded) -> sending [StateMachine.Action]) {
+        for action in guarded.withLock(event) {
+            switch action {
+            case .open(let session, let call): open(session, for: call)
+            case .stop: guarded.withLock { $0.session }?.stop()
+            case .startLimit(let session): startLimit(of: session)
+            case .answer(let call, let answer): self.answer(call, answer)
+            }
+        }
+    }
+
+    private func open(_ id: SessionID, for call: CallID) {
+        guard let makeSession = guarded.withLock({ $0.waiting[call]?.makeSession }) else {
+            preconditionFailure("A session is to be opened for a call that has none")
+        }
+        let session = makeSession(id)
+        guarded.withLock { $0.session = session }
+        let returning = Returning(clock: session.clock, logger: session.logger)
+        session.start {
+            self.perform { guarded in
+                guarded.session = nil
+                guarded.returning[id] = returning
+                return guarded.machine.loopsEnded(of: id)
+            }
+        } returned: {
+            self.perform { guarded in
+                guarded.returning.removeValue(forKey: id)?.limit?.cancel()
+                return guarded.machine.returned(id)
+            }
+        }
+        perform { $0.machine.opened(by: call) }
+    }
+
+    private func startLimit(of session: SessionID) {
+        guarded.withLock { guarded in
+            guard let returning = guarded.returning[session] else { return }
+            guarded.returning[session]?.limit = Task {
+                guard (try? await returning.clock.sleep(for: SyncGroup.returnLimit)) != nil else { return }
+                self.perform { guarded in
+                    guarded.returning[session] = nil
+                    guard let actions = guarded.machine.limitReached(of: session) else { return [] }
+                    returning.logger.warning(
+                        """
+                        A method of the connector has not returned \(SyncGroup.returnLimit) after its connection was ended. \
+                        It is not waited for any more. Let uploadData and fetchCredentials end when their task is cancelled.
+                        """,
+                        tag: LogTag.database
+                    )
+                    return actions
+                }
+            }
+        }
+    }
+
+    private func answer(_ call: CallID, _ answer: StateMachine.Answer) {
+        let (continuation, session) = guarded.withLock { guarded in
+            let waiting = guarded.waiting.removeValue(forKey: call)
+            if answer == .done, let makeSession = waiting?.makeSession {
+                // Answered before its session is opened.
+                guarded.waiting[call] = Waiting(continuation: nil, makeSession: makeSession)
+            }
+            let session = guarded.session.flatMap { session in
+                answer == .opened(session.id) || answer == .joined(session.id) ? session : nil
+            }
+            return (waiting?.continuation, session)
+        }
+        continuation?.resume(returning: Answer(answer: answer, session: session))
     }
 }

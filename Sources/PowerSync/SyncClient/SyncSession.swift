@@ -3,6 +3,15 @@ import Synchronization
 
 /// One `connect()`: a download loop, an upload loop and a credentials cache, run by one task until it is stopped.
 final class SyncSession: Sendable {
+    /// Its number in the group.
+    let id: SyncGroup.SessionID
+    /// Its number among the connections of the database, as ``ConnectionActivity/StateMachine`` counts.
+    let connection: UInt64
+    /// Measures how long methods of the connector take to return.
+    var clock: ElapsedClock { context.clock }
+    /// Receives messages.
+    var logger: any LoggerProtocol { context.logger }
+
     private let context: SyncContext
     private let download: DownloadLoop
     private let upload: UploadLoop
@@ -11,23 +20,22 @@ final class SyncSession: Sendable {
     ///
     /// Coalescing: one look at the cache serves all requests before it.
     private let invalidations = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    /// The loops of this session, which are started last, and those of earlier sessions that they wait for.
-    private let tasks = Mutex<[Task<Void, Never>]>([])
+    private let loops = Mutex<Task<Void, Never>?>(nil)
 
-    /// The session that the current task belongs to: set in its loops, and thereby in the connector's methods.
-    @TaskLocal private static var current: SyncSession?
-
-    /// Creates a session.
+    /// Creates a session, when no other one runs.
     ///
     /// - Parameters:
+    ///   - id: Its number in the group.
     ///   - context: What the connection consists of.
     ///   - liveStreams: The streams for which the app holds handles.
-    init(context: SyncContext, liveStreams: @escaping @Sendable () -> [StreamKey]) {
+    init(id: SyncGroup.SessionID, context: SyncContext, liveStreams: @escaping @Sendable () -> [StreamKey]) {
         let uploadTrigger = UploadTrigger()
         let download = DownloadLoop(context: context, liveStreams: liveStreams, uploadTrigger: uploadTrigger)
         let upload = UploadLoop(context: context, trigger: uploadTrigger) {
             download.send(.uploadCompleted)
         }
+        self.id = id
+        self.connection = context.status.snapshot.activityState.nextConnection
         self.uploadTrigger = uploadTrigger
         self.context = context
         self.download = download
@@ -36,39 +44,25 @@ final class SyncSession: Sendable {
 
     /// Starts the loops and returns.
     ///
-    /// - Parameter predecessors: The loops of sessions that were stopped; these start when those have ended.
-    func start(after predecessors: [Task<Void, Never>]) {
-        tasks.withLock { tasks in
-            precondition(tasks.isEmpty, "A sync session was started twice")
-            let loops = Task {
-                for predecessor in predecessors { await predecessor.value }
-                await Self.$current.withValue(self) { await self.run() }
+    /// - Parameters:
+    ///   - loopsEnded: Called when no loop runs any more, after ``stop()``.
+    ///   - returned: Called after that, when no method of the connector runs any more.
+    func start(loopsEnded: @escaping @Sendable () -> Void, returned: @escaping @Sendable () -> Void) {
+        loops.withLock { loops in
+            precondition(loops == nil, "A sync session was started twice")
+            loops = Task {
+                await self.run()
+                loopsEnded()
+                await self.context.connectorCalls.end()
+                returned()
             }
-            tasks = predecessors + [loops]
         }
     }
 
-    /// Ends the loops and waits for their end.
-    ///
-    /// Works in a cancelled task as well.
-    ///
-    /// - Returns: As ``end(of:)``.
-    func stop() async -> [Task<Void, Never>] {
-        let tasks = tasks.withLock { $0 }
-        tasks.last?.cancel()
-        return await Self.end(of: tasks)
-    }
-
-    /// Waits for the end of loops that were stopped.
-    ///
-    /// Does not wait in a method of the connector of one of them: the end of the session waits for that method, so an app that
-    /// disconnects there would wait for itself.
-    ///
-    /// - Returns: The loops that may not have ended.
-    static func end(of tasks: [Task<Void, Never>]) async -> [Task<Void, Never>] {
-        if let current = current?.tasks.withLock({ $0.last }), tasks.contains(current) { return tasks }
-        for task in tasks { await task.value }
-        return []
+    /// Cancels the loops and the methods of the connector.
+    func stop() {
+        loops.withLock { $0 }?.cancel()
+        context.connectorCalls.cancel()
     }
 
     /// Asks for a checkpoint that covers everything the backend has committed.

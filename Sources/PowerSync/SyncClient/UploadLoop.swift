@@ -102,7 +102,9 @@ final class UploadLoop: Sendable {
                 case .upload(let head):
                     context.report { $0.uploading(entries: entries, head: head, now: $1) }
                     context.status.uploadStarted()
-                    try await context.connector.uploadData(database: context.app)
+                    try await context.connectorCalls.run { [context] in
+                        try await context.connector.uploadData(database: context.app)
+                    }
                     context.status.uploadSucceeded(isUploading: true, rejection: rejection)
                 case .finish:
                     try await obtainWriteCheckpoint()

@@ -1,0 +1,113 @@
+import Synchronization
+
+/// The methods of the app's connector that run for one session.
+///
+/// They are the app's code, and may take no notice of their cancellation. Each runs in a task of its own, so that a loop that is
+/// cancelled ends without waiting for them; the session waits for them last, see ``SyncGroup/StateMachine``.
+final class ConnectorCalls: Sendable {
+    private struct State {
+        var running: [UInt64: Task<Void, Never>] = [:]
+        var lastID: UInt64 = 0
+        var isCancelled = false
+    }
+
+    /// The session for which the current task, or the one that has started it, runs a method.
+    @TaskLocal static var session: SyncGroup.SessionID?
+
+    private let session: SyncGroup.SessionID
+    private let state = Mutex(State())
+
+    /// Creates the calls of a session.
+    init(of session: SyncGroup.SessionID) {
+        self.session = session
+    }
+
+    /// Runs a method.
+    ///
+    /// When the task is cancelled, the method is cancelled and no longer waited for.
+    ///
+    /// - Parameter method: Calls the connector.
+    /// - Returns: What it returns.
+    /// - Throws: What it throws, or `CancellationError`.
+    func run<Value: Sendable>(_ method: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let answer = Answer<Value>()
+        let task = state.withLock { state -> Task<Void, Never>? in
+            guard !state.isCancelled else { return nil }
+            state.lastID += 1
+            let id = state.lastID
+            let task = Task { [session] in
+                let result: Result<Value, any Error>
+                do {
+                    result = .success(try await Self.$session.withValue(session, operation: method))
+                } catch {
+                    result = .failure(error)
+                }
+                self.state.withLock { $0.running[id] = nil }
+                answer.set(result)
+            }
+            state.running[id] = task
+            return task
+        }
+        guard let task else { throw CancellationError() }
+        return try await withTaskCancellationHandler {
+            try await answer.value()
+        } onCancel: {
+            task.cancel()
+            answer.set(.failure(CancellationError()))
+        }
+    }
+
+    /// Cancels all methods; later ones do not begin.
+    func cancel() {
+        let tasks = state.withLock { state in
+            state.isCancelled = true
+            return state.running.values
+        }
+        for task in tasks { task.cancel() }
+    }
+
+    /// Waits until all methods have returned.
+    func end() async {
+        for task in state.withLock({ Array($0.running.values) }) { await task.value }
+    }
+}
+
+/// A result that one task waits for.
+///
+/// The first one counts.
+private final class Answer<Value: Sendable>: Sendable {
+    private enum State {
+        case open
+        case awaited(CheckedContinuation<Value, any Error>)
+        case given(Result<Value, any Error>)
+    }
+
+    private let state = Mutex(State.open)
+
+    func set(_ result: Result<Value, any Error>) {
+        let waiter = state.withLock { state -> CheckedContinuation<Value, any Error>? in
+            switch state {
+            case .open:
+                state = .given(result)
+                return nil
+            case .awaited(let waiter):
+                state = .given(result)
+                return waiter
+            case .given:
+                return nil
+            }
+        }
+        waiter?.resume(with: result)
+    }
+
+    func value() async throws -> Value {
+        try await withCheckedThrowingContinuation { waiter in
+            let result = state.withLock { state -> Result<Value, any Error>? in
+                if case .given(let result) = state { return result }
+                state = .awaited(waiter)
+                return nil
+            }
+            if let result { waiter.resume(with: result) }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+import TestSupport
+import Testing
+
+@testable import PowerSync
+
+/// Random interleavings of calls, of ends of loops and methods, and of cancellations.
+///
+/// After each event, what the machine wants is checked against a model that knows one thing only: calls take effect in the order
+/// in which they are answered.
+@Suite struct SyncGroupInterleavingTests {
+    @Test(arguments: 1...40 as ClosedRange<UInt64>) func noCallWaitsForEverAndTheLastOneWins(seed: UInt64) {
+        for part in 0..<50 as Range<UInt64> {
+            var run = InterleavedRun(seed: seed &* 1_000 &+ part)
+            run.play(steps: 40)
+            run.finish()
+            #expect(run.problems.isEmpty, "seed \(seed &* 1_000 &+ part): \(run.problems)\n\(run.events)")
+        }
+    }
+}
+
+/// One run: the machine, the outside world, and the model.
+private struct InterleavedRun {
+    typealias Machine = SyncGroup.StateMachine
+
+    private struct Call {
+        let request: Machine.Request
+        let member: SyncGroup.MemberID
+        let inside: SyncGroup.SessionID?
+        var isAnswered = false
+    }
+
+    private struct Session {
+        let member: SyncGroup.MemberID
+        var hasLoops = true
+        /// Whether it is waited for.
+        var isLimited = false
+        var hasReturned = false
+        /// The calls that its methods wait for.
+        var calls: Set<SyncGroup.CallID> = []
+    }
+
+    private var generator: SeededGenerator
+    private var machine = Machine()
+    private var members: [SyncGroup.MemberID] = []
+    private var calls: [SyncGroup.CallID: Call] = [:]
+    private var sessions: [SyncGroup.SessionID: Session] = [:]
+    private var stopping: SyncGroup.SessionID?
+    private var opening: SyncGroup.CallID?
+    private var body: SyncGroup.CallID?
+    /// Calls of the app that were not answered, in their order.
+    private var order: [SyncGroup.CallID] = []
+    /// What the answers say: the session that runs.
+    private var model: SyncGroup.SessionID?
+
+    private(set) var problems: [String] = []
+    private(set) var events: [String] = []
+
+    init(seed: UInt64) {
+        generator = SeededGenerator(seed: seed)
+        members = (0..<2).map { _ in machine.joined() }
+    }
+
+    /// Lets random things happen.
+    mutating func play(steps: Int) {
+        for _ in 0..<steps {
+            switch generator.number(below: 12) {
+            case 0...4: call()
+            case 5: cancel()
+            case 6, 7: endLoops()
+            case 8, 9: endMethods(canWait: true)
+            case 10: endBody()
+            default: openSession()
+            }
+        }
+    }
+
+    /// Lets everything end that can end, and methods that never return reach their limit.
+    mutating func finish() {
+        for _ in 0..<1_000 where !(calls.values.allSatisfy(\.isAnswered) && opening == nil) {
+            openSession()
+            endBody()
+            endLoops()
+            endMethods(canWait: false)
+        }
+        for (id, call) in calls where !call.isAnswered {
+            problems.append("\(id) waits for ever: \(call.request)")
+        }
+        if machine.running?.session != model {
+            problems.append("\(String(describing: machine.running)) runs instead of \(String(describing: model))")
+        }
+    }
+
+    // MARK: - Events
+
+    private mutating func call() {
+        let requests: [Machine.Request] = [
+            .connect, .connect, .disconnect, .disconnect, .clear, .syncOnce, .changeSchema,
+        ]
+        var request = requests[generator.number(below: requests.count)]
+        if generator.number(below: 40) == 0 { request = .close }
+        if generator.number(below: 12) == 0, let session = sessions.keys.min(by: { "\($0)" < "\($1)" }) {
+            request = .endOnce(session)
+        }
+        let member = members[generator.number(below: members.count)]
+        let candidates = sessions.filter { !$0.value.hasReturned }.keys.sorted { "\($0)" < "\($1)" }
+        let isInside = !candidates.isEmpty && generator.number(below: 3) == 0
+        let inside = isInside ? candidates[generator.number(below: candidates.count)] : nil
+        let id = machine.newCall()
+        calls[id] = Call(request: request, member: member, inside: inside)
+        if let inside { sessions[inside]?.calls.insert(id) } else { order.append(id) }
+        note("\(id) calls \(request) of \(member) inside \(String(describing: inside))")
+        perform(machine.called(id, request, by: member, inside: inside))
+    }
+
+    private mutating func cancel() {
+        let open = calls.filter { !$0.value.isAnswered }.keys.sorted { "\($0)" < "\($1)" }
+        guard !open.isEmpty else { return }
+        let id = open[generator.number(below: open.count)]
+        note("\(id) is cancelled")
+        perform(machine.cancelled(id))
+    }
+
+    private mutating func endLoops() {
+        guard let session = stopping else { return }
+        stopping = nil
+        sessions[session]?.hasLoops = false
+        note("loops of \(session) end")
+        perform(machine.loopsEnded(of: session))
+    }
+
+    private mutating func endMethods(canWait: Bool) {
+        let ending = sessions.filter { !$0.value.hasLoops && !$0.value.hasReturned }
+        for (id, session) in ending.sorted(by: { "\($0.key)" < "\($1.key)" }) {
+            let waits = session.calls.contains { calls[$0]?.isAnswered == false }
+            if !waits, generator.number(below: 4) > 0 {
+                sessions[id]?.hasReturned = true
+                note("methods of \(id) return")
+                perform(machine.returned(id))
+            } else if session.isLimited, !canWait || generator.number(below: 8) == 0 {
+                sessions[id]?.isLimited = false
+                note("methods of \(id) reach the limit")
+                if let actions = machine.limitReached(of: id) { perform(actions) }
+            }
+        }
+    }
+
+    private mutating func endBody() {
+        guard let call = body else { return }
+        body = nil
+        note("\(call) has done its work")
+        perform(machine.bodyEnded(of: call))
+    }
+
+    private mutating func openSession() {
+        guard let call = opening else { return }
+        opening = nil
+        note("\(call) has opened its session")
+        perform(machine.opened(by: call))
+    }
+
+    // MARK: - What the machine wants
+
+    private mutating func perform(_ actions: [Machine.Action]) {
+        for action in actions {
+            note("    \(action)")
+            switch action {
+            case .open(let session, let call): open(session, for: call)
+            case .stop(let session):
+                expect(model == session, "\(session) is stopped, but does not run")
+                model = nil
+                stopping = session
+            case .startLimit(let session): sessions[session]?.isLimited = true
+            case .answer(let call, let answer): self.answer(call, answer)
+            }
+        }
+    }
+
+    private mutating func open(_ session: SyncGroup.SessionID, for call: SyncGroup.CallID) {
+        expect(body == nil && opening == nil, "a session is opened while somebody else is at work")
+        for (id, other) in sessions {
+            expect(!other.hasLoops, "\(session) is opened beside the loops of \(id)")
+            expect(other.hasReturned || !other.isLimited, "\(session) is opened beside methods of \(id)")
+        }
+        opening = call
+        sessions[session] = Session(member: calls[call]?.member ?? members[0])
+        model = session
+    }
+
+    private mutating func answer(_ id: SyncGroup.CallID, _ answer: Machine.Answer) {
+        guard let call = calls[id] else { return problems.append("\(id) is unknown") }
+        let isOpenedLater = call.request == .connect && call.inside != nil
+        expect(!call.isAnswered || isOpenedLater, "\(id) is answered twice")
+        calls[id]?.isAnswered = true
+        if let place = order.firstIndex(of: id) {
+            // Those before it were served or cancelled, unless it was refused at the call.
+            let mayOvertake = answer == .cancelled || answer == .refusedClosed
+            expect(place == 0 || mayOvertake, "\(id) has overtaken \(order[..<place])")
+            order.remove(at: place)
+        }
+        let runs = model.flatMap { sessions[$0]?.member }
+        switch (call.request, answer) {
+        case (.connect, .opened(let session)), (.syncOnce, .opened(let session)):
+            expect(model == session, "\(session) was opened and does not run")
+        case (.connect, .done): expect(call.inside != nil, "\(id) is done before its session is opened")
+        case (.syncOnce, .joined(let session)): expect(model == session, "\(id) joins a session that does not run")
+        case (.syncOnce, .refusedOther): expect(runs != nil && runs != call.member, "\(id) is refused wrongly")
+        case (.disconnect, .done), (.close, .done):
+            expect(runs != call.member, "\(id) is done while its session runs")
+            if runs == nil { expectNothingLeft(for: id, call) }
+        case (.endOnce(let session), .done): expect(model != session, "\(id) is done while its session runs")
+        case (.clear, .proceed):
+            expect(runs == nil && body == nil, "\(id) clears while somebody else is at work")
+            expectNothingLeft(for: id, call)
+            body = id
+        case (.changeSchema, .proceed):
+            expect(runs == nil && body == nil && stopping == nil, "\(id) changes while somebody else is at work")
+            body = id
+        case (.changeSchema, .refusedConnected): expect(runs != nil, "\(id) is refused wrongly")
+        case (.connect, .refusedClosed), (.syncOnce, .refusedClosed):
+            expect(machine.isClosed(call.member), "\(id) is refused wrongly")
+        case (.connect, .cancelled), (.syncOnce, .cancelled), (.changeSchema, .cancelled): break
+        default: problems.append("\(id) \(call.request) was answered \(answer)")
+        }
+    }
+
+    /// No loops, and no methods but those that are not waited for and the caller's own.
+    private mutating func expectNothingLeft(for id: SyncGroup.CallID, _ call: Call) {
+        expect(stopping == nil, "\(id) does not wait for loops")
+        for (session, state) in sessions where !state.hasReturned && state.isLimited {
+            expect(session == call.inside, "\(id) does not wait for the methods of \(session)")
+        }
+    }
+
+    private mutating func expect(_ condition: Bool, _ problem: @autoclosure () -> String) {
+        if !condition { problems.append(problem()) }
+    }
+
+    private mutating func note(_ event: String) {
+        events.append(event)
+    }
+}
