@@ -5,7 +5,9 @@ import Synchronization
 /// Notices that something between the service and the client, a proxy most likely, collects lines instead of passing
 /// them on; then says so in the log, and in the activity for as long as it lasts.
 ///
-/// One for all streams of a connection, of which one at a time is open.
+/// One for all streams of a connection, of which one at a time is open. Only over HTTP there is something to notice: what
+/// goes through a WebSocket are frames of an upgraded connection, which no proxy collects, and answers to keepalives show
+/// that it does not.
 final class BufferingWatch: Sendable {
     /// The time in which the first line follows the head of a response.
     ///
@@ -21,10 +23,12 @@ final class BufferingWatch: Sendable {
     }
 
     private let context: SyncContext
+    private let isOverHTTP: Bool
     private let state = Mutex(State())
 
     init(context: SyncContext) {
         self.context = context
+        isOverHTTP = context.options.transport == .http
     }
 
     /// The service has accepted a request.
@@ -86,6 +90,7 @@ final class BufferingWatch: Sendable {
             }
             return (action, state.since ?? now, state.via)
         }
+        guard isOverHTTP else { return }
         switch action {
         case .warn(let sign):
             context.log(.warning, warning(sign, via: via))
@@ -110,11 +115,10 @@ final class BufferingWatch: Sendable {
                 "The lines of the sync stream arrive late and several at once."
             }
         let proxy = via.map { ", perhaps \"\($0)\", which has passed the response on" } ?? ""
-        let transport = context.options.clientConfiguration?.transport ?? .http
-        let way = transport == .webSocket ? "" : ", or connect with SyncClientConfiguration(transport: .webSocket)"
         return """
             \(symptom) The service sends a line at least every 20 seconds, so something in between seems to collect \
-            what it sends: a proxy that buffers responses\(proxy). Switch buffering off there for /sync/stream\(way).
+            what it sends: a proxy that buffers responses\(proxy). Switch buffering off there for /sync/stream, or connect \
+            with SyncClientConfiguration(transport: .webSocket).
             """
     }
 }

@@ -67,7 +67,7 @@ struct SyncContext: Sendable {
         self.clock = clock
         let requestLog = SyncRequestLog(options.clientConfiguration?.requestLogger)
         self.requestLog = requestLog
-        let transport = environment.transport(for: options.clientConfiguration?.transport ?? .http)
+        let transport = environment.transport(for: options.transport)
         self.transport = transport
         checkpointRequests = options.checkpointMode.retryInterval.map { interval in
             CheckpointRequests(retryInterval: interval, database: database, clock: clock) { id, clientID in

@@ -135,12 +135,14 @@ extension SyncEventQueue {
         }
     }
 
-    /// Something that the engine is to know and that does not come from the stream.
+    /// Something that the engine is to know and that is no part of the stream.
     enum LocalEvent: Sendable {
         /// The upload queue was drained.
         case uploadCompleted
         /// The app's stream handles or subscriptions changed.
         case subscriptionsChanged(live: [StreamKey])
+        /// The service has answered a keepalive of the connection.
+        case keepaliveAnswered
         /// New credentials are cached.
         case tokenRefreshed
     }
@@ -151,12 +153,14 @@ extension SyncEventQueue {
     private struct LocalEvents: Sendable {
         private var uploadCompleted = false
         private var liveStreams: [StreamKey]?
+        private var keepaliveAnswered = false
         private var tokenRefreshed = false
 
         mutating func insert(_ event: LocalEvent) {
             switch event {
             case .uploadCompleted: uploadCompleted = true
             case .subscriptionsChanged(let live): liveStreams = live
+            case .keepaliveAnswered: keepaliveAnswered = true
             case .tokenRefreshed: tokenRefreshed = true
             }
         }
@@ -166,6 +170,7 @@ extension SyncEventQueue {
             return [
                 uploadCompleted ? .uploadCompleted : nil,
                 liveStreams.map { .subscriptionsChanged(live: $0) },
+                keepaliveAnswered ? .keepaliveAnswered : nil,
                 // Last, because it ends the iteration.
                 tokenRefreshed ? .tokenRefreshed : nil,
             ].compactMap(\.self)

@@ -8,8 +8,15 @@ import Synchronization
 /// ```
 ///   transport ──▶ reader task ──▶ SyncEventQueue ──▶ transaction: SyncEngine ──▶ actions
 ///                                      ▲
-///        uploads, subscriptions, new token
+///        uploads, subscriptions, new token,
+///        answers to keepalives
 /// ```
+///
+/// Some work is to be done now and then, also while nothing happens: ending subscriptions whose time to live is over,
+/// and looking whether the upload queue holds something that nobody has told of. The occasion is a sign of life of the
+/// service, and no timer: over HTTP each keepalive line, about every 20 seconds; over WebSocket, where an idle service
+/// sends no lines, each answer to a keepalive of ours, every 20 seconds. One of the two comes on every connection, or it
+/// is given up, so that a timer would be a third rhythm and would tell nothing.
 ///
 /// The engine is a value: a transaction works on a copy, which is kept after the commit. Nothing of a step is visible
 /// before that.
@@ -43,7 +50,7 @@ final class SyncIteration: Sendable {
     ///
     /// - Parameters:
     ///   - context: What the connection consists of.
-    ///   - uploadTrigger: Fired for lines that are a reason to upload: the first one, and keepalives.
+    ///   - uploadTrigger: Fired for what is a reason to upload: the first line, and keepalives.
     ///   - buffering: What is known of earlier streams.
     init(context: SyncContext, uploadTrigger: UploadTrigger, buffering: BufferingWatch) {
         self.context = context
@@ -72,7 +79,7 @@ final class SyncIteration: Sendable {
                 let heldBack = engine.heldBackCheckpoint?.rawValue
                 context.report { $0.checkpointHeldBack(heldBack, now: $1) }
                 if let outcome = perform(step.actions, in: &tasks) { return outcome }
-                reportLines(in: handled, hasReceivedLine: &hasReceivedLine)
+                reportSignsOfLife(in: handled, hasReceivedLine: &hasReceivedLine)
                 pending = pending.dropFirst(step.handledEvents)
                 // Between transactions local events overtake lines that wait.
                 pending = relevant(events.takeLocalEvents(), to: engine) + pending
@@ -147,14 +154,19 @@ final class SyncIteration: Sendable {
         return outcome
     }
 
-    /// Tells the upload loop about lines that are a reason to look at the queue.
-    private func reportLines(in events: ArraySlice<SyncEvent>, hasReceivedLine: inout Bool) {
-        for case .line(let line) in events {
-            if !hasReceivedLine {
+    /// Tells the upload loop about what is a reason to look at the queue.
+    private func reportSignsOfLife(in events: ArraySlice<SyncEvent>, hasReceivedLine: inout Bool) {
+        for event in events {
+            switch event {
+            case .line where !hasReceivedLine:
                 hasReceivedLine = true
                 uploadTrigger.fire(.news)
-            } else if case .keepalive = line.line {
+            case .line(let line):
+                if case .keepalive = line.line { uploadTrigger.fire(.keepalive) }
+            case .keepaliveAnswered:
                 uploadTrigger.fire(.keepalive)
+            default:
+                break
             }
         }
     }
@@ -188,11 +200,16 @@ extension SyncIteration {
             }
             events.streamOpened()
             buffering.streamOpened(via: stream.via)
-            var received = try await buffering.watchForFirstLine { try await nextLines(of: stream) }
-            while let lines = received {
-                if !lines.isEmpty { await events.send(lines) }
+            var received = try await buffering.watchForFirstLine { try await nextElement(of: stream) }
+            while let element = received {
+                switch element {
+                case .lines(let lines):
+                    if !lines.isEmpty { await events.send(lines) }
+                case .keepaliveAnswered:
+                    events.send(.keepaliveAnswered)
+                }
                 try Task.checkCancellation()
-                received = try await nextLines(of: stream)
+                received = try await nextElement(of: stream)
             }
             buffering.streamEnded()
             events.streamEnded()
@@ -205,12 +222,12 @@ extension SyncIteration {
         }
     }
 
-    /// Waits for lines, and has the wait watched.
-    private func nextLines(of stream: any SyncLineStream) async throws -> [ReceivedLine]? {
+    /// Waits for what comes, and has the wait watched.
+    private func nextElement(of stream: any SyncLineStream) async throws -> SyncStreamElement? {
         let start = context.clock.now
-        let lines = try await watchdog.watch { try await stream.next() }
-        if let lines { buffering.received(lines, after: context.clock.now - start) }
-        return lines
+        let element = try await watchdog.watch { try await stream.next() }
+        if case .lines(let lines)? = element { buffering.received(lines, after: context.clock.now - start) }
+        return element
     }
 
     /// Agrees with the service on the numbers of checkpoint requests; without that the iteration fails.

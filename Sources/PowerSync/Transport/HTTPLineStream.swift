@@ -38,7 +38,7 @@ final class HTTPLineStream: SyncLineStream {
         self.log = log
     }
 
-    nonisolated(nonsending) func next() async throws -> [ReceivedLine]? {
+    nonisolated(nonsending) func next() async throws -> SyncStreamElement? {
         switch state {
         case .ended:
             return nil
@@ -56,11 +56,11 @@ final class HTTPLineStream: SyncLineStream {
             let (lines, error) = completeLines(of: &reader)
             guard let error else {
                 state = .reading(reader, body)
-                return lines
+                return .lines(lines)
             }
             guard !lines.isEmpty else { throw error }
             state = .failed(error)
-            return lines
+            return .lines(lines)
         }
     }
 
@@ -80,7 +80,7 @@ final class HTTPLineStream: SyncLineStream {
         }
     }
 
-    private func finish(_ reader: inout SyncLineReader) throws -> [ReceivedLine]? {
+    private func finish(_ reader: inout SyncLineReader) throws -> SyncStreamElement? {
         // A cancelled request ends like a finished one.
         try Task.checkCancellation()
         let last: ReceivedLine?
@@ -91,7 +91,7 @@ final class HTTPLineStream: SyncLineStream {
         }
         lineLog.ended()
         log.responseEnded()
-        return last.map { [$0] }
+        return last.map { .lines([$0]) }
     }
 
     private func completeLines(of reader: inout SyncLineReader) -> ([ReceivedLine], (any Error)?) {

@@ -11,7 +11,8 @@ package protocol SyncTransport: Sendable {
     ///   - request: What the client has and wants.
     ///   - credentials: Where to connect, and the token.
     ///   - log: Where the exchange is logged.
-    /// - Returns: The stream, as soon as the service has accepted it: status 200 and a known media type, or the first line.
+    /// - Returns: The stream, as soon as the service has accepted it: status 200 and a known media type; over WebSocket,
+    ///   the first line or the answer to a keepalive.
     /// - Throws: ``SyncTransportError``, or `CancellationError`.
     nonisolated(nonsending) func openStream(
         _ request: StreamingSyncRequest,
@@ -50,6 +51,15 @@ package protocol SyncTransport: Sendable {
     ) async throws -> WriteCheckpoint
 }
 
+/// What comes out of an open sync stream.
+package enum SyncStreamElement: Sendable {
+    /// Lines, in order; none when bytes have arrived that complete none.
+    case lines([ReceivedLine])
+    /// The service has answered a keepalive of a WebSocket connection, where it sends no lines when it has nothing to
+    /// say (`wire-protocol.md` 5.6).
+    case keepaliveAnswered
+}
+
 /// The lines of an open sync stream, pulled by one task.
 ///
 /// Not sendable: its methods run where their caller runs.
@@ -60,12 +70,14 @@ package protocol SyncLineStream: AnyObject {
     /// Who has passed the answer of the service on, if somebody says so: the `Via` header.
     var via: String? { get }
 
-    /// Waits for bytes and returns the lines they complete.
+    /// Waits for bytes and returns what they are.
     ///
-    /// - Returns: The lines, in order; empty when bytes arrived that complete none; `nil` at the end of the stream.
+    /// At least every 22 seconds there is something, or the connection is broken.
+    ///
+    /// - Returns: What has arrived; `nil` at the end of the stream.
     /// - Throws: ``SyncTransportError`` when the connection breaks inside a line, `SyncLineError` for a malformed line
     ///   (after the lines before it were returned), or `CancellationError`.
-    nonisolated(nonsending) func next() async throws -> [ReceivedLine]?
+    nonisolated(nonsending) func next() async throws -> SyncStreamElement?
 }
 
 extension SyncLineStream {

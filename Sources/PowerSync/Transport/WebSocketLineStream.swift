@@ -4,8 +4,10 @@ import RSocket
 
 /// The lines of a sync stream over WebSocket, read by one task: one BSON document in each payload.
 ///
-/// The answer to a keepalive says nothing about the stream: a service that answers and sends no line is silent. A connection that closes between two lines ends the
-/// stream, whether the service said good-bye or not (docs/protocol.md "End of a stream").
+/// On an idle stream the service sends no lines, but answers the keepalives of the connection. Such an answer proves that
+/// both are alive: what is sent through a WebSocket arrives in order, and nothing on the way can hold lines back and let
+/// answers pass. A connection that closes between two lines ends the stream, whether the service said good-bye or not
+/// (docs/protocol.md "End of a stream").
 final class WebSocketLineStream: SyncLineStream {
     private enum State {
         case reading(RequesterStream)
@@ -15,8 +17,8 @@ final class WebSocketLineStream: SyncLineStream {
     }
 
     private var state: State
-    /// The lines that came while the stream was opened.
-    private var firstLines: [ReceivedLine] = []
+    /// What came while the stream was opened.
+    private var first: SyncStreamElement?
     private let url: String
     private let log: SyncRequestLog
 
@@ -32,22 +34,23 @@ final class WebSocketLineStream: SyncLineStream {
         self.log = log
     }
 
-    /// Waits for the first line, which is how the service accepts a request.
+    /// Waits until the service has accepted the request.
+    ///
+    /// It says so with the first line. If it has no checkpoint yet, there is no line for as long as that takes; then the
+    /// answer to the first keepalive, 20 seconds later, tells that the request was not refused.
     ///
     /// - Throws: ``SyncTransportError``, or `CancellationError`.
-    nonisolated(nonsending) func waitForFirstLine() async throws {
-        while firstLines.isEmpty {
-            guard let lines = try await next() else {
-                throw SyncTransportError(.connection, message: "\(url) closed the connection before the first line")
-            }
-            firstLines = lines
+    nonisolated(nonsending) func waitForAcceptance() async throws {
+        guard let element = try await next() else {
+            throw SyncTransportError(.connection, message: "\(url) closed the connection before the first line")
         }
+        first = element
     }
 
-    nonisolated(nonsending) func next() async throws -> [ReceivedLine]? {
-        guard firstLines.isEmpty else {
-            defer { firstLines = [] }
-            return firstLines
+    nonisolated(nonsending) func next() async throws -> SyncStreamElement? {
+        if let first {
+            self.first = nil
+            return first
         }
         switch state {
         case .ended:
@@ -56,16 +59,22 @@ final class WebSocketLineStream: SyncLineStream {
             state = .ended
             throw error
         case .reading(let stream):
-            guard let payloads = try await nextPayloads(of: stream) else {
+            switch try await nextElement(of: stream) {
+            case nil:
                 state = .ended
                 log.responseEnded()
                 return nil
+            case .payloads(let payloads):
+                return .lines(try decode(payloads))
+            case .keepaliveAnswered:
+                return .keepaliveAnswered
             }
-            return try decode(payloads)
         }
     }
 
-    private nonisolated(nonsending) func nextPayloads(of stream: RequesterStream) async throws -> [ByteBuffer]? {
+    private nonisolated(nonsending) func nextElement(
+        of stream: RequesterStream
+    ) async throws -> RequesterStream.Element? {
         do {
             return try await stream.next()
         } catch let error as RequesterStreamError {

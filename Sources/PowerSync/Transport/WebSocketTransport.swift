@@ -7,8 +7,7 @@ import RSocket
 /// Reaches a sync service over WebSocket, with RSocket frames (docs/protocol.md "WebSocket").
 ///
 /// Write checkpoints go over HTTP. The service sends at most ten lines more than were taken. A connection on which
-/// nothing arrives for 30 seconds fails; the answers to keepalives, sent every 20 seconds, count. They are no lines: a
-/// stream without lines is the caller's to give up.
+/// nothing arrives for 30 seconds fails; the answers to keepalives, sent every 20 seconds, count.
 package struct WebSocketTransport: SyncTransport {
     /// The time between two keepalives.
     private static let keepaliveInterval = Duration.seconds(20)
@@ -58,7 +57,7 @@ package struct WebSocketTransport: SyncTransport {
             let stream = try await connect(address, headers: headers, body: body, credentials: credentials)
             log.responseStarted(status: 101, url: address.url, headers: EmptyCollection())
             let lines = WebSocketLineStream(stream, url: address.url, log: log)
-            try await lines.waitForFirstLine()
+            try await lines.waitForAcceptance()
             return lines
         } catch let error as SyncTransportError {
             log.failed(error)

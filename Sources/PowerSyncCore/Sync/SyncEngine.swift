@@ -131,6 +131,8 @@ package struct SyncEngine: Sendable {
             try endIteration(hideDisconnect: true, db, &actions)
         case .uploadCompleted:
             try retryHeldBackCheckpoint(db, now, &actions)
+        case .keepaliveAnswered:
+            try checkSubscriptions(try machine.requireIteration(), db, now, &actions)
         case .subscriptionsChanged(let live):
             var iteration = try machine.requireIteration()
             iteration.liveStreams = live

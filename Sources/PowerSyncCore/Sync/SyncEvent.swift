@@ -16,6 +16,9 @@ package enum SyncEvent: Sendable {
     case tokenRefreshed
     /// The upload queue was drained, and a write checkpoint was stored if one was needed.
     case uploadCompleted
+    /// The service has answered a keepalive of a connection on which it sends no periodic lines: the occasion for what
+    /// such a line would cause (`sync-client.md` 16).
+    case keepaliveAnswered
     /// The application's stream handles or the subscription table changed.
     case subscriptionsChanged(live: [StreamKey])
 }

@@ -22,6 +22,8 @@ public final class ScriptedStream: Sendable {
         var reader = SyncLineReader(format: .ndjson)
         /// Lines that the client has not taken.
         var lines: [ReceivedLine] = []
+        /// Whether keepalives were answered after them.
+        var hasKeepaliveAnswer = false
         /// What follows them; `nil` while more may come.
         var end: End?
         /// Whether the client has taken everything and asked for more.
@@ -111,6 +113,17 @@ public final class ScriptedStream: Sendable {
         append(CollectionOfOne(bytes))
     }
 
+    /// Answers a keepalive of the client, as a service does that is reached over a WebSocket and has nothing to send.
+    ///
+    /// Answers that the client has not taken count as one.
+    public func answerKeepalive() {
+        change { state in
+            guard state.end == nil else { return }
+            state.hasKeepaliveAnswer = true
+            state.isAwaited = false
+        }
+    }
+
     /// Ends the response.
     ///
     /// In JSON, what was sent after the last line feed is the last line.
@@ -148,7 +161,7 @@ public final class ScriptedStream: Sendable {
         if case .rejected(let error) = answer { throw error }
     }
 
-    func nextLines() async throws -> [ReceivedLine]? {
+    func nextElement() async throws -> SyncStreamElement? {
         if let result = state.withLock({ ScriptedStream.nextResult(&$0) }) { return try result.get() }
         change { $0.isAwaited = true }
         return try await changes.wait { state.withLock { ScriptedStream.nextResult(&$0) } }.get()
@@ -187,11 +200,15 @@ public final class ScriptedStream: Sendable {
         }
     }
 
-    /// The lines that wait, else the end; `nil` when there is neither.
-    private static func nextResult(_ state: inout State) -> Result<[ReceivedLine]?, any Error>? {
+    /// The lines that wait, else the answer to a keepalive, else the end; `nil` when there is nothing.
+    private static func nextResult(_ state: inout State) -> Result<SyncStreamElement?, any Error>? {
         guard state.lines.isEmpty else {
             defer { state.lines = [] }
-            return .success(state.lines)
+            return .success(.lines(state.lines))
+        }
+        if state.hasKeepaliveAnswer {
+            state.hasKeepaliveAnswer = false
+            return .success(.keepaliveAnswered)
         }
         switch state.end {
         case .finished: return .success(nil)

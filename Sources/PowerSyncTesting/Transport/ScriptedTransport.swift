@@ -150,7 +150,7 @@ private final class ScriptedLineStream: SyncLineStream {
         didClose()
     }
 
-    func next() async throws -> [ReceivedLine]? {
-        try await stream.nextLines()
+    func next() async throws -> SyncStreamElement? {
+        try await stream.nextElement()
     }
 }

@@ -42,7 +42,7 @@ extension RequesterConnection {
             keepalive.messageReceived(at: now)
             switch frame {
             case .keepalive(let keepalive):
-                guard keepalive.expectsAnswer else { return .none }
+                guard keepalive.expectsAnswer else { return .keepaliveAnswered }
                 return .send(.keepalive(try keepalive.checkedAnswer()))
             case .payload(let payload):
                 return try payloadReceived(payload)

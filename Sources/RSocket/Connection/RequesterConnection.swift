@@ -59,6 +59,8 @@ package struct RequesterConnection: ~Copyable, Sendable {
         case none
         /// Send the frame.
         case send(Frame)
+        /// The responder has answered a KEEPALIVE: it is there, and has nothing else to say.
+        case keepaliveAnswered
         /// A part of a payload has arrived; more is to come.
         case partArrived
         /// Hand the payload to the consumer of the stream, and call ``payloadConsumed(on:)`` when it took it.

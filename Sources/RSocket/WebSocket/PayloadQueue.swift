@@ -9,10 +9,25 @@ final class PayloadQueue: Sendable {
         var payloads: [ByteBuffer] = []
         /// A part of a payload has arrived.
         var hasPart = false
+        /// A KEEPALIVE was answered.
+        var hasKeepaliveAnswer = false
         var end: Result<Void, RequesterStreamError>?
         var waiter: CheckedContinuation<Void, any Error>?
 
-        var isReady: Bool { !payloads.isEmpty || hasPart || end != nil }
+        var isReady: Bool { !payloads.isEmpty || hasPart || hasKeepaliveAnswer || end != nil }
+
+        /// What to return, in this order; `nil` when there is nothing yet.
+        mutating func take() -> Result<RequesterStream.Element?, RequesterStreamError>? {
+            if !payloads.isEmpty || hasPart {
+                defer { (payloads, hasPart) = ([], false) }
+                return .success(.payloads(payloads))
+            }
+            if hasKeepaliveAnswer {
+                hasKeepaliveAnswer = false
+                return .success(.keepaliveAnswered)
+            }
+            return end.map { $0.map { nil } }
+        }
 
         mutating func takeWaiter() -> CheckedContinuation<Void, any Error>? {
             defer { waiter = nil }
@@ -32,6 +47,11 @@ final class PayloadQueue: Sendable {
         change { $0.hasPart = true }
     }
 
+    /// A KEEPALIVE was answered.
+    func noteKeepaliveAnswer() {
+        change { $0.hasKeepaliveAnswer = true }
+    }
+
     /// No more payloads follow; the first reason counts.
     func finish(_ end: Result<Void, RequesterStreamError>) {
         change { $0.end = $0.end ?? end }
@@ -45,19 +65,13 @@ final class PayloadQueue: Sendable {
         waiter?.resume()
     }
 
-    /// Takes all payloads that have arrived; waits when there are none.
+    /// Takes what has arrived; waits when nothing has.
     ///
-    /// - Returns: The payloads in order; empty when only a part of one has arrived; `nil` at the normal end.
-    /// - Throws: ``RequesterStreamError`` after all payloads, or `CancellationError`.
-    func next() async throws -> [ByteBuffer]? {
+    /// - Returns: All payloads, else the answer to a KEEPALIVE; `nil` at the normal end.
+    /// - Throws: ``RequesterStreamError`` after everything else, or `CancellationError`.
+    func next() async throws -> RequesterStream.Element? {
         while true {
-            let taken = state.withLock { state -> Result<[ByteBuffer]?, RequesterStreamError>? in
-                guard state.isReady else { return nil }
-                defer { (state.payloads, state.hasPart) = ([], false) }
-                if state.payloads.isEmpty, !state.hasPart, let end = state.end { return end.map { nil } }
-                return .success(state.payloads)
-            }
-            if let taken { return try taken.get() }
+            if let taken = state.withLock({ $0.take() }) { return try taken.get() }
             try await wait()
         }
     }

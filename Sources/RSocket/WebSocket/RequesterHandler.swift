@@ -92,6 +92,7 @@ extension RequesterHandler {
         switch action {
         case .none: break
         case .send(let frame): write(frame)
+        case .keepaliveAnswered: payloads.noteKeepaliveAnswer()
         case .partArrived: payloads.notePart()
         case .deliver(let payload, _): payloads.append(payload.data)
         case .deliverLast(let payload, _):

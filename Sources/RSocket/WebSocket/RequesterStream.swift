@@ -14,6 +14,14 @@ package enum RequesterStreamError: Error, Sendable {
 ///
 /// Dropping it cancels the stream and closes the connection.
 package final class RequesterStream: Sendable {
+    /// What arrives.
+    package enum Element: Sendable, Equatable {
+        /// The data of payloads, in order; none when a part of one has arrived.
+        case payloads([ByteBuffer])
+        /// The responder has answered one KEEPALIVE or several.
+        case keepaliveAnswered
+    }
+
     private let handler: NIOLoopBound<RequesterHandler>
     private let eventLoop: any EventLoop
     private let payloads: PayloadQueue
@@ -36,15 +44,16 @@ package final class RequesterStream: Sendable {
         eventLoop.execute { [handler] in handler.value.begin() }
     }
 
-    /// Takes all payloads that have arrived, and allows the responder to send as many; waits when there are none.
+    /// Takes what has arrived, and allows the responder to send as many payloads as were taken; waits when there is
+    /// nothing.
     ///
-    /// - Returns: The data of the payloads, in order; empty when a part of one has arrived; `nil` when the stream or the connection has ended.
-    /// - Throws: ``RequesterStreamError`` after all payloads, or `CancellationError`.
-    package func next() async throws -> [ByteBuffer]? {
-        let payloads = try await payloads.next()
-        if let count = payloads?.count, count > 0 {
-            eventLoop.execute { [handler] in handler.value.consumed(count) }
+    /// - Returns: All payloads, else the answer to a KEEPALIVE; `nil` when the stream or the connection has ended.
+    /// - Throws: ``RequesterStreamError`` after everything else, or `CancellationError`.
+    package func next() async throws -> Element? {
+        let element = try await payloads.next()
+        if case .payloads(let payloads)? = element, !payloads.isEmpty {
+            eventLoop.execute { [handler] in handler.value.consumed(payloads.count) }
         }
-        return payloads
+        return element
     }
 }

@@ -39,6 +39,7 @@ import Testing
         Event(testDescription: "checkpoint", event: .line(.cp(1, []))),
         Event(testDescription: "data", event: .line(.ops("a"))),
         Event(testDescription: "keepalive", event: .line(.tokenExpires(in: 4000))),
+        Event(testDescription: "keepalive answered", event: .keepaliveAnswered),
         Event(testDescription: "unknown", event: .line(.unknown(kind: "future"))),
     ]
 
@@ -195,6 +196,14 @@ import Testing
         let scenario = try point.scenario()
         #expect(try scenario.receive(.tokenExpires(in: keepalive.seconds)).kinds == keepalive.kinds)
         #expect(scenario.engine.isActive)
+    }
+
+    @Test("active, keepalive answered", arguments: StartingPoint.active)
+    func keepaliveAnswered(_ point: StartingPoint) throws {
+        let scenario = try point.scenario()
+        #expect(try scenario.send(.keepaliveAnswered).isEmpty)
+        #expect(scenario.engine.isActive)
+        #expect(scenario.engine.hasPendingCheckpoint == (point == .heldBack))
     }
 
     @Test("active, unknown line", arguments: StartingPoint.active)

@@ -30,11 +30,15 @@ import Testing
     @Test mutating func localEventsOfOneKindCoalesce() {
         _ = machine.localEvent(.tokenRefreshed)
         _ = machine.localEvent(.uploadCompleted)
+        _ = machine.localEvent(.keepaliveAnswered)
         _ = machine.localEvent(.subscriptionsChanged(live: []))
+        _ = machine.localEvent(.keepaliveAnswered)
         _ = machine.localEvent(.uploadCompleted)
         _ = machine.localEvent(.subscriptionsChanged(live: [StreamKey(name: "a")]))
         #expect(
-            machine.takeLocalEvents().map(\.summary) == ["uploadCompleted", "subscriptions a", "tokenRefreshed"]
+            machine.takeLocalEvents().map(\.summary) == [
+                "uploadCompleted", "subscriptions a", "keepaliveAnswered", "tokenRefreshed",
+            ]
         )
         #expect(machine.takeLocalEvents().isEmpty)
     }
@@ -116,6 +120,7 @@ extension SyncEvent {
         case .streamOpened: "opened"
         case .streamEnded: "ended"
         case .line(let line): "line \(line.byteCount)"
+        case .keepaliveAnswered: "keepaliveAnswered"
         case .tokenRefreshed: "tokenRefreshed"
         case .uploadCompleted: "uploadCompleted"
         case .subscriptionsChanged(let live): "subscriptions \(live.map(\.name).joined(separator: ","))"

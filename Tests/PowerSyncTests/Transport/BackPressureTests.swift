@@ -83,7 +83,7 @@ import Testing
                 log: .disabled
             )
             var lines = 0
-            while let next = try await other.next() { lines += next.count }
+            while let next = try await other.nextLines() { lines += next.count }
             #expect(lines == BackPressureTests.count + 2)
             let taken = transport.taken.bytes
             #expect(taken <= SyncEventQueue.defaultByteLimit + 2 * BackPressureTests.lineLength)

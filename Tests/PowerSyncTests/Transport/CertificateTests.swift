@@ -65,7 +65,7 @@ import Testing
         try await withService(for: method) { url in
             let authorities = try TrustedAuthorities(pem: LoopbackCertificates.authority)
             let stream = try await open(url, method, trusting: authorities)
-            #expect(try await stream.next()?.map(\.line) == [CertificateTests.line])
+            #expect(try await stream.nextLines()?.map(\.line) == [CertificateTests.line])
         }
     }
 

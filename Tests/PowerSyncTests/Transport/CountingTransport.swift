@@ -73,9 +73,9 @@ private final class CountedLines: SyncLineStream {
         self.transport = transport
     }
 
-    func next() async throws -> [ReceivedLine]? {
-        let lines = try await base.next()
-        transport.add(lines ?? [])
-        return lines
+    func next() async throws -> SyncStreamElement? {
+        let element = try await base.next()
+        if case .lines(let lines)? = element { transport.add(lines) }
+        return element
     }
 }

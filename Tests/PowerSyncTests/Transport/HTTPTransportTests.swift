@@ -53,7 +53,7 @@ import FoundationNetworking
 
     private func readAll(_ stream: any SyncLineStream) async throws -> [SyncLine] {
         var lines: [SyncLine] = []
-        while let next = try await stream.next() { lines += next.map(\.line) }
+        while let next = try await stream.nextLines() { lines += next.map(\.line) }
         return lines
     }
 
@@ -131,7 +131,7 @@ import FoundationNetworking
         } _: { server in
             let stream = try await open(server)
             var lines: [SyncLine] = []
-            while lines.isEmpty { lines += try #require(try await stream.next()).map(\.line) }
+            while lines.isEmpty { lines += try #require(try await stream.nextLines()).map(\.line) }
             #expect(lines == [.keepalive(tokenExpiresIn: 7)])
         }
         try await LoopbackServer.run { _ in
@@ -226,7 +226,7 @@ import FoundationNetworking
                 let stream = try await open(server)
                 var lines: [SyncLine] = []
                 await #expect(throws: SyncTransportError.self) {
-                    while let next = try await stream.next() { lines += next.map(\.line) }
+                    while let next = try await stream.nextLines() { lines += next.map(\.line) }
                 }
                 #expect(lines == Array(Self.lines.dropLast()))
             }
@@ -248,7 +248,7 @@ import FoundationNetworking
             let task = Task {
                 let stream = try await open(server)
                 withUnsafeCurrentTask { $0?.cancel() }
-                _ = try await stream.next()
+                _ = try await stream.nextLines()
             }
             await #expect(throws: CancellationError.self) { try await task.value }
         }

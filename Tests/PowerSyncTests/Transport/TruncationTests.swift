@@ -47,7 +47,7 @@ import Testing
                 var lines: [SyncLine] = []
                 var failure: SyncTransportError?
                 do {
-                    while let next = try await stream.next() { lines += next.map(\.line) }
+                    while let next = try await stream.nextLines() { lines += next.map(\.line) }
                 } catch let error as SyncTransportError {
                     failure = error
                 }

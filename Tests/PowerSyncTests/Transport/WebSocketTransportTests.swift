@@ -25,7 +25,7 @@ import Testing
     private func failure(port: Int) async throws -> SyncTransportError {
         try await #require(throws: SyncTransportError.self) {
             let stream = try await open(port: port)
-            while try await stream.next() != nil {}
+            while try await stream.nextLines() != nil {}
         }
     }
 
@@ -47,13 +47,13 @@ import Testing
         } _: { port in
             let stream = try await open(port: port)
             var lines: [ReceivedLine] = []
-            while let next = try await stream.next() { lines += next }
+            while let next = try await stream.nextLines() { lines += next }
             #expect(lines.map(\.line) == (1...20).map { .keepalive(tokenExpiresIn: $0) })
             #expect(lines.allSatisfy { $0.byteCount == 27 })
         }
     }
 
-    @Test func keepalivesOfTheConnectionAreAnsweredAndNoLines() async throws {
+    @Test func aKeepaliveOfTheServiceIsAnsweredAndItsAnswersAreNoLines() async throws {
         try await RSocketPeer.serve { peer in
             let request = try await peer.request()
             try await peer.send(.line(1), .keepalive(KeepaliveFrame(expectsAnswer: true)))
@@ -64,11 +64,29 @@ import Testing
         } _: { port in
             let stream = try await open(port: port)
             var lines: [SyncLine] = []
-            while let next = try await stream.next() {
-                #expect(!next.isEmpty)
-                lines += next.map(\.line)
+            var answers = 0
+            while let element = try await stream.next() {
+                switch element {
+                case .lines(let received): lines += received.map(\.line)
+                case .keepaliveAnswered: answers += 1
+                }
             }
             #expect(lines == [.keepalive(tokenExpiresIn: 1), .keepalive(tokenExpiresIn: 2)])
+            #expect(answers == 1)
+        }
+    }
+
+    @Test func anAnswerBeforeTheFirstLineTellsThatTheRequestWasAccepted() async throws {
+        try await RSocketPeer.serve { peer in
+            _ = try await peer.request()
+            try await peer.send(.keepalive(KeepaliveFrame(expectsAnswer: false)))
+            while try await peer.next() != nil {}
+        } _: { port in
+            let stream = try await open(port: port)
+            guard case .keepaliveAnswered? = try await stream.next() else {
+                Issue.record("the answer is lost")
+                return
+            }
         }
     }
 
@@ -153,7 +171,7 @@ import Testing
         } _: { port in
             let stream = try await open(port: port)
             var count = 0
-            while let lines = try await stream.next() { count += lines.count }
+            while let lines = try await stream.nextLines() { count += lines.count }
             #expect(count == 1)
         }
     }
@@ -169,8 +187,8 @@ import Testing
             while try await peer.next() != nil {}
         } _: { port in
             let stream = try await open(port: port)
-            #expect(try await stream.next()?.map(\.line) == [.keepalive(tokenExpiresIn: 1)])
-            let error = try await #require(throws: SyncTransportError.self) { try await stream.next() }
+            #expect(try await stream.nextLines()?.map(\.line) == [.keepalive(tokenExpiresIn: 1)])
+            let error = try await #require(throws: SyncTransportError.self) { try await stream.nextLines() }
             #expect(error.code == .unexpectedResponse)
         }
     }
