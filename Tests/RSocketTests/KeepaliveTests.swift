@@ -22,7 +22,8 @@ import Testing
             "data is a sign of life",
             [
                 .message(15_000), .timer(20_000, .send, next: 40_000), .message(39_000),
-                .timer(40_000, .send, next: 60_000), .timer(69_000, .close, next: 60_000),
+                .timer(40_000, .send, next: 60_000), .timer(60_000, .send, next: 69_000),
+                .timer(69_000, .close, next: 69_000),
             ]
         ),
         (
@@ -30,8 +31,33 @@ import Testing
             [.message(50_000), .timer(65_000, .send, next: 80_000), .timer(66_000, .wait, next: 80_000)]
         ),
         (
-            "a suspended process finds the service dead",
-            [.timer(20_000, .send, next: 30_000), .timer(600_000, .close, next: 30_000)]
+            "a suspended process asks again, and hears an answer",
+            [
+                .timer(20_000, .send, next: 30_000), .timer(600_000, .send, next: 610_000), .message(600_100),
+                .timer(610_000, .wait, next: 620_000), .timer(620_000, .send, next: 630_100),
+            ]
+        ),
+        (
+            "a suspended process asks again, and hears nothing",
+            [
+                .timer(20_000, .send, next: 30_000), .timer(600_000, .send, next: 610_000),
+                .timer(610_000, .close, next: 610_000),
+            ]
+        ),
+        (
+            "suspended before the first keepalive, and again while waiting for its answer",
+            [
+                .timer(500_000, .send, next: 510_000), .timer(900_000, .send, next: 910_000),
+                .timer(910_000, .close, next: 910_000),
+            ]
+        ),
+        (
+            "what came in meanwhile counts first",
+            [.message(600_000), .timer(600_000, .send, next: 620_000), .timer(620_000, .send, next: 630_000)]
+        ),
+        (
+            "a processor that is slow is no excuse",
+            [.timer(20_000, .send, next: 30_000), .timer(34_900, .close, next: 30_000)]
         ),
         ("a millisecond early is early", [.timer(19_999, .wait, next: 20_000), .timer(20_000, .send, next: 30_000)]),
     ]

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOEmbedded
+import Synchronization
 import Testing
 
 @testable import RSocket
@@ -86,6 +87,24 @@ import Testing
         try await channel.closeFuture.get()
     }
 
+    /// The network takes nothing any more: what is written waits, and so does the end of the connection.
+    @Test func aServiceThatStaysSilentIsGivenUpWhileWritesWait() async throws {
+        let stream = try await begin()
+        let writes = StuckWrites()
+        try await channel.testingEventLoop.executeInContext { [channel] in
+            try channel.pipeline.syncOperations.addHandler(writes, position: .first)
+        }
+        await channel.testingEventLoop.advanceTime(by: .seconds(29))
+        #expect(writes.count == 1)
+        await channel.testingEventLoop.advanceTime(by: .seconds(1))
+        let error = await #expect(throws: RequesterStreamError.self) { try await stream.next() }
+        guard case .connection(.peerSilent) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(channel.isActive)
+    }
+
     @Test func aDroppedStreamIsCancelled() async throws {
         do { _ = try await begin() }
         #expect(try await sent() == .cancel(one))
@@ -123,4 +142,19 @@ import Testing
         reading.cancel()
         await #expect(throws: CancellationError.self) { try await reading.value }
     }
+}
+
+/// Keeps everything that is written, and does not let the channel close.
+private final class StuckWrites: ChannelOutboundHandler, Sendable {
+    typealias OutboundIn = ByteBuffer
+
+    private let writes = Mutex(0)
+
+    var count: Int { writes.withLock(\.self) }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        writes.withLock { $0 += 1 }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {}
 }

@@ -58,7 +58,7 @@ final class BufferingWatch: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             defer { tasks.cancelAll() }
             tasks.addTask {
-                guard (try? await self.context.clock.sleep(for: Self.firstLineLimit)) != nil else { return }
+                guard (try? await self.context.clock.sleepAwake(for: Self.firstLineLimit)) != nil else { return }
                 self.perform { $0.machine.firstLineIsLate() }
             }
             return try await body()

@@ -2,6 +2,11 @@
 ///
 /// Instants of `any Clock<Duration>` cannot be stored; durations can.
 struct ElapsedClock: Sendable {
+    /// A timer that is later than this shows that the process was suspended meanwhile: 5 s.
+    ///
+    /// One that had to wait for a processor is less late.
+    static let suspension = Duration.seconds(5)
+
     private let elapsed: @Sendable () -> Duration
     private let sleepUntil: @Sendable (Duration) async throws -> Void
 
@@ -33,6 +38,25 @@ struct ElapsedClock: Sendable {
         try await sleepUntil(elapsed() + duration)
     }
 
+    /// Waits while this process runs.
+    ///
+    /// When it was suspended meanwhile, the wait begins anew: whoever was waited for could not be heard.
+    ///
+    /// - Throws: `CancellationError`
+    func sleepAwake(for duration: Duration) async throws {
+        var deadline: Duration
+        repeat {
+            deadline = now + duration
+            try await sleep(until: deadline)
+        } while wasSuspended(before: deadline)
+    }
+
+    /// Whether a timer is so late that the process was suspended before it.
+    ///
+    /// - Parameter deadline: When it should have fired.
+    /// - Returns: Whether it is.
+    func wasSuspended(before deadline: Duration) -> Bool { now - deadline >= Self.suspension }
+
     /// Runs an operation, but not longer than a limit.
     ///
     /// - Parameters:
@@ -46,10 +70,34 @@ struct ElapsedClock: Sendable {
         otherwise error: @autoclosure @escaping @Sendable () -> any Error,
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
+        try await race(operation, { try await sleep(for: limit) }, error)
+    }
+
+    /// Runs an operation that waits for an answer, but not longer than a limit in which this process runs.
+    ///
+    /// - Parameters:
+    ///   - limit: When the operation is cancelled; it begins anew when the process was suspended meanwhile.
+    ///   - error: Thrown when the limit was reached.
+    ///   - operation: What to do. It is awaited in any case.
+    /// - Returns: What `operation` returns.
+    /// - Throws: `error`, or what `operation` throws.
+    func withAnswerLimit<Result: Sendable>(
+        _ limit: Duration,
+        otherwise error: @autoclosure @escaping @Sendable () -> any Error,
+        _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await race(operation, { try await sleepAwake(for: limit) }, error)
+    }
+
+    private func race<Result: Sendable>(
+        _ operation: @escaping @Sendable () async throws -> Result,
+        _ timer: @escaping @Sendable () async throws -> Void,
+        _ error: @escaping @Sendable () -> any Error
+    ) async throws -> Result {
         try await withThrowingTaskGroup(of: Result.self) { group in
             group.addTask { try await operation() }
             group.addTask {
-                try await sleep(for: limit)
+                try await timer()
                 throw error()
             }
             defer { group.cancelAll() }

@@ -2,7 +2,8 @@ import Synchronization
 
 /// Notices that nothing has come from the service for too long.
 ///
-/// Only waiting for the network counts: while the database is busy, the service may be as silent as it likes.
+/// Only waiting for the network counts: while the database is busy, the service may be as silent as it likes. Nor does
+/// the time count in which the process was suspended: the service then has the whole limit again to be heard.
 final class IdleWatchdog: Sendable {
     /// Twice the interval in which the service sends keepalives: 40 s.
     static let defaultLimit = Duration.seconds(40)
@@ -34,6 +35,9 @@ final class IdleWatchdog: Sendable {
         while true {
             try await clock.sleep(until: deadline)
             let now = clock.now
+            if clock.wasSuspended(before: deadline) {
+                waitingSince.withLock { $0 = $0.map { _ in now } }
+            }
             let next = (waitingSince.withLock { $0 } ?? now) + limit
             if next <= now { return }
             deadline = next

@@ -10,6 +10,9 @@
 ///  40   send     nothing comes
 ///  50.1 dead
 /// ```
+///
+/// When the process was suspended, nobody could be heard: then a KEEPALIVE is sent at once, and the responder has as long
+/// to answer it as it has any other, 10 s here.
 package struct RequesterKeepalive: Sendable, Hashable {
     /// What a timer does.
     package enum Action: Sendable, Hashable {
@@ -20,6 +23,11 @@ package struct RequesterKeepalive: Sendable, Hashable {
         /// Close: the responder is dead.
         case close
     }
+
+    /// A timer that is later than this shows that the process was suspended meanwhile: 5 s.
+    ///
+    /// One that had to wait for a processor is less late.
+    package static let suspension = Duration.seconds(5)
 
     private let interval: Duration
     private let silenceLimit: Duration
@@ -39,6 +47,9 @@ package struct RequesterKeepalive: Sendable, Hashable {
         silenceEnd = now + silenceLimit
     }
 
+    /// How long the responder has to answer a KEEPALIVE, if it was heard right after the one before.
+    private var answerTime: Duration { silenceLimit > interval ? silenceLimit - interval : silenceLimit }
+
     /// When the timer is due.
     package var deadline: Duration { min(sendTime, silenceEnd) }
 
@@ -49,8 +60,13 @@ package struct RequesterKeepalive: Sendable, Hashable {
 
     /// The timer has fired, or any time has come.
     ///
-    /// A KEEPALIVE that was missed, because the process was suspended, is not made up for.
+    /// KEEPALIVE frames that were missed, because the process was suspended, are made up for by one.
     package mutating func timerFired(at now: Duration) -> Action {
+        if now - deadline >= Self.suspension {
+            sendTime = now + interval
+            silenceEnd = max(silenceEnd, now + answerTime)
+            return .send
+        }
         if now >= silenceEnd { return .close }
         guard now >= sendTime else { return .wait }
         sendTime = now + interval

@@ -65,9 +65,9 @@ import Testing
         let harness = SyncHarness()
         let kept = try await harness.database.syncStream(name: "kept", params: nil).subscribe(ttl: 30, priority: nil)
         let left = try await harness.database.syncStream(name: "left", params: nil).subscribe(ttl: 30, priority: nil)
+        try await left.unsubscribe()
         let stream = try await connect(harness, to: service)
         #expect(stream.request.streams.subscriptions.map(\.stream) == ["kept", "left"])
-        try await left.unsubscribe()
         for _ in 0..<2 { try await pass(harness, stream, service) }
         #expect(try await harness.service.nextStream().request.streams.subscriptions.map(\.stream) == [kept.name])
         #expect(harness.log.messages(.error).isEmpty)
@@ -122,6 +122,32 @@ import Testing
         harness.clock.advance(by: .seconds(20))
         try await harness.wait { ($0.lastDownloadError as? SyncTransportError)?.code == .idle }
         #expect(stream.isClosed)
+    }
+
+    /// Nothing could be heard meanwhile, so it was no silence.
+    @Test(arguments: Service.allCases) func afterASuspensionTheServiceHasTimeToAnswer(_ service: Service) async throws {
+        let harness = SyncHarness()
+        let stream = try await connect(harness, to: service)
+        try await pass(harness, stream, service)
+        try await stream.waitUntilRead()
+        for _ in 0..<2 {
+            harness.date.advance(by: 3600)
+            harness.clock.advance(by: .seconds(3600))
+            try await harness.clock.waitForTimer(of: .seconds(40))
+        }
+        harness.clock.advance(by: .seconds(39))
+        service.signal(on: stream)
+        try await stream.waitUntilRead()
+        harness.clock.advance(by: .seconds(1))
+        try await harness.clock.waitForTimer(of: .seconds(39))
+        #expect(!stream.isClosed)
+        #expect(harness.log.messages(.error).isEmpty)
+        #expect(harness.log.messages(.warning).isEmpty)
+        // The connection did not survive.
+        harness.clock.advance(by: .seconds(3600))
+        try await harness.clock.waitForTimer(of: .seconds(40))
+        harness.clock.advance(by: .seconds(40))
+        try await harness.wait { ($0.lastDownloadError as? SyncTransportError)?.code == .idle }
     }
 
     /// Over WebSocket a service has no line to send before its first checkpoint, which can take hours to make.
