@@ -32,6 +32,17 @@ final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
         waiter?.resume(returning: reason)
     }
 
+    /// Takes the flag down, if it is set and nobody waits for it.
+    ///
+    /// - Returns: The greatest reason since the last call.
+    func take() -> Reason? {
+        state.withLock { state in
+            guard case .pending(let reason) = state else { return nil }
+            state = .idle
+            return reason
+        }
+    }
+
     /// Waits for the flag and takes it down.
     ///
     /// - Returns: The greatest reason since the last call.

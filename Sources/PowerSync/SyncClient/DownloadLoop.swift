@@ -35,7 +35,7 @@ final class DownloadLoop: Sendable {
     @discardableResult
     func send(_ event: SyncEventQueue.LocalEvent) -> Bool {
         guard let iteration = iteration.withLock({ $0 }) else { return false }
-        iteration.events.send(event)
+        iteration.send(event)
         return true
     }
 

@@ -34,10 +34,8 @@ final class SyncIteration: Sendable {
     /// How often events are submitted again while another connection holds a lock.
     private static let maximumRetries = 3
 
-    /// The events of this iteration.
-    ///
-    /// Local events may be sent from anywhere.
-    let events = SyncEventQueue()
+    private let events = SyncEventQueue()
+    private let subscriptionChanges = SubscriptionChanges()
 
     private let context: SyncContext
     private let uploadTrigger: UploadTrigger
@@ -70,6 +68,7 @@ final class SyncIteration: Sendable {
         defer { events.close() }
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             defer { tasks.cancelAll() }
+            tasks.addTask { await self.passSubscriptionChanges() }
             var hasReceivedLine = false
             var pending: ArraySlice<SyncEvent> = [.start(start)]
             while true {
@@ -173,6 +172,16 @@ final class SyncIteration: Sendable {
 }
 
 extension SyncIteration {
+    /// Something happened that is no part of the stream; from anywhere.
+    ///
+    /// Dropped after the end of the iteration.
+    func send(_ event: SyncEventQueue.LocalEvent) {
+        switch event {
+        case .subscriptionsChanged(let live): subscriptionChanges.note(live: live)
+        case .uploadCompleted, .keepaliveAnswered, .tokenRefreshed: events.send(event)
+        }
+    }
+
     /// All credentials were invalidated: reopens a stream that was opened with others.
     ///
     /// - Parameter credentials: The new ones; `nil` when none can be got.
@@ -185,6 +194,10 @@ extension SyncIteration {
 
 // The tasks of an iteration beside the one that handles events. They report through the queue.
 extension SyncIteration {
+    private func passSubscriptionChanges() async {
+        await subscriptionChanges.run(context.clock) { events.send(.subscriptionsChanged(live: $0)) }
+    }
+
     /// Opens the stream and reads it to its end.
     private func readStream(_ request: StreamingSyncRequest) async {
         do {

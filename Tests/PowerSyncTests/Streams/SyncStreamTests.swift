@@ -116,10 +116,24 @@ import Testing
     @Test("P-55, S9") func subscribingWhileConnectedReconnectsAtOnce() async throws {
         let service = try await harness.connectAndAccept()
         let subscription = try await stream().subscribe()
+        try await harness.passSubscriptionChanges()
         let next = try await harness.service.nextStream()
         #expect(service.isClosed)
         #expect(next.request.streams.subscriptions.map(\.stream) == ["a"])
         #expect(harness.database.currentStatus.forStream(stream: subscription) != nil)
+    }
+
+    @Test func subscribingManyTimesInARowReconnectsOnce() async throws {
+        let service = try await harness.connectAndAccept()
+        var subscriptions: [any SyncStreamSubscription] = []
+        for number in 0..<200 { subscriptions.append(try await stream("stream \(number)").subscribe()) }
+        #expect(!service.isClosed)
+        let next = try await harness.clock.withoutDelays { try await harness.service.nextStream() }
+        #expect(next.request.streams.subscriptions.count == subscriptions.count)
+        next.accept()
+        try await harness.wait { $0.connected }
+        #expect(harness.service.streamRequests == 2)
+        #expect(!next.isClosed)
     }
 
     @Test("T-38, S12") func laterPriorityWins() async throws {
@@ -177,6 +191,7 @@ import Testing
         let subscription = try await stream().subscribe()
         _ = try await harness.connectAndAccept()
         try await stream().unsubscribeAll()
+        try await harness.passSubscriptionChanges()
         #expect(try await harness.service.nextStream().request.streams.subscriptions.isEmpty)
         try await subscription.unsubscribe()
     }

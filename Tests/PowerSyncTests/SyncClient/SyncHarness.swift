@@ -75,6 +75,12 @@ final class SyncHarness: Sendable {
         )
     }
 
+    /// Lets the time pass in which other changes of subscriptions are waited for.
+    func passSubscriptionChanges() async throws {
+        try await clock.waitForTimer(of: SubscriptionChanges.quietTime)
+        clock.advance(by: SubscriptionChanges.quietTime)
+    }
+
     /// The ids in the view `lists`, with their names.
     func lists() async throws -> [String: String] {
         let rows = try await database.getAll("SELECT id, name FROM lists") { cursor in
