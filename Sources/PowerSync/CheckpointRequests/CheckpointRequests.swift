@@ -87,7 +87,7 @@ final class CheckpointRequests: Sendable {
 
     private func posted(_ id: WriteCheckpoint) async throws -> WriteCheckpoint {
         let clientID = try await database.read { try KeyValueStore.clientID($0) }
-        return try await clock.withLimit(
+        return try await clock.withAnswerLimit(
             CheckpointRequests.answerLimit,
             otherwise: SyncTransportError(
                 .idle,

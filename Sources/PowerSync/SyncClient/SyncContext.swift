@@ -79,12 +79,14 @@ struct SyncContext: Sendable {
                     )
                 }
                 return try await credentials.withCredentials { credentials in
-                    try await transport.requestCheckpoint(
-                        id,
-                        clientID: clientID,
-                        credentials: credentials,
-                        log: requestLog
-                    )
+                    try await clock.repeatingUnanswered {
+                        try await transport.requestCheckpoint(
+                            id,
+                            clientID: clientID,
+                            credentials: credentials,
+                            log: requestLog
+                        )
+                    }
                 }
             }
         }

@@ -6,7 +6,8 @@ import PowerSyncProtocol
 /// A pass begins when something was written, when a stream delivers its first line, and at keepalives when something
 /// was left behind; at most one pass per throttle interval. Passes run only while the stream is connected.
 final class UploadLoop: Sendable {
-    /// How long the service may take to answer a request for a write checkpoint: 40 s, as for a silent stream.
+    /// How long the service may take to answer a request for a write checkpoint, in two attempts: 40 s, as for a silent
+    /// stream.
     private static let writeCheckpointLimit = Duration.seconds(40)
 
     let context: SyncContext
@@ -195,18 +196,20 @@ final class UploadLoop: Sendable {
     private func requestWriteCheckpoint(clientID: String) async throws -> WriteCheckpoint {
         try await context.credentials.withCredentials { [context] credentials in
             let limit = UploadLoop.writeCheckpointLimit
-            return try await context.clock.withLimit(
+            return try await context.clock.withAnswerLimit(
                 limit,
                 otherwise: SyncTransportError(
                     .idle,
                     message: "\(credentials.endpoint) did not answer the request for a write checkpoint in \(limit)."
                 )
             ) {
-                try await context.transport.writeCheckpoint(
-                    clientID: clientID,
-                    credentials: credentials,
-                    log: context.requestLog
-                )
+                try await context.clock.repeatingUnanswered {
+                    try await context.transport.writeCheckpoint(
+                        clientID: clientID,
+                        credentials: credentials,
+                        log: context.requestLog
+                    )
+                }
             }
         }
     }

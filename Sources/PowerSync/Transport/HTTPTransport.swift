@@ -45,6 +45,11 @@ package struct HTTPTransport: SyncTransport {
         )
         // A refused connection is an error at once; the sync client has its own way of trying again.
         configuration.connectionPool.retryConnectionEstablishment = false
+        // A connection of its own for each stream and request: who gives a silent one up closes it, and the next attempt
+        // does not go the same broken way. One of HTTP/2 would be shared, and would stay.
+        configuration.httpVersion = .http1Only
+        // The longer a connection has been idle, the more likely it broke unnoticed, and the next request waits in vain.
+        configuration.connectionPool.idleTimeout = .seconds(3)
         // Streams occupy connections for hours; the next database must not queue behind those of others.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1024
         return configuration
@@ -179,7 +184,7 @@ package struct HTTPTransport: SyncTransport {
             log.responseBody(String(buffer: body))
             let error = SyncTransportError(
                 .status,
-                message: "\(target) failed with status \(status): \(HTTPTransport.shortened(body))",
+                message: "\(target) failed with status \(status): \(HTTPTransport.explanation(of: status, body))",
                 httpStatus: status,
                 serviceCode: HTTPTransport.serviceCode(in: body)
             )
@@ -211,6 +216,14 @@ package struct HTTPTransport: SyncTransport {
             case .string(let code)? = error["code"]
         else { return nil }
         return ErrorCode(rawValue: code)
+    }
+
+    /// What the service says, or else what a status without a word means and what can be done about it.
+    private static func explanation(of status: Int, _ body: ByteBuffer) -> String {
+        guard body.readableBytes == 0, let advice = SyncTransportError.advice(onStatus: status) else {
+            return shortened(body)
+        }
+        return advice
     }
 
     private static func shortened(_ body: ByteBuffer) -> String {

@@ -54,6 +54,18 @@ package struct SyncTransportError: Error, Sendable {
     }
 }
 
+extension SyncTransportError {
+    /// What a status means, and what can be done about it, for an answer that says nothing else; `nil` for those that speak
+    /// for themselves.
+    static func advice(onStatus status: Int) -> String? {
+        guard status == 429 else { return nil }
+        return """
+            The service, or a proxy in front of it, has as many connections or requests as it allows. The client tries \
+            again by itself. If that does not help, raise the limit there, or have fewer clients connected at a time.
+            """
+    }
+}
+
 extension SyncTransportError: LocalizedError, CustomStringConvertible {
     /// The text that apps see.
     package var errorDescription: String? { description }

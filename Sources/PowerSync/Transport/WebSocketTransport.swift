@@ -115,9 +115,10 @@ package struct WebSocketTransport: SyncTransport {
             return stream
         case .refused(let status):
             let status = Int(try await status.get().code)
+            let advice = SyncTransportError.advice(onStatus: status).map { ". \($0)" } ?? ""
             throw SyncTransportError(
                 .status,
-                message: "\(address.url) answered with status \(status) instead of opening a WebSocket",
+                message: "\(address.url) answered with status \(status) instead of opening a WebSocket\(advice)",
                 httpStatus: status
             )
         }

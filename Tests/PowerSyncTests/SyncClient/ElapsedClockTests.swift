@@ -1,4 +1,5 @@
 import PowerSyncTesting
+import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -49,6 +50,45 @@ import Testing
         source.advance(by: .seconds(2))
         await #expect(throws: ScriptedError.self) { try await result.value }
         #expect(source.pendingTimers.isEmpty)
+    }
+
+    @Test func aLimitForAnAnswerBeginsAnewAfterTheProcessWasSuspended() async throws {
+        let result = Task {
+            try await clock.withAnswerLimit(.seconds(2), otherwise: ScriptedError()) { [clock] in
+                try await clock.sleep(for: .seconds(86_400))
+            }
+        }
+        for suspended in [7, 3600] {
+            try await source.waitForTimer(of: .seconds(2))
+            source.advance(by: .seconds(suspended))
+        }
+        // Late, as timers are.
+        try await source.waitForTimer(of: .seconds(2))
+        source.advance(by: .seconds(6))
+        await #expect(throws: ScriptedError.self) { try await result.value }
+        #expect(source.pendingTimers.isEmpty)
+    }
+
+    @Test func anUnansweredRequestIsRepeatedOnce() async throws {
+        let attempts = Mutex(0)
+        let answer = Task {
+            try await clock.repeatingUnanswered { [clock] in
+                let number = attempts.withLock { attempts in
+                    attempts += 1
+                    return attempts
+                }
+                if number == 1 { try await clock.sleep(for: .seconds(100)) }
+                return number
+            }
+        }
+        try await source.waitForTimer(of: .seconds(8))
+        source.advance(by: .seconds(8))
+        #expect(try await answer.value == 2)
+        #expect(source.pendingTimers.isEmpty)
+        #expect(try await clock.repeatingUnanswered { 7 } == 7)
+        await #expect(throws: ScriptedError.self) {
+            try await clock.repeatingUnanswered { () -> Int in throw ScriptedError() }
+        }
     }
 
     @Test func operationWithinTheLimitReturns() async throws {

@@ -285,15 +285,52 @@ import Testing
         try await harness.connector.waitForUploads(2)
     }
 
-    @Test func silentWriteCheckpointRequestIsGivenUp() async throws {
+    /// The connection that the first attempt went over is dead, and the stream has a new one.
+    @Test func anUnansweredWriteCheckpointRequestIsRepeated() async throws {
         try await harness.insert("x")
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
         _ = try await harness.service.nextWriteCheckpoint()
+        try await harness.clock.waitForTimer(of: .seconds(8))
+        harness.clock.advance(by: .seconds(8))
+        try await harness.service.nextWriteCheckpoint().respond(7)
+        stream.send(.checkpoint(2, writeCheckpoint: 7), .done)
+        try await harness.wait { $0.hasSynced == true }
+        #expect(harness.database.currentStatus.uploadError == nil)
+        #expect(harness.log.messages(.error).isEmpty)
+    }
+
+    @Test func aWriteCheckpointRequestOutlivesTheSuspensionOfTheProcess() async throws {
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        let request = try await harness.service.nextWriteCheckpoint()
+        try await stream.waitUntilRead()
+        try await harness.clock.waitForTimer(of: .seconds(8))
+        try await harness.clock.waitForTimer(of: .seconds(40), count: 2)
+        harness.clock.advance(by: .seconds(3600))
+        try await harness.clock.waitForTimer(of: .seconds(8))
+        try await harness.clock.waitForTimer(of: .seconds(40), count: 2)
+        request.respond(7)
+        stream.send(.checkpoint(2, writeCheckpoint: 7), .done)
+        try await harness.wait { $0.hasSynced == true }
+        #expect(harness.log.messages(.error).isEmpty)
+        #expect(harness.service.streamRequests == 1)
+    }
+
+    @Test func silentWriteCheckpointRequestIsGivenUp() async throws {
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        let first = try await harness.service.nextWriteCheckpoint()
         // That of the request, and that of the stream.
         try await stream.waitUntilRead()
         try await harness.clock.waitForTimer(of: .seconds(40), count: 2)
-        harness.clock.advance(by: .seconds(39))
+        try await harness.clock.waitForTimer(of: .seconds(8))
+        harness.clock.advance(by: .seconds(8))
+        let second = try await harness.service.nextWriteCheckpoint()
+        #expect(second.token == first.token)
+        harness.clock.advance(by: .seconds(31))
         stream.send(.keepalive(tokenExpiresIn: 3600))
         try await stream.waitUntilRead()
         harness.clock.advance(by: .seconds(1))

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
+import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -172,6 +173,41 @@ import FoundationNetworking
             #expect(error?.isUnauthorized == isUnauthorized)
             #expect(error?.message.contains("POST \(server.url)/sync/stream failed with status \(status)") == true)
             #expect(body.isEmpty || error?.message.contains(body) == true)
+            #expect(status != 429 || error?.message.contains("raise the limit there") == true)
+        }
+    }
+
+    @Test func aRequestThatIsGivenUpTakesItsConnectionWithIt() async throws {
+        let answer = ByteBuffer(string: #"{"data":{"write_checkpoint":"7"}}"#)
+        let (requests, continuation) = AsyncStream.makeStream(of: Void.self)
+        let count = Mutex(0)
+        try await LoopbackServer.run { _ in
+            continuation.yield()
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return .init(chunks: [answer], end: number == 2 ? .open : .normal)
+        } _: { server in
+            let credentials = try credentials(server)
+            func writeCheckpoint() async throws -> WriteCheckpoint {
+                try await HTTPTransport.shared.writeCheckpoint(
+                    clientID: "c",
+                    credentials: credentials,
+                    log: .disabled
+                )
+            }
+            var received = requests.makeAsyncIterator()
+            #expect(try await writeCheckpoint() == WriteCheckpoint(7))
+            await received.next()
+            let unanswered = Task { try await writeCheckpoint() }
+            await received.next()
+            unanswered.cancel()
+            await #expect(throws: CancellationError.self) { _ = try await unanswered.value }
+            #expect(try await writeCheckpoint() == WriteCheckpoint(7))
+            let ports = server.received.map(\.clientPort)
+            #expect(ports.count == 3)
+            #expect(ports[1] != ports[2])
         }
     }
 

@@ -10,6 +10,8 @@ final class LoopbackServer: Sendable {
     struct Request: Sendable {
         var head: HTTPRequestHead
         var body: ByteBuffer
+        /// The client's port, which tells connections apart.
+        var clientPort: Int?
 
         /// The only value of a header, in any case.
         func header(_ name: String) -> String? { head.headers.first(name: name) }
@@ -114,7 +116,7 @@ private final class Handler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
-            request = LoopbackServer.Request(head: head, body: ByteBuffer())
+            request = LoopbackServer.Request(head: head, body: ByteBuffer(), clientPort: context.remoteAddress?.port)
         case .body(let chunk):
             request?.body.writeImmutableBuffer(chunk)
         case .end:
