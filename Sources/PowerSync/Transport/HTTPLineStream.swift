@@ -87,7 +87,13 @@ final class HTTPLineStream: SyncLineStream {
         do {
             last = try reader.finish()
         } catch {
-            throw malformed(error)
+            // What is left over is no whole line, whatever it begins with: the service was ended, or the network was.
+            log.failed(error)
+            throw SyncTransportError(
+                .connection,
+                message: "The connection to \(url) was cut inside a sync line",
+                underlyingError: error
+            )
         }
         lineLog.ended()
         log.responseEnded()

@@ -55,6 +55,10 @@ import Testing
                 #expect(lines == Array(TruncationTests.lines.prefix(ends[whole] ?? 0)), "\(end) bytes")
                 let isWhole = ends[end] != nil
                 #expect((failure == nil) == isWhole, "\(end) bytes: \(String(describing: failure))")
+                if let failure {
+                    #expect(failure.code == .connection)
+                    #expect(failure.message == "The connection to \(server.url)/sync/stream was cut inside a sync line")
+                }
             }
         }
     }
