@@ -8,7 +8,7 @@ CHECKS = -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check 
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test demo-smoke test-sqlite soak serve bench lint format packages clean
+.PHONY: demo test demo-smoke test-sqlite soak soak-idle serve bench lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
@@ -38,11 +38,19 @@ KILLS ?= 300
 # How large the files are of which transfers must not take more memory: 1 GiB.
 LARGE_FILE_MIB ?= 1024
 
-## soak: the tests that kill processes, for longer, and transfers of large files
+## soak: the tests that kill processes, for longer, transfers of large files, and clients that are idle over WebSocket
 soak: packages
 	$(DEBUG)
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) \
 	$(SWIFT) test $(CHECKS) --skip-build --no-parallel --filter 'KillTests|LargeFileTests'
+	$(MAKE) --no-print-directory soak-idle
+
+# How many seconds clients stay connected while nothing happens.
+IDLE ?= 90
+
+## soak-idle: clients that are idle over WebSocket keep their streams, or this exits non-zero
+soak-idle:
+	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain --transport websocket --idle $(IDLE)
 
 ## serve: start a service for development and print what to connect with
 serve: packages

@@ -14,6 +14,9 @@ public protocol SyncStreamDescription: Sendable {
 public protocol SyncStream: SyncStreamDescription {
     /// Subscribes. Works offline; cheap enough to be called often.
     ///
+    /// A client that is connected asks the service for it when no other change of subscriptions has followed for 20 ms, or
+    /// after a second: several in a row open the sync stream anew once.
+    ///
     /// - Parameters:
     ///   - ttl: How long data stays after the last subscription ended, in seconds. `nil` means one day. 0 removes it at
     ///     the next opportunity.

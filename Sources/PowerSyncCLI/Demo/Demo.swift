@@ -9,6 +9,8 @@ import PowerSyncService
 struct Demo {
     let terminal: Terminal
     let rows: Int
+    /// For how long the clients are idle.
+    private let idleTime: Duration
     /// Two installations of one user, and one of somebody else.
     let anna: DemoClient
     let bert: DemoClient
@@ -28,6 +30,7 @@ struct Demo {
         terminal: Terminal,
         folder: URL,
         rows: Int,
+        idleTime: Duration,
         format: DemoCommand.Format,
         transport: DemoCommand.Transport,
         s3: S3Signer?
@@ -35,6 +38,7 @@ struct Demo {
         self.terminal = terminal
         self.folder = folder
         self.rows = rows
+        self.idleTime = idleTime
         self.format = format
         self.transport = transport
         self.s3 = s3
@@ -62,6 +66,7 @@ struct Demo {
             try await photoBackend(source).whileRunning { url in
                 try await sharePhoto(through: url, backend: backend)
             }
+            if idleTime > .zero { try await stayIdle(for: idleTime) }
             return backend.port
         }
         configuration.port = port

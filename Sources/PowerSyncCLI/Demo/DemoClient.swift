@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import Synchronization
 
 /// One installation of the demo app: a user and a database file.
 final class DemoClient: Sendable {
@@ -16,6 +17,7 @@ final class DemoClient: Sendable {
     let photoFolder: String
 
     private let transport: SyncTransportMethod
+    private let streams = Mutex(0)
 
     /// Creates a client; its file is opened by the first use.
     init(
@@ -41,9 +43,15 @@ final class DemoClient: Sendable {
         var options = ConnectOptions()
         options.retryDelay = 0.5
         options.crudThrottle = 0.1
-        options.clientConfiguration = SyncClientConfiguration(transport: transport)
+        let requestLogger = SyncRequestLoggerConfiguration(requestLevel: .info) { [self] line in
+            if line.hasPrefix("Starting request"), line.hasSuffix("/sync/stream") { streams.withLock { $0 += 1 } }
+        }
+        options.clientConfiguration = SyncClientConfiguration(requestLogger: requestLogger, transport: transport)
         try await database.connect(connector: DemoConnector(backend: backend, user: user), options: options)
     }
+
+    /// How many sync streams were asked for.
+    var streamRequests: Int { streams.withLock(\.self) }
 
     /// Adds a list with todos in one transaction.
     func addList(_ name: String, todos: [String]) async throws {

@@ -45,12 +45,18 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "An S3-compatible storage for the photos, which takes any keys; without it they are in a folder.")
     var s3: String?
 
+    @Option(help: "For how many seconds the clients stay connected while nothing happens, between steps 5 and 6.")
+    var idle: Int = 0
+
     @Flag(help: "Never overwrite lines, for logs.")
     var plain = false
 
     func validate() throws {
         guard rows >= 1_000, rows <= 5_000_000 else {
             throw ValidationError("--rows must be between 1000 and 5000000, got \(rows)")
+        }
+        guard (0...86_400).contains(idle) else {
+            throw ValidationError("--idle must be between 0 and 86400, got \(idle)")
         }
         if transport == .websocket, format == .ndjson {
             throw ValidationError("lines over a WebSocket are always BSON; leave out --format or --transport")
@@ -69,6 +75,7 @@ struct DemoCommand: AsyncParsableCommand {
                 terminal: terminal,
                 folder: folder,
                 rows: rows,
+                idleTime: .seconds(idle),
                 format: format,
                 transport: transport,
                 s3: try await photoBucket()
