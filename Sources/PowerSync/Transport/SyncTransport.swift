@@ -56,7 +56,7 @@ package enum SyncStreamElement: Sendable {
     /// Lines, in order; none when bytes have arrived that complete none.
     case lines([ReceivedLine])
     /// The service has answered a keepalive of a WebSocket connection, where it sends no lines when it has nothing to
-    /// say (`wire-protocol.md` 5.6).
+    /// say (docs/protocol.md "WebSocket").
     case keepaliveAnswered
 }
 

@@ -17,7 +17,7 @@ package enum SyncEvent: Sendable {
     /// The upload queue was drained, and a write checkpoint was stored if one was needed.
     case uploadCompleted
     /// The service has answered a keepalive of a connection on which it sends no periodic lines: the occasion for what
-    /// such a line would cause (`sync-client.md` 16).
+    /// such a line would cause.
     case keepaliveAnswered
     /// The application's stream handles or the subscription table changed.
     case subscriptionsChanged(live: [StreamKey])
