@@ -8,7 +8,7 @@ CHECKS = -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check 
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test demo-smoke test-sqlite soak soak-idle serve bench lint format packages clean
+.PHONY: demo test demo-smoke test-sqlite sanitize soak soak-idle serve bench lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
@@ -32,6 +32,10 @@ demo-smoke:
 test-sqlite: packages
 	$(DEBUG)
 	scripts/test-sqlite $(SQLITE)
+
+## sanitize: the suites with ThreadSanitizer and AddressSanitizer (SANITIZE=thread: only that one), each in a build of its own
+sanitize: packages
+	scripts/sanitize $(SANITIZE)
 
 # How many processes each of the tests that kill them kills.
 KILLS ?= 300
