@@ -23,13 +23,11 @@ enum WrittenTables: Equatable {
     func announce(_ schema: inout KnownSchema, _ db: Database) throws {
         switch self {
         case .tables(let names):
-            let reported = try ConnectionState.of(db).tableChanges
             for name in names {
-                reported?.add(name.text)
-                try db.notifyChanges(in: schema.region(of: name.text, db))
+                try Announcement.tell([name.text], in: schema.region(of: name.text, db), db)
             }
         case .anything:
-            try db.notifyChanges(in: .fullDatabase)
+            try Announcement.tell(nil, in: .fullDatabase, db)
         }
     }
 }

@@ -81,7 +81,7 @@ package enum LocalData {
             }
         }
         // GRDB does not notice what happens to tables without rowid.
-        try db.notifyChanges(in: .fullDatabase)
+        try Announcement.tell(nil, in: .fullDatabase, db)
     }
 
     /// Makes the next complete checkpoint publish every row again, for example into a table that is new.

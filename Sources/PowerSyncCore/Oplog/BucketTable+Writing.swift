@@ -9,6 +9,7 @@ extension BucketTable {
     mutating func flush(_ db: Database) throws {
         guard !changedSlots.isEmpty else { return }
         hasUnwrittenAppliedOp = false
+        try Announcement.note("ps_buckets", db)
         try writeCommonPosition(db)
 
         let update = try RawStatement(

@@ -46,6 +46,8 @@ final class ConnectionState: @unchecked Sendable {
     var writeAheadLog = WriteAheadLog()
     /// The tables that change, once `powersync_update_hooks('install')` was called.
     var tableChanges: TableChanges?
+    /// Those who want to know the names of tables that are announced.
+    private var announcementObservers: [WeakObserver] = []
 
     init(handle: OpaquePointer) {
         self.handle = handle
@@ -94,14 +96,64 @@ final class ConnectionState: @unchecked Sendable {
     /// Called when the transaction is about to be committed.
     func announceQueueChanges() throws {
         guard recorder.didAddEntries else { return }
-        tableChanges?.add("ps_crud", "ps_tx")
-        if recorder.didCloseGate { tableChanges?.add("ps_kv") }
-        guard let database else { return }
+        let didCloseGate = recorder.didCloseGate
+        guard let database else {
+            tableChanges?.add(Self.entryTables)
+            if didCloseGate { tableChanges?.add(Self.gateTables) }
+            return
+        }
         let regions = try queueRegions ?? Self.queueRegions(database)
         queueRegions = regions
-        let region = recorder.didCloseGate ? regions.entriesAndGate : regions.entries
         recorder.didAnnounceChanges()
-        try database.notifyChanges(in: region)
+        try announce(
+            didCloseGate ? Self.entryTables + Self.gateTables : Self.entryTables,
+            in: didCloseGate ? regions.entriesAndGate : regions.entries,
+            database
+        )
+    }
+
+    private static let entryTables = ["ps_crud", "ps_tx"]
+    private static let gateTables = ["ps_kv"]
+
+    /// Tells all observers of tables that were written to where GRDB cannot see it.
+    ///
+    /// - Parameters:
+    ///   - tables: Their names; `nil` when any table may have been written to.
+    ///   - region: The same for GRDB.
+    ///   - db: This connection, inside a transaction.
+    /// - Throws: GRDB's `DatabaseError`.
+    func announce(_ tables: [String]?, in region: DatabaseRegion, _ db: Database) throws {
+        try noteChanges(of: tables, db)
+        let observers = announcementObservers.compactMap(\.observer)
+        observers.forEach { $0.willAnnounce(tables) }
+        defer { observers.forEach { $0.didAnnounce() } }
+        try db.notifyChanges(in: region)
+    }
+
+    /// Has `powersync_update_hooks` report tables that were written to where no hook sees it.
+    ///
+    /// - Parameters:
+    ///   - tables: Their names; `nil` when any table may have been written to: then all of them are reported.
+    ///   - db: This connection.
+    /// - Throws: GRDB's `DatabaseError`.
+    func noteChanges(of tables: [String]?, _ db: Database) throws {
+        guard let tableChanges else { return }
+        tableChanges.add(try tables ?? String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
+    }
+
+    /// Adds an observer without keeping it alive.
+    func add(_ observer: any AnnouncementObserver) {
+        announcementObservers.removeAll { $0.observer == nil }
+        announcementObservers.append(WeakObserver(observer: observer))
+    }
+
+    /// Removes an observer.
+    func remove(_ observer: any AnnouncementObserver) {
+        announcementObservers.removeAll { $0.observer == nil || $0.observer === observer }
+    }
+
+    private struct WeakObserver {
+        weak var observer: (any AnnouncementObserver)?
     }
 
     /// One column a table is enough for rows that are inserted, and takes GRDB less time than all columns.

@@ -14,8 +14,9 @@ import GRDBSQLite
 /// `ROLLBACK TO` forgets nothing: reporting too much is allowed, too little is not. Names are those of tables in the
 /// file, without their views. SQLite does not tell of tables without rowid, nor of rows that REPLACE removes.
 ///
-/// A connection has one slot for each hook. On connections of GRDB, which uses them, the names come from GRDB; on others
-/// the hooks are installed here, and refused if somebody else has done so.
+/// A connection has one slot for each hook. On connections of GRDB, which uses them, the names come from GRDB, and from the
+/// engine for statements that it steps by hand; on others the hooks are installed here, and refused if somebody else has
+/// done so.
 final class TableChanges {
     private var pending: Set<ExactText> = []
     private var committed: Set<ExactText> = []
@@ -27,7 +28,7 @@ final class TableChanges {
     }
 
     /// Tables change in the open transaction.
-    func add(_ names: String...) {
+    func add(_ names: [String]) {
         for name in names {
             pending.insert(ExactText(name))
         }
@@ -65,7 +66,7 @@ final class TableChanges {
         func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { true }
 
         func databaseDidChange(with event: DatabaseEvent) {
-            changes.add(event.tableName)
+            changes.add([event.tableName])
         }
 
         func databaseDidCommit(_ db: Database) {
@@ -85,7 +86,7 @@ final class TableChanges {
                 handle,
                 { pointer, _, _, table, _ in
                     guard let pointer, let table else { return }
-                    Unmanaged<TableChanges>.fromOpaque(pointer).takeUnretainedValue().add(String(cString: table))
+                    Unmanaged<TableChanges>.fromOpaque(pointer).takeUnretainedValue().add([String(cString: table)])
                 },
                 pointer
             ),

@@ -45,6 +45,7 @@ extension SyncEngine {
         var store = try OplogStore(db, directory: access.directory)
         let slot = buckets.slot(of: line.bucket)
         try store.store(line, byteCount: byteCount, at: slot, in: &buckets)
+        if !line.operations.isEmpty { try Announcement.note("ps_oplog", db) }
         if let checkpoint = machine.trackedCheckpoint, let bucket = checkpoint.bucket(at: slot) {
             status.addDownloaded(line.operations.count, of: bucket, checkpoint.association)
         }

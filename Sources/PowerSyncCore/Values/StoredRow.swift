@@ -55,7 +55,7 @@ enum StoredRow {
             update.bind(rowID, at: 2)
             try update.run()
         }
-        try db.notifyChanges(in: Table(table.internalName))
+        try Announcement.tell([table.internalName], in: Table(table.internalName).databaseRegion(db), db)
     }
 
     private static func isJSONForSQLite(_ text: UnsafeRawBufferPointer, _ db: Database) throws -> Bool {

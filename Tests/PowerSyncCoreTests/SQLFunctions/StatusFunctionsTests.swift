@@ -83,6 +83,50 @@ struct StatusFunctionsTests {
         #expect(names?.contains("ps_data__items") == true)
     }
 
+    /// Handles events in a transaction.
+    private func handle(_ events: [SyncEvent], _ engine: SyncEngine, _ database: LocalTestDatabase) throws -> SyncEngine
+    {
+        var engine = engine
+        try database.queue.write { db in
+            _ = try engine.handle(events, in: db, now: SyncInstant(microseconds: 1))
+        }
+        return engine
+    }
+
+    @Test("81") func tablesOfTheEngineAreReported() throws {
+        let database = try LocalTestDatabase()
+        var engine = try handle([.start(SyncStart())], SyncEngine(), database)
+        engine = try handle([.line(.cp(1, [.bucket("a")]))], engine, database)
+        try database.run("SELECT powersync_update_hooks('install')")
+        engine = try handle([.line(.ops("a", .put(1, "x")))], engine, database)
+        let stored = try changes(database).first ?? nil
+        #expect(stored?.contains(#""ps_buckets""#) == true)
+        #expect(stored?.contains(#""ps_oplog""#) == true)
+        engine = try handle([.line(.done)], engine, database)
+        let completed = try changes(database).first ?? nil
+        #expect(completed?.contains(#""ps_data__items""#) == true)
+        // Only positions move.
+        engine = try handle([.line(.diff(2)), .line(.done)], engine, database)
+        #expect(try changes(database).first??.contains(#""ps_buckets""#) == true)
+    }
+
+    @Test("81") func tablesBehindTriggersOfTheAppAreReported() throws {
+        let database = try LocalTestDatabase()
+        try database.run(
+            """
+            CREATE TABLE mirror (id TEXT);
+            CREATE TRIGGER copy AFTER INSERT ON ps_data__items BEGIN INSERT INTO mirror VALUES (NEW.id); END;
+            """
+        )
+        var engine = try handle([.start(SyncStart())], SyncEngine(), database)
+        engine = try handle([.line(.cp(1, [.bucket("a")])), .line(.ops("a", .put(1, "x")))], engine, database)
+        try database.run("SELECT powersync_update_hooks('install')")
+        _ = try handle([.line(.done)], engine, database)
+        let names = try changes(database).first ?? nil
+        #expect(names?.contains(#""ps_data__items""#) == true)
+        #expect(names?.contains(#""mirror""#) == true)
+    }
+
     @Test func otherOperationsAreUnknown() throws {
         let database = try LocalTestDatabase()
         expectDatabaseError(21, "Unknown operation") { try database.run("SELECT powersync_update_hooks('remove')") }
