@@ -40,6 +40,10 @@ enum WrittenTables: Equatable {
 //     8     Program    1   9   5   program
 //     0     Init       0   1   0   -- TRIGGER x
 //     5     VUpdate    1   3   1   vtab:5581    writes to a virtual table, whose address p4 is
+//
+// SQLite may change this with any version. So whatever is not exactly as expected makes the result ``anything``: an
+// instruction that is not in ``ProgramInstructions``, other columns, a root page that belongs to no table, a program that
+// writes nowhere. Observers then fetch too often, but never too seldom.
 extension WrittenTables {
     /// The tables that a statement of the application can write to while rows are published, triggers and foreign key
     /// actions included.
@@ -47,47 +51,76 @@ extension WrittenTables {
     /// Virtual tables are not known by name. Those of the upload queue ignore what is written while rows are
     /// published; any other one makes the result ``anything``.
     init(of sql: String, _ db: Database) throws {
-        let program = try Program(sql, db)
-        let ignored = try Set(
-            QueueModule.Kind.allCases.flatMap { kind in
-                try Program("INSERT INTO \(kind.name) (data) VALUES (NULL)", db).virtualTables
-            }
+        let ignored = try QueueModule.Kind.allCases.map { kind in
+            try Program(explaining: "INSERT INTO \(kind.name) (data) VALUES (NULL)", db)
+        }
+        self = try WrittenTables(
+            of: try Program(explaining: sql, db),
+            ignoring: ignored.reduce(into: []) { $0.formUnion($1.virtualTables) },
+            db
         )
-        guard program.isPlain, program.virtualTables.isSubset(of: ignored) else {
+    }
+
+    /// The tables that a program can write to.
+    init(of program: Program, ignoring ignored: Set<String>, _ db: Database) throws {
+        guard program.isUnderstood, program.virtualTables.isSubset(of: ignored), !program.rootPages.isEmpty else {
             self = .anything
             return
         }
-        let pages = program.rootPages.map(String.init).joined(separator: ",")
-        let names = try String.fetchAll(
-            db,
-            sql: "SELECT tbl_name FROM sqlite_master WHERE rootpage IN (SELECT value FROM json_each(?))",
-            arguments: ["[\(pages)]"]
-        )
-        self = .tables(Set(names.map(ExactText.init)))
+        var names: Set<ExactText> = []
+        for page in program.rootPages {
+            let name = try String.fetchOne(
+                db.cachedStatement(sql: "SELECT tbl_name FROM sqlite_master WHERE rootpage = ?"),
+                arguments: [page]
+            )
+            guard let name else {
+                self = .anything
+                return
+            }
+            names.insert(ExactText(name))
+        }
+        self = .tables(names)
     }
 
     /// What the program of a statement writes to.
-    private struct Program {
+    struct Program {
         /// The root pages of tables and indexes in the main database.
         private(set) var rootPages: Set<Int64> = []
         /// The addresses of virtual tables.
         private(set) var virtualTables: Set<String> = []
-        /// Whether nothing else is written to, such as a temporary table.
-        private(set) var isPlain = true
+        /// Whether nothing else is written to, such as a temporary table, and every instruction is known.
+        private(set) var isUnderstood = true
 
-        init(_ sql: String, _ db: Database) throws {
+        /// Asks SQLite for the program of a statement.
+        init(explaining sql: String, _ db: Database) throws {
             let steps = try RawStatement(db, sql: "EXPLAIN \(sql)")
             defer { steps.reset() }
+            let columns = (0..<6).map { steps.name(of: $0) }
+            isUnderstood = columns == ["addr", "opcode", "p1", "p2", "p3", "p4"]
             while try steps.step() {
-                switch steps.text(at: 1).map({ String(decoding: $0, as: UTF8.self) }) {
-                case "OpenWrite": add(page: steps.integer(at: 3), database: steps.integer(at: 4))
-                case "Clear": add(page: steps.integer(at: 2), database: steps.integer(at: 3))
-                case "VUpdate":
-                    let table = steps.text(at: 5).map { String(decoding: $0, as: UTF8.self) } ?? ""
-                    virtualTables.insert(table)
-                    isPlain = isPlain && table.hasPrefix("vtab:")
-                default: break
-                }
+                add(
+                    steps.text(at: 1).map { String(decoding: $0, as: UTF8.self) } ?? "",
+                    steps.integer(at: 2),
+                    steps.integer(at: 3),
+                    steps.integer(at: 4),
+                    steps.text(at: 5).map { String(decoding: $0, as: UTF8.self) } ?? ""
+                )
+            }
+        }
+
+        /// A program without instructions.
+        init() {}
+
+        /// Adds an instruction.
+        mutating func add(_ opcode: String, _ p1: Int64 = 0, _ p2: Int64 = 0, _ p3: Int64 = 0, _ p4: String = "") {
+            switch opcode {
+            case "OpenWrite": add(page: p2, database: p3)
+            case "Clear": add(page: p1, database: p2)
+            case "VUpdate":
+                virtualTables.insert(p4)
+                if !p4.hasPrefix("vtab:") { isUnderstood = false }
+            default:
+                if !ProgramInstructions.harmless.contains(opcode) { isUnderstood = false }
             }
         }
 
@@ -96,7 +129,7 @@ extension WrittenTables {
             if database == 0, page > 1 {
                 rootPages.insert(page)
             } else {
-                isPlain = false
+                isUnderstood = false
             }
         }
     }

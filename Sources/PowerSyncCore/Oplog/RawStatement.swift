@@ -26,6 +26,11 @@ struct RawStatement {
     /// The number of parameters.
     var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
 
+    /// The name of a column of the result, counted from 0; `nil` when there is no such column.
+    func name(of column: CInt) -> String? {
+        sqlite3_column_name(handle, column).map { String(cString: $0) }
+    }
+
     /// Binds an integer to the parameter with this number, counted from 1.
     func bind(_ value: Int64, at index: CInt) {
         sqlite3_bind_int64(handle, index, value)

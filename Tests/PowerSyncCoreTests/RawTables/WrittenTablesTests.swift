@@ -85,4 +85,39 @@ import Testing
             try written.announce(&schema, db)
         }
     }
+
+    @Test("A statement that is not seen to write may do anything")
+    func statementsThatWriteNowhereMayDoAnything() throws {
+        let database = try LocalTestDatabase(schema: ClientSchema())
+        try database.queue.write { db in
+            #expect(try WrittenTables(of: "SELECT ?1", db) == .anything)
+            #expect(try WrittenTables(of: WrittenTables.Program(), ignoring: [], db) == .anything)
+        }
+    }
+
+    /// What later versions of SQLite may make of `EXPLAIN`.
+    @Test("A program that is not understood may do anything")
+    func unknownProgramsMayDoAnything() throws {
+        let database = try LocalTestDatabase(schema: ClientSchema())
+        try database.run("CREATE TABLE t (id TEXT PRIMARY KEY)")
+        let page = try #require(try database.integer("SELECT rootpage FROM sqlite_master WHERE name = 't'"))
+        try database.queue.write { db in
+            var program = WrittenTables.Program()
+            program.add("OpenWrite", 0, page, 0, "1")
+            program.add("Insert", 0, 1, 2)
+            #expect(try WrittenTables(of: program, ignoring: [], db) == .tables([ExactText("t")]))
+            var unknownInstruction = program
+            unknownInstruction.add("OpenWriteAhead", 0, page, 0)
+            #expect(try WrittenTables(of: unknownInstruction, ignoring: [], db) == .anything)
+            var otherSQL = program
+            otherSQL.add("SqlExec")
+            #expect(try WrittenTables(of: otherSQL, ignoring: [], db) == .anything)
+            var unknownPage = program
+            unknownPage.add("OpenWrite", 0, 1_000_000, 0)
+            #expect(try WrittenTables(of: unknownPage, ignoring: [], db) == .anything)
+            var unknownTable = program
+            unknownTable.add("VUpdate", 0, 0, 0, "t")
+            #expect(try WrittenTables(of: unknownTable, ignoring: ["t"], db) == .anything)
+        }
+    }
 }
