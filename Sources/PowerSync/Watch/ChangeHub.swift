@@ -39,6 +39,11 @@ final class ChangeHub: Sendable {
         listeners.withLock { $0.onCommit = action }
     }
 
+    /// The commits of our own writer that a reader sees which begins now, or has just begun.
+    var seenCommits: SeenCommits {
+        listeners.withLock { $0.ledger.seenCommits }
+    }
+
     /// Adds a listener.
     ///
     /// It is finished at once if the database is closed. If the database is open, have ``confirmListeners(_:)`` called on
@@ -65,7 +70,7 @@ final class ChangeHub: Sendable {
     /// When that has changed, the listener hears of everything once more: it may have missed something.
     func track(_ interests: [ChangeInterest], for listener: ChangeListener) {
         let mustLookAgain = listeners.withLock { $0.ledger.track(interests, for: listener) }
-        if mustLookAgain { listener.hear(.all) }
+        if mustLookAgain { listener.hear(.anything) }
     }
 
     /// Makes sure that listeners hear of deletions by statements that were prepared before they were added.
@@ -74,8 +79,7 @@ final class ChangeHub: Sendable {
     func confirmListeners(_ db: Database) {
         let observer = listeners.withLock { $0.observer }
         observer?.forgetPreparedDeletes(db)
-        let late = listeners.withLock { $0.ledger.confirmListeners() }
-        late.forEach { $0.hear(.all) }
+        listeners.withLock { $0.ledger.confirmListeners() }
     }
 
     /// One element after each commit that appended to the upload queue; several commits may share one.
@@ -107,7 +111,17 @@ final class ChangeHub: Sendable {
     /// Anything may have changed: another connection has committed, or the schema was replaced.
     func announceAll() {
         let (all, signals) = listeners.withLock { ($0.ledger.listeners, Array($0.uploadQueue.values)) }
-        all.forEach { $0.hear(.all) }
+        all.forEach { $0.hear(.anything) }
+        signals.forEach { $0.yield() }
+    }
+
+    /// Another connection has written to tables, and committed.
+    func announce(_ tables: Set<String>) {
+        let (news, signals) = listeners.withLock { listeners in
+            let signals = tables.contains(ChangeLedger.uploadQueue) ? Array(listeners.uploadQueue.values) : []
+            return (listeners.ledger.news(ofOthers: tables), signals)
+        }
+        news.forEach { listener, news in listener.hear(news) }
         signals.forEach { $0.yield() }
     }
 
@@ -129,14 +143,9 @@ final class ChangeHub: Sendable {
 
 // What GRDB tells, through ``CommitObserver``.
 extension ChangeHub {
-    /// See ``ChangeLedger/willExecute(_:)``.
-    func willExecute(_ kind: DatabaseEventKind) {
-        listeners.withLock { $0.ledger.willExecute(kind) }
-    }
-
-    /// See ``ChangeLedger/mustReport(_:)``.
-    func mustReport(_ kind: DatabaseEventKind) -> Bool {
-        listeners.withLock { $0.ledger.mustReport(kind) }
+    /// See ``ChangeLedger/observes(_:)``.
+    func observes(_ kind: DatabaseEventKind) -> Bool {
+        listeners.withLock { $0.ledger.observes(kind) }
     }
 
     /// See ``ChangeLedger/didChange(_:table:)``.
@@ -144,9 +153,16 @@ extension ChangeHub {
         listeners.withLock { $0.ledger.didChange(operation, table: table) }
     }
 
-    /// See ``ChangeLedger/didAnnounce()``.
-    func didAnnounce() {
-        listeners.withLock { $0.ledger.didAnnounce() }
+    /// Tables were written to in the open transaction where GRDB cannot see it; `nil` when it may be any.
+    func didWrite(_ tables: [String]?) {
+        listeners.withLock { listeners in
+            if let tables { listeners.ledger.announce(tables) } else { listeners.ledger.announceAnything() }
+        }
+    }
+
+    /// Our own writer is about to commit.
+    func willCommit() {
+        listeners.withLock { $0.ledger.willCommit() }
     }
 
     /// Our own writer has committed.
@@ -156,7 +172,7 @@ extension ChangeHub {
             let signals = commit.appendedToUploadQueue ? Array(listeners.uploadQueue.values) : []
             return (commit, signals, listeners.onCommit)
         }
-        commit.news.forEach { listener, changes in listener.hear(changes) }
+        commit.news.forEach { listener, news in listener.hear(news) }
         signals.forEach { $0.yield() }
         onCommit?()
     }

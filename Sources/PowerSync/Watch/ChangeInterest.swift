@@ -26,6 +26,11 @@ struct InterestingChanges: Sendable, Equatable {
 
     var isEmpty: Bool { !mayBeAll && positions.isEmpty }
 
+    /// Adds the interest at a position; `nil` means all of them.
+    mutating func insert(_ position: Int?) {
+        if let position { positions.insert(position) } else { mayBeAll = true }
+    }
+
     mutating func formUnion(_ other: InterestingChanges) {
         mayBeAll = mayBeAll || other.mayBeAll
         positions.formUnion(other.positions)

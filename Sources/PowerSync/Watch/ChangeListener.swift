@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// A ``ChangeHub`` knows what is of interest. Changes are kept until they are taken, however slow the watch is.
 final class ChangeListener: Sendable {
-    private let changes = Mutex(InterestingChanges())
+    private let news = Mutex(ChangeNews())
     private let signal: AsyncStream<Void>.Continuation
     private let onFinish: @Sendable () -> Void
 
@@ -21,17 +21,17 @@ final class ChangeListener: Sendable {
         (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Keeps changes and sends a signal.
-    func hear(_ news: InterestingChanges) {
-        changes.withLock { $0.formUnion(news) }
+    /// Keeps news and sends a signal.
+    func hear(_ news: ChangeNews) {
+        self.news.withLock { $0.formUnion(news) }
         signal.yield()
     }
 
-    /// What has changed since the last call.
-    func takeChanges() -> InterestingChanges {
-        changes.withLock { changes in
-            defer { changes = InterestingChanges() }
-            return changes
+    /// The news since the last call.
+    func takeNews() -> ChangeNews {
+        news.withLock { news in
+            defer { news = ChangeNews() }
+            return news
         }
     }
 

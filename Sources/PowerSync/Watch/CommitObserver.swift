@@ -1,32 +1,33 @@
 import GRDB
+import PowerSyncCore
+import Synchronization
 
-/// Tells a ``ChangeHub`` what GRDB tells of the writer's statements and transactions.
+/// Tells a ``ChangeHub`` what GRDB tells of the writer's statements and transactions, and what the engine tells of its own.
 ///
 /// There is one for each database, and not one for each watch: GRDB asks every observer about every statement.
 ///
-/// What `notifyChanges(in:)` announces reaches an observer as "something has changed", after GRDB has asked for the kinds
-/// of changes one by one, until the observer was interested. To know all of them there is a second observer, registered
-/// before this one: it is asked the same, and is never interested.
-final class CommitObserver: TransactionObserver, Sendable {
+/// What `notifyChanges(in:)` announces reaches an observer as "something has changed". The engine names the tables before
+/// it calls that; for other callers any table may have changed.
+final class CommitObserver: TransactionObserver, AnnouncementObserver, Sendable {
     private let hub: ChangeHub
-    private let kinds: KindObserver
+    /// Whether the engine is calling `notifyChanges(in:)`, for tables that it has named.
+    private let isAnnounced = Mutex(false)
 
     private init(hub: ChangeHub) {
         self.hub = hub
-        kinds = KindObserver(hub: hub)
     }
 
     /// Observes a writer until ``stop(_:)``, or as long as it lives.
     static func observe(_ db: Database, for hub: ChangeHub) -> CommitObserver {
         let observer = CommitObserver(hub: hub)
-        db.add(transactionObserver: observer.kinds, extent: .databaseLifetime)
         db.add(transactionObserver: observer, extent: .databaseLifetime)
+        Announcement.add(observer, db)
         return observer
     }
 
     /// Stops observing the writer.
     func stop(_ db: Database) {
-        db.remove(transactionObserver: kinds)
+        Announcement.remove(self, db)
         db.remove(transactionObserver: self)
     }
 
@@ -36,12 +37,22 @@ final class CommitObserver: TransactionObserver, Sendable {
         db.add(transactionObserver: self, extent: .databaseLifetime)
     }
 
+    func willAnnounce(_ tables: [String]?) {
+        isAnnounced.withLock { $0 = true }
+        hub.didWrite(tables)
+    }
+
+    func didAnnounce() {
+        isAnnounced.withLock { $0 = false }
+    }
+
     func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
-        hub.mustReport(eventKind)
+        hub.observes(eventKind)
     }
 
     func databaseDidChange() {
-        hub.didAnnounce()
+        guard !isAnnounced.withLock({ $0 }) else { return }
+        hub.didWrite(nil)
     }
 
     func databaseDidChange(with event: DatabaseEvent) {
@@ -54,6 +65,10 @@ final class CommitObserver: TransactionObserver, Sendable {
         hub.didChange(operation, table: event.tableName)
     }
 
+    func databaseWillCommit() {
+        hub.willCommit()
+    }
+
     func databaseDidCommit(_ db: Database) {
         hub.didCommit()
     }
@@ -61,22 +76,4 @@ final class CommitObserver: TransactionObserver, Sendable {
     func databaseDidRollback(_ db: Database) {
         hub.didRollBack()
     }
-}
-
-/// Tells a ``ChangeHub`` the kinds of changes that GRDB asks for.
-private final class KindObserver: TransactionObserver, Sendable {
-    private let hub: ChangeHub
-
-    init(hub: ChangeHub) {
-        self.hub = hub
-    }
-
-    func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
-        hub.willExecute(eventKind)
-        return false
-    }
-
-    func databaseDidChange(with event: DatabaseEvent) {}
-    func databaseDidCommit(_ db: Database) {}
-    func databaseDidRollback(_ db: Database) {}
 }

@@ -6,7 +6,24 @@ struct QueryWatch<RowType>: Sendable {
     let database: LocalDatabase
     let listener: ChangeListener
 
+    /// A result of the query.
+    private struct Reading {
+        let rows: [RowType]
+        let state: State
+
+        /// What is remembered of a result.
+        struct State: Sendable {
+            /// What the result contains.
+            let commits: SeenCommits
+            /// The values of the rows.
+            let digest: Int
+        }
+    }
+
     /// Emits results until the task is cancelled.
+    ///
+    /// Each commit to what the query reads gives a result, unless an earlier one contains it already. Where only possible
+    /// changes are known, the query runs, and its result is emitted if the rows are others than before.
     ///
     /// - Parameter emit: Called with each result.
     /// - Throws: `CancellationError`, or the error of the query or the mapper.
@@ -17,10 +34,19 @@ struct QueryWatch<RowType>: Sendable {
         defer { database.changes.remove(listener) }
         try await checkQuery()
         var signals = listener.signals.makeAsyncIterator()
+        var shown: Reading.State?
+        var look = SeenCommits.Look.hasChanged
         repeat {
-            emit(try await fetch())
-            try await database.clock.sleep(for: ConnectOptions.duration(seconds: options.throttle))
-        } while await signals.next() != nil
+            if look != .isCurrent {
+                let reading = try await fetch()
+                let state = reading.state
+                if look == .hasChanged || state.digest != shown?.digest { emit(reading.rows) }
+                shown = state
+                try await database.clock.sleep(for: ConnectOptions.duration(seconds: options.throttle))
+            }
+            guard await signals.next() != nil else { return }
+            look = shown?.commits.look(after: listener.takeNews()) ?? .hasChanged
+        } while true
     }
 
     /// Apps expect errors of the query to show it with `EXPLAIN`, which other implementations run to find its tables.
@@ -31,14 +57,22 @@ struct QueryWatch<RowType>: Sendable {
         }
     }
 
-    private func fetch() async throws -> sending [RowType] {
+    private func fetch() async throws -> sending Reading {
         try await database.observingReadLock { [self] context in
-            try TransactionContext.read(on: context) { transaction in
+            let contained = database.changes.seenCommits.contained
+            return try TransactionContext.read(on: context) { transaction in
+                // The state is fixed here: what begins to commit now is not in it.
+                let commits = SeenCommits(contained: contained, possible: database.changes.seenCommits.possible)
                 let runner = StatementRunner(db: try LocalConnection.database(of: transaction), logger: database.logger)
                 // Prepared anew each time: after a schema change the same query may read other tables.
                 let statement = try runner.prepareUncached(options.sql, options.parameters)
                 database.changes.track([interest(of: statement)], for: listener)
-                return try runner.rows(of: statement, sql: options.sql, mapper: options.mapper)
+                var digest = ResultDigest(statement)
+                let rows = try runner.rows(of: statement, sql: options.sql) { cursor in
+                    digest.addRow()
+                    return try options.mapper(cursor)
+                }
+                return Reading(rows: rows, state: Reading.State(commits: commits, digest: digest.finish()))
             }
         }
     }

@@ -45,7 +45,7 @@ final class TableWatch: Sendable {
             guard !database.isClosed else { return nil }
             // Before the changes are taken: what the old names miss is announced as a change of everything.
             database.changes.track(interests, for: listener)
-            let changes = listener.takeChanges()
+            let changes = listener.takeNews().changes
             let changed = changes.mayBeAll ? views : changes.positions.map { views[$0] }
             if !changed.isEmpty { return Set(changed) }
         }

@@ -1,7 +1,13 @@
 import GRDB
+import PowerSyncCore
 import Testing
 
 @testable import PowerSync
+
+extension ChangeListener {
+    /// The changes since the last call, certain ones and possible ones.
+    func takeChanges() -> InterestingChanges { takeNews().changes }
+}
 
 @Suite struct ChangeHubTests {
     private let hub = ChangeHub()
@@ -23,7 +29,10 @@ import Testing
                     """
             )
         }
-        writer.writeWithoutTransaction { hub.observe($0) }
+        try writer.writeWithoutTransaction { db in
+            try SQLFunctions.install(on: db)
+            hub.observe(db)
+        }
     }
 
     private func region(_ sql: String) throws -> ChangeInterest {
@@ -34,6 +43,7 @@ import Testing
     private func listener(_ queries: String...) throws -> ChangeListener {
         let listener = ChangeListener()
         hub.add(listener, interests: try queries.map(region))
+        writer.writeWithoutTransaction { hub.confirmListeners($0) }
         return listener
     }
 
@@ -104,18 +114,27 @@ import Testing
         #expect(listener.takeChanges() == .all)
     }
 
-    @Test("An announcement of several tables reaches all their listeners, and no others")
+    @Test("An announcement of the engine reaches all listeners of the tables, and no others")
     func announcementsReachAllListeners() throws {
         let first = try listener("SELECT * FROM a")
         let second = try listener("SELECT * FROM b")
         let other = try listener("SELECT * FROM ps_crud")
         let region = try writer.read { try $0.makeStatement(sql: "SELECT * FROM a, b").databaseRegion }
-        try writer.write { try $0.notifyChanges(in: region) }
-        #expect(first.takeChanges().positions == [0])
+        try writer.write { try Announcement.tell(["a", "b"], in: region, $0) }
+        #expect(first.takeNews() == ChangeNews(changes: InterestingChanges(positions: [0]), lastCertain: 1))
         #expect(second.takeChanges().positions == [0])
         #expect(other.takeChanges().isEmpty)
-        try writer.write { try $0.notifyChanges(in: .fullDatabase) }
-        for listener in [first, second, other] { #expect(listener.takeChanges().positions == [0]) }
+        try writer.write { try Announcement.tell(nil, in: .fullDatabase, $0) }
+        for listener in [first, second, other] {
+            #expect(listener.takeNews() == ChangeNews(changes: .all, lastPossible: 2))
+        }
+    }
+
+    @Test("An announcement of somebody else may concern everybody, however narrow it is")
+    func announcementsOfOthersMayConcernEverybody() throws {
+        let listeners = [try listener("SELECT * FROM a"), try listener("SELECT * FROM b")]
+        try writer.write { try $0.notifyChanges(in: Table("a")) }
+        for listener in listeners { #expect(listener.takeNews() == ChangeNews(changes: .all, lastPossible: 1)) }
     }
 
     @Test func announcementsThatAreRolledBackAreNotHeard() throws {
@@ -129,18 +148,23 @@ import Testing
         #expect(listener.takeChanges().isEmpty)
     }
 
-    @Test("A listener that is added during a transaction hears of its commit")
+    @Test("A listener that is added during a transaction hears of what it may have changed, and of nothing else")
     func lateListenerHearsOfTheCommit() throws {
-        var listener: ChangeListener?
+        let (concerned, other, unknown) = (ChangeListener(), ChangeListener(), ChangeListener())
         try writer.write { db in
             try db.execute(sql: "INSERT INTO a VALUES (1, 1)")
-            listener = ChangeListener()
-            if let listener { hub.add(listener, interests: [.tables(["a"])]) }
-            #expect(listener?.takeChanges().isEmpty == true)
+            hub.add(concerned, interests: [.tables(["a"])])
+            hub.add(other, interests: [.tables(["b"])])
+            hub.add(unknown)
+            hub.track([.tables(["b"])], for: unknown)
+            #expect(concerned.takeChanges().isEmpty)
         }
-        #expect(listener?.takeChanges() == .all)
+        #expect(concerned.takeNews() == ChangeNews(changes: InterestingChanges(positions: [0]), lastPossible: 1))
+        #expect(other.takeChanges().isEmpty)
+        #expect(unknown.takeChanges().isEmpty)
         try write("INSERT INTO b VALUES (1, 1)")
-        #expect(listener?.takeChanges().isEmpty == true)
+        #expect(concerned.takeChanges().isEmpty)
+        #expect(other.takeNews().lastCertain == 2)
     }
 
     @Test("A listener with new interests looks again, at once and after an open transaction")
@@ -150,12 +174,24 @@ import Testing
         try writer.write { db in
             try db.execute(sql: "INSERT INTO b VALUES (1, 1)")
             hub.track([b], for: listener)
-            #expect(listener.takeChanges() == .all)
+            #expect(listener.takeNews() == .anything)
             hub.track([b], for: listener)
             #expect(listener.takeChanges().isEmpty)
         }
-        #expect(listener.takeChanges() == .all)
+        #expect(listener.takeNews() == ChangeNews(changes: InterestingChanges(positions: [0]), lastPossible: 1))
         try write("INSERT INTO a VALUES (1, 1)")
+        #expect(listener.takeChanges().isEmpty)
+    }
+
+    @Test("Preparing a statement is no change of other tables")
+    func preparingIsNoChange() throws {
+        let listener = try writer.writeWithoutTransaction { db in
+            _ = try db.makeStatement(sql: "DELETE FROM b")
+            let listener = ChangeListener()
+            hub.add(listener, interests: [.tables(["a"])])
+            return listener
+        }
+        try write("INSERT INTO b VALUES (1, 1)")
         #expect(listener.takeChanges().isEmpty)
     }
 
@@ -177,14 +213,22 @@ import Testing
         #expect(listener.takeChanges().positions == [0])
     }
 
-    @Test("What was committed before a listener was confirmed is looked at again")
-    func unconfirmedListenerLooksAgain() throws {
-        let listener = try listener("SELECT * FROM a")
-        try write("INSERT INTO b VALUES (1, 1)")
+    @Test("Until a listener is confirmed, a DELETE that was prepared before may have deleted rows unnoticed")
+    func unconfirmedListenerHearsOfPossibleDeletions() throws {
+        func delete() throws {
+            try writer.write { db in try db.cachedStatement(sql: "DELETE FROM a").execute() }
+        }
+        try delete()
+        let listener = ChangeListener()
+        hub.add(listener, interests: [try region("SELECT * FROM a")])
+        try write("INSERT INTO a VALUES (1, 1); INSERT INTO b VALUES (1, 1)")
+        #expect(listener.takeNews().lastCertain == 2)
+        try delete()
+        #expect(listener.takeNews() == ChangeNews(changes: InterestingChanges(positions: [0]), lastPossible: 4))
+        try write("DELETE FROM b")
+        writer.writeWithoutTransaction { hub.confirmListeners($0) }
         #expect(listener.takeChanges().isEmpty)
-        writer.writeWithoutTransaction { hub.confirmListeners($0) }
-        #expect(listener.takeChanges() == .all)
-        writer.writeWithoutTransaction { hub.confirmListeners($0) }
+        try write("DELETE FROM a WHERE x = 5")
         #expect(listener.takeChanges().isEmpty)
     }
 
@@ -197,6 +241,39 @@ import Testing
         try write("BEGIN; INSERT INTO t7 VALUES (1); INSERT INTO t9 VALUES (1); COMMIT")
         let concerned = listeners.indices.filter { !listeners[$0].takeChanges().isEmpty }
         #expect(concerned == [7, 9])
+    }
+
+    @Test("What other connections have written is heard of by those whom it concerns")
+    func writesOfOthersConcernTheRightListeners() throws {
+        let concerned = try listener("SELECT * FROM b", "SELECT * FROM a")
+        let other = try listener("SELECT * FROM b")
+        hub.announce(["A", "ps_crud"])
+        #expect(
+            concerned.takeNews()
+                == ChangeNews(changes: InterestingChanges(positions: [1]), lastPossible: ChangeNews.unknownCommit)
+        )
+        #expect(other.takeChanges().isEmpty)
+    }
+
+    @Test("While a commit is under way, a reader may see it or not")
+    func commitUnderWayMayBeSeen() throws {
+        final class Witness: TransactionObserver {
+            let hub: ChangeHub
+            var seen: [SeenCommits] = []
+            init(_ hub: ChangeHub) { self.hub = hub }
+            func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
+            func databaseDidChange(with event: DatabaseEvent) {}
+            func databaseWillCommit() { seen.append(hub.seenCommits) }
+            func databaseDidCommit(_ db: Database) { seen.append(hub.seenCommits) }
+            func databaseDidRollback(_ db: Database) {}
+        }
+        let seen = try writer.writeWithoutTransaction { db in
+            let witness = Witness(hub)
+            db.add(transactionObserver: witness)
+            try db.execute(sql: "INSERT INTO a VALUES (1, 1)")
+            return witness.seen
+        }
+        #expect(seen == [SeenCommits(contained: 0, possible: 1), SeenCommits(contained: 1, possible: 1)])
     }
 
     @Test func removedListenersHearNothing() throws {

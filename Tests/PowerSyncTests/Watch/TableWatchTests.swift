@@ -77,7 +77,10 @@ import Testing
     @Test func rowsThatTheEngineAnnouncesCount() async throws {
         let database = try makeLocalDatabase()
         let watch = TableWatch(database, views: ["users", "tasks"], throttle: .zero, triggerImmediately: false)
-        try await database.write { try $0.notifyChanges(in: GRDB.Table("ps_data__users")) }
+        try await database.write { db in
+            let region = try GRDB.Table("ps_data__users").databaseRegion(db)
+            try Announcement.tell(["ps_data__users"], in: region, db)
+        }
         #expect(try await watch.next() == ["users"])
         try await database.close()
     }

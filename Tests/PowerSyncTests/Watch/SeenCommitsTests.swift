@@ -1,0 +1,45 @@
+import Testing
+
+@testable import PowerSync
+
+@Suite struct SeenCommitsTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let certain: UInt64
+        let possible: UInt64
+        let look: SeenCommits.Look
+    }
+
+    /// For a reader that has begun after commit 3 was made, while commit 4 was under way.
+    static let cases = [
+        Case(testDescription: "no news", certain: 0, possible: 0, look: .isCurrent),
+        Case(testDescription: "an earlier commit", certain: 3, possible: 0, look: .isCurrent),
+        Case(testDescription: "a possible change in an earlier commit", certain: 0, possible: 3, look: .isCurrent),
+        Case(testDescription: "the commit that was under way", certain: 4, possible: 0, look: .mayHaveChanged),
+        Case(testDescription: "a possible change in it", certain: 1, possible: 4, look: .mayHaveChanged),
+        Case(testDescription: "a later commit", certain: 5, possible: 0, look: .hasChanged),
+        Case(testDescription: "a possible change in a later commit", certain: 4, possible: 5, look: .mayHaveChanged),
+        Case(testDescription: "both", certain: 5, possible: 6, look: .hasChanged),
+        Case(
+            testDescription: "a commit of somebody else",
+            certain: 0,
+            possible: ChangeNews.unknownCommit,
+            look: .mayHaveChanged
+        ),
+    ]
+
+    @Test("Whether a state is current follows from what it contains", arguments: cases)
+    func whetherAStateIsCurrent(_ example: Case) {
+        let state = SeenCommits(contained: 3, possible: 4)
+        let news = ChangeNews(lastCertain: example.certain, lastPossible: example.possible)
+        #expect(state.look(after: news) == example.look)
+    }
+
+    @Test func newsAddUp() {
+        var news = ChangeNews(changes: InterestingChanges(positions: [1]), lastCertain: 4)
+        news.formUnion(ChangeNews(changes: InterestingChanges(positions: [2]), lastPossible: 7))
+        news.formUnion(ChangeNews(changes: .all, lastCertain: 3))
+        #expect(news.changes == InterestingChanges(mayBeAll: true, positions: [1, 2]))
+        #expect(news.lastCertain == 4 && news.lastPossible == 7)
+    }
+}
