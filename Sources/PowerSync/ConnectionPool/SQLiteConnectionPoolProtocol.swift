@@ -4,7 +4,8 @@
 public protocol SQLiteConnectionPoolProtocol: Sendable {
     /// The names of the tables that each committed write has changed, as SQLite's update hook reports them.
     ///
-    /// Each access is a subscription of its own.
+    /// Watches and the upload loop follow these names, so they should come soon after the commit. Each access is a
+    /// subscription of its own.
     var tableUpdates: AsyncStream<Set<String>> { get }
 
     /// Runs a callback on a connection that reads.

@@ -68,17 +68,6 @@ enum ConnectionSource: Sendable {
         }
     }
 
-    /// Runs `body` alone on the engine's writing connection.
-    func write<T>(
-        to writer: any DatabaseWriter,
-        _ body: @escaping @Sendable (Database) throws -> T
-    ) async throws -> T {
-        guard case .pool(let pool) = self else { return try await DatabaseAccess.write(to: writer, body) }
-        return try await pool.write { _ in
-            Transfer(try writer.writeWithoutTransaction(body))
-        }.value
-    }
-
     /// Makes the reading connections of the app notice a changed schema.
     func refreshReaders() async throws {
         guard case .pool(let pool) = self else { return }

@@ -28,7 +28,7 @@ final class DatabaseGroup: Sendable {
         let others = members.withLock { members in
             members.count == 1 ? [] : members.values.filter { $0 !== database }
         }
-        others.forEach { $0.changes.announceAll() }
+        others.forEach { $0.otherInstanceDidCommit() }
     }
 }
 

@@ -17,11 +17,20 @@ extension LocalDatabase {
     func writeWithoutTransaction<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         let writer = try await writer()
         return try await wrappingErrors {
-            try await source.write(to: writer) { db in
+            try await writeAlone(to: writer) { db in
                 try self.checkIsOpen()
                 return try body(db)
             }
         }
+    }
+
+    /// Runs `body` alone on the writing connection, whether the database is open already or not.
+    func writeAlone<T>(
+        to writer: any DatabaseWriter,
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        guard let poolCommits else { return try await DatabaseAccess.write(to: writer, body) }
+        return try await poolCommits.write(to: writer, body)
     }
 
     /// Runs `body` on a reading connection; each statement sees the newest committed state.

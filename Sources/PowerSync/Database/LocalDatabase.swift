@@ -25,6 +25,8 @@ final class LocalDatabase: Sendable {
     /// Hears of transactions that remove what the database knows of earlier syncs.
     let syncState: SyncStateObserver
 
+    /// Tells commits of others from those of an app's pool; `nil` for connections of GRDB.
+    let poolCommits: PoolCommits?
     /// The table diffs that are being recorded.
     let tableDiffs = TableDiffRegistry()
 
@@ -77,6 +79,7 @@ final class LocalDatabase: Sendable {
         self.clock = clock
         self.schema = schema
         syncState = SyncStateObserver(logger: logger)
+        poolCommits = if case .pool(let pool) = source { PoolCommits(pool) } else { nil }
     }
 
     /// Registers what is called by each opening with what the database knows of earlier connections.
@@ -151,11 +154,12 @@ final class LocalDatabase: Sendable {
     private func prepare(_ writer: any DatabaseWriter, _ schema: ClientSchema) async throws {
         let externalCommits = ExternalCommits(
             location: source.location(of: writer),
+            pool: poolCommits,
             changes: changes,
             logger: logger,
             clock: clock
         )
-        let versions = try await source.write(to: writer) { db in
+        let versions = try await writeAlone(to: writer) { db in
             try db.inTransaction(.immediate) {
                 try SystemTables.migrate(db)
                 try schema.apply(to: db)
@@ -185,8 +189,23 @@ final class LocalDatabase: Sendable {
     private func foreignWrites() -> Task<Void, Never>? {
         guard case .pool(let pool) = source else { return nil }
         let updates = pool.tableUpdates
-        return Task { [changes] in
-            for await _ in updates { changes.announceAll() }
+        return Task { [changes, poolCommits] in
+            for await tables in updates {
+                poolCommits?.poolDidNameTables()
+                changes.announce(tables)
+            }
+        }
+    }
+
+    /// Another instance of this database in this process has committed.
+    ///
+    /// Whether that is news, SQLite knows: the instances may share their connections, or the commit has been noticed already.
+    func otherInstanceDidCommit() {
+        let connections = state.withLock { $0.connections }
+        if case .open(let opened) = connections, let externalCommits = opened.externalCommits {
+            externalCommits.lookSoon()
+        } else {
+            changes.announceAll()
         }
     }
 
@@ -249,9 +268,11 @@ final class LocalDatabase: Sendable {
         if case .open(let opened) = connections {
             opened.externalCommits?.cancel()
             opened.foreignWrites?.cancel()
-            source.letGo(of: opened.writer) { [changes, syncState] db in
+            source.letGo(of: opened.writer) { [changes, syncState, tableDiffs] db in
                 changes.stopObserving(db)
                 db.remove(transactionObserver: syncState)
+                // What a write of the app would go on recording.
+                _ = try? tableDiffs.drop(db)
             }
         }
         return connections

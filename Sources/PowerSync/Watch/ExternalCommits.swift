@@ -8,6 +8,11 @@ import Synchronization
 /// `PRAGMA data_version` changes on a connection when *another* connection has committed. All commits of a database are
 /// made by its writer, so the writer is asked, when its queue comes to it.
 ///
+/// Another instance in this process does not need the hint: it says when it has committed, see ``lookSoon()``. Each commit
+/// is announced once, however many hints there are.
+///
+/// Where an app's pool writes as well, ``PoolCommits`` tells whether it was the pool.
+///
 /// A commit becomes visible after it was written, and with `synchronous = FULL` the disk is waited for in between. So
 /// after the last write the version is looked at a few more times.
 final class ExternalCommits: Sendable {
@@ -17,23 +22,36 @@ final class ExternalCommits: Sendable {
     static let lateDelays: [Duration] = [.milliseconds(100), .milliseconds(500), .milliseconds(2500)]
 
     private let log: FileWatch
+    private let pool: PoolCommits?
     private let changes: ChangeHub
     private let logger: any LoggerProtocol
     private let clock: any Clock<Duration>
     /// What the writer said last.
     private let version = Mutex<Int64?>(nil)
     private let task = Mutex<Task<Void, Never>?>(nil)
+    /// One element after any number of calls of ``lookSoon()``.
+    private let calls: AsyncStream<Void>
+    private let call: AsyncStream<Void>.Continuation
 
     /// Begins to collect hints; `nil` for a database in memory, and where the system does not tell of writes to files.
     ///
     /// - Parameters:
     ///   - location: Where the database is.
+    ///   - pool: The connections of the app that write as well.
     ///   - changes: Who is told.
     ///   - logger: Receives messages.
     ///   - clock: Measures the delays.
-    init?(location: DatabaseLocation, changes: ChangeHub, logger: any LoggerProtocol, clock: any Clock<Duration>) {
+    init?(
+        location: DatabaseLocation,
+        pool: PoolCommits? = nil,
+        changes: ChangeHub,
+        logger: any LoggerProtocol,
+        clock: any Clock<Duration>
+    ) {
         guard case .file(let path) = location, let log = FileWatch(path: path + "-wal") else { return nil }
         self.log = log
+        self.pool = pool
+        (calls, call) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.changes = changes
         self.logger = logger
         self.clock = clock
@@ -55,9 +73,15 @@ final class ExternalCommits: Sendable {
         }
     }
 
+    /// Has the version looked at, as soon as the writer's queue comes to it.
+    func lookSoon() {
+        call.yield()
+    }
+
     /// Ends the announcements.
     func cancel() {
         log.cancel()
+        call.finish()
         task.withLock { $0 }?.cancel()
     }
 
@@ -71,6 +95,9 @@ final class ExternalCommits: Sendable {
     private func run(_ writer: any DatabaseWriter) async {
         let (quietTimes, quietTime) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         await withTaskGroup { tasks in
+            tasks.addTask {
+                for await _ in self.calls { await self.look(after: .zero, writer) }
+            }
             tasks.addTask {
                 for await _ in self.log.changes {
                     quietTime.yield()
@@ -91,11 +118,12 @@ final class ExternalCommits: Sendable {
 
     private func look(after delay: Duration, _ writer: any DatabaseWriter) async {
         do {
-            try await clock.sleep(for: delay)
+            if delay > .zero { try await clock.sleep(for: delay) }
             // First, so that what is committed after the look causes another one.
             log.arm()
-            let hasNews = try await DatabaseAccess.write(to: writer) { try self.hasNews($0) }
-            if hasNews { changes.announceAll() }
+            guard try await DatabaseAccess.write(to: writer, { try self.hasNews($0) }) else { return }
+            if let pool, await !pool.hasNews(writer) { return }
+            changes.announceAll()
         } catch is CancellationError {
             // The loop ends with its stream.
         } catch {

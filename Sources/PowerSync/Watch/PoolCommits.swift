@@ -1,0 +1,107 @@
+import GRDB
+import Synchronization
+
+/// Tells commits of others to the file of an app's pool from those of the pool and from our own.
+///
+/// The pool names the tables that it has written. Of others nothing is known, so everybody has to look again; that must not
+/// happen after each write of the app. When the pool has committed and named nothing, as after a change of the schema, it
+/// counts as another one.
+///
+/// Two connections write, and never at the same time: the pool's writer, and ours while we hold the pool's writer.
+/// `PRAGMA data_version` changes on a connection when another one has committed. So the one that is not writing is asked:
+///
+/// ```
+///  the app's turn             our turn                          the app's turn
+///  ────────────────────┬──────────────────────────────────┬──────────────────────
+///      the pool's writer  our connection         our connection
+///      is asked        │  is asked               is asked │  the pool's writer is asked …
+/// ```
+///
+/// At the ends of a turn each connection is asked for the turn that begins before it is asked for the one that has ended:
+/// what is committed in between counts twice, and is never missed.
+final class PoolCommits: Sendable {
+    private struct State {
+        /// What the pool's writer told at the end of our last turn.
+        var poolVersion: Int64?
+        /// Whether there was one.
+        var hasHadTurn = false
+        var hasNews = false
+        /// Whether the pool has named tables since somebody asked.
+        var hasNamedTables = false
+    }
+
+    private let pool: any SQLiteConnectionPoolProtocol
+    private let state = Mutex(State())
+
+    /// Creates an observer of a pool.
+    init(_ pool: any SQLiteConnectionPoolProtocol) {
+        self.pool = pool
+    }
+
+    /// Runs `body` alone on our writing connection, while nobody uses the pool's writer.
+    ///
+    /// - Throws: What `body` throws, and `CancellationError` when the task is cancelled while it waits.
+    func write<T>(
+        to writer: any DatabaseWriter,
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        try await pool.write { lease in
+            Transfer(
+                try writer.writeWithoutTransaction { db in
+                    let version = PoolCommits.version(db)
+                    self.beginTurn(poolVersion: PoolCommits.version(lease))
+                    defer {
+                        let poolVersion = PoolCommits.version(lease)
+                        self.endTurn(
+                            poolVersion: poolVersion,
+                            isUndisturbed: version != nil && version == PoolCommits.version(db)
+                        )
+                    }
+                    return try body(db)
+                }
+            )
+        }.value
+    }
+
+    /// The pool has named tables that it has written.
+    func poolDidNameTables() {
+        state.withLock { $0.hasNamedTables = true }
+    }
+
+    /// Whether there may be commits whose tables nobody has named since the last call.
+    ///
+    /// - Parameter writer: Our connections, whose version has changed since the last call.
+    /// - Returns: Also `true` when that cannot be found out.
+    func hasNews(_ writer: any DatabaseWriter) async -> Bool {
+        let isKnown: Void? = try? await write(to: writer) { _ in }
+        return state.withLock { state in
+            defer { (state.hasNews, state.hasNamedTables) = (false, false) }
+            return isKnown == nil || state.hasNews || !state.hasNamedTables
+        }
+    }
+
+    private func beginTurn(poolVersion: Int64?) {
+        state.withLock { state in
+            if state.hasHadTurn, poolVersion == nil || poolVersion != state.poolVersion { state.hasNews = true }
+        }
+    }
+
+    private func endTurn(poolVersion: Int64?, isUndisturbed: Bool) {
+        state.withLock { state in
+            state.poolVersion = poolVersion
+            state.hasHadTurn = true
+            if !isUndisturbed { state.hasNews = true }
+        }
+    }
+
+    /// The version that a connection tells; `nil` when it cannot.
+    private static func version(_ db: Database) -> Int64? {
+        (try? Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))) ?? nil
+    }
+
+    private static func version(_ lease: any SQLiteConnectionLease) -> Int64? {
+        try? lease.withIterator(sql: "PRAGMA data_version", parameters: []) { rows in
+            try rows.next { try $0.getInt64(index: 0) }
+        } ?? nil
+    }
+}
