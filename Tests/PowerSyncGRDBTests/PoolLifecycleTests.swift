@@ -46,6 +46,27 @@ import Testing
         try await harness.database.execute("INSERT INTO lists (id, name) VALUES ('2', 'B')")
     }
 
+    @Test("A dropped database leaves nothing that records in the pool", arguments: [false, true])
+    func droppingADiffLeavesNothing(_ dropsDatabaseFirst: Bool) async throws {
+        let harness = try PoolHarness()
+        let pool = harness.pool
+        var database: (any PowerSyncDatabaseProtocol)? = openPowerSyncWithGRDB(
+            pool: pool,
+            schema: PoolHarness.schema,
+            identifier: "dropped with a diff"
+        )
+        var diff: TableDiff? = try await database?.trackTableDiff(of: "lists")
+        #expect(diff != nil)
+        if dropsDatabaseFirst { database = nil }
+        diff = nil
+        database = nil
+        let left = try await pool.writeWithoutTransaction { db in
+            try String.fetchAll(db, sql: "SELECT name FROM sqlite_temp_master WHERE name GLOB 'ps_diff_*'")
+        }
+        #expect(left.isEmpty)
+        _ = (database, diff)
+    }
+
     @Test func poolWithoutSetUpWorksAndIsWarnedAbout() async throws {
         let log = Log()
         let harness = try PoolHarness(logger: DefaultLogger(writers: [log])) { _ in }

@@ -25,12 +25,15 @@ public final class TableDiff: Sendable {
         case schemaWasReplaced
     }
 
+    /// Tells it apart from other diffs of its database.
+    let number: Int
     let recording: TableDiffRecording
     private let database: LocalDatabase
     private let throttle: Duration
     private let state = Mutex(State.idle)
 
-    private init(_ recording: TableDiffRecording, on database: LocalDatabase, throttle: Duration) {
+    private init(number: Int, _ recording: TableDiffRecording, on database: LocalDatabase, throttle: Duration) {
+        self.number = number
         self.recording = recording
         self.database = database
         self.throttle = throttle
@@ -45,9 +48,10 @@ public final class TableDiff: Sendable {
         on database: LocalDatabase
     ) async throws -> TableDiff {
         try await database.writeLock { context in
+            let number = database.tableDiffs.nextNumber()
             let recording = TableDiffRecording(
                 try TableDiffDefinition(of: view, options, in: database.currentSchema),
-                number: database.tableDiffs.nextNumber()
+                number: number
             )
             try TransactionContext.write(on: context) { transaction in
                 try options.beforeCreate?(transaction)
@@ -61,6 +65,7 @@ public final class TableDiff: Sendable {
                 }
             }
             let diff = TableDiff(
+                number: number,
                 recording,
                 on: database,
                 throttle: ConnectOptions.duration(seconds: options.throttle)
@@ -72,8 +77,9 @@ public final class TableDiff: Sendable {
 
     deinit {
         guard case .idle = state.withLock({ $0 }), let writer = try? database.openWriter() else { return }
-        writer.asyncWriteWithoutTransaction { [recording] db in
-            try? recording.drop(db)
+        writer.asyncWriteWithoutTransaction { [number, recording, registry = database.tableDiffs] db in
+            guard (try? recording.drop(db)) != nil else { return }
+            registry.remove(number)
         }
     }
 
@@ -120,16 +126,22 @@ public final class TableDiff: Sendable {
         guard let writer = try? database.openWriter() else { return }
         // Must happen in a cancelled task as well.
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            writer.asyncWriteWithoutTransaction { [recording, database] db in
-                // The objects are gone with the connection.
+            writer.asyncWriteWithoutTransaction { [number, recording, database] db in
+                // The objects are gone, with the connection or without it.
                 guard !database.isClosed else { return continuation.resume() }
-                continuation.resume(with: Result { try PowerSyncError.wrappingErrors { try recording.drop(db) } })
+                continuation.resume(
+                    with: Result {
+                        try PowerSyncError.wrappingErrors { try recording.drop(db) }
+                        database.tableDiffs.remove(number)
+                    }
+                )
             }
         }
     }
 
     /// The schema was replaced, and the recording dropped.
     func schemaWasReplaced() {
+        database.tableDiffs.remove(number)
         guard end(.schemaWasReplaced) else { return }
         database.logger.warning(
             "A table diff of '\(view)' ended, because the schema was replaced. Track the view again if it is needed.",

@@ -3,14 +3,18 @@ import PowerSyncCore
 import Synchronization
 
 /// The table diffs of a database.
+///
+/// A recording is kept until it was dropped, also when nobody holds its diff any more: its triggers are objects of a
+/// connection that may outlive the database.
 final class TableDiffRegistry: Sendable {
-    private struct WeakReference: Sendable {
+    private struct Entry: Sendable {
+        let recording: TableDiffRecording
         weak var diff: TableDiff?
     }
 
     private struct State {
         var lastNumber = 0
-        var diffs: [WeakReference] = []
+        var entries: [Int: Entry] = [:]
     }
 
     private let state = Mutex(State())
@@ -25,22 +29,25 @@ final class TableDiffRegistry: Sendable {
 
     /// Adds a diff.
     func add(_ diff: TableDiff) {
-        state.withLock { state in
-            state.diffs.removeAll { $0.diff == nil }
-            state.diffs.append(WeakReference(diff: diff))
-        }
+        state.withLock { $0.entries[diff.number] = Entry(recording: diff.recording, diff: diff) }
     }
 
-    /// Drops what records the diffs, because the tables may change.
+    /// Removes a diff whose recording was dropped.
+    func remove(_ number: Int) {
+        state.withLock { _ = $0.entries.removeValue(forKey: number) }
+    }
+
+    /// Drops what records the diffs, because the tables may change, or nobody records any more.
     ///
-    /// - Parameter db: The writer, inside a transaction.
+    /// - Parameter db: The writer.
     /// - Returns: The diffs, to be told when the transaction was committed.
     /// - Throws: GRDB's `DatabaseError`.
+    @discardableResult
     func drop(_ db: Database) throws -> [TableDiff] {
-        let diffs = state.withLock { $0.diffs.compactMap(\.diff) }
-        for diff in diffs {
-            try diff.recording.drop(db)
+        let entries = state.withLock { Array($0.entries.values) }
+        for entry in entries {
+            try entry.recording.drop(db)
         }
-        return diffs
+        return entries.compactMap(\.diff)
     }
 }

@@ -50,13 +50,21 @@ package struct TableDiffDefinition: Sendable {
 extension TableDiffDefinition {
     /// The expression for what is recorded of a row, a JSON object.
     ///
+    /// Values are taken over as they are stored, digit by digit, objects and arrays included.
+    ///
     /// - Parameter row: `NEW` or `OLD`.
     /// - Returns: SQL text.
     func recordedValue(of row: String) -> String {
         guard let columns else { return "\(row).data" }
-        return ViewRowValues.object("powersync_object", columns) { column in
-            ["json_extract(\(row).data, \(SQLText.literal("$." + column)))"]
+        // Each column is two arguments.
+        let columnsPerCall = ViewRowValues.maximumArgumentCount / 2
+        let calls = stride(from: 0, to: max(columns.count, 1), by: columnsPerCall).map { start in
+            let members = columns[start..<min(start + columnsPerCall, columns.count)].map { column in
+                "\(SQLText.literal(column)), \(row).data -> \(SQLText.literal("$." + column))"
+            }
+            return "json_object(\(members.joined(separator: ", ")))"
         }
+        return calls.count == 1 ? calls[0] : "powersync_json_merge(\(calls.joined(separator: ", ")))"
     }
 
     /// The condition as an expression over the rows of the data table.

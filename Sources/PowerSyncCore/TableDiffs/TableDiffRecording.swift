@@ -7,15 +7,16 @@ package import GRDB
 /// | Object | What it is |
 /// | --- | --- |
 /// | `ps_diff_n` | the recorded changes, see ``createDestination`` |
-/// | `ps_diff_n_replaced` | the row that the statement at work is about to replace, or nothing |
+/// | `ps_diff_n_replaced` | the row that the statement at work is about to replace, or nothing; and its recorded deletion |
 /// | `ps_diff_n_replace` | before an insertion: keeps the row of the same id |
 /// | `ps_diff_n_insert`, `_update`, `_delete` | after a change: records it |
-/// | `ps_diff_n_merge` | after an insertion: brings the replaced row up to date |
+/// | `ps_diff_n_merge` | after an insertion: brings the replaced row up to date, and forgets its deletion |
 /// | `ps_diff_n_merged` | after that: records it as an update |
 ///
 /// Synced rows are written with `REPLACE`, whether they are new or not. SQLite fires triggers for the insertion only, so
 /// without the kept row every synced update would look like an insertion. A row that is replaced by one with the same
-/// text has not changed.
+/// text has not changed. With `PRAGMA recursive_triggers = ON`, which an app may set on connections of its own, SQLite fires
+/// triggers for the deletion of the replaced row as well; what they record is taken back.
 package struct TableDiffRecording: Sendable {
     /// What the names of all objects start with.
     static let namePrefix = "ps_diff_"
@@ -51,9 +52,7 @@ package struct TableDiffRecording: Sendable {
                 throw TableDiffDefinition.Problem.invalidCondition(operation, error)
             }
         }
-        if definition.conditions[.insert] != nil || definition.conditions[.update] != nil {
-            try db.execute(sql: createReplacement)
-        }
+        try db.execute(sql: createReplacement)
     }
 
     /// Ends recording and forgets what was recorded.
@@ -136,7 +135,7 @@ package struct TableDiffRecording: Sendable {
             value TEXT,
             previous_value TEXT
         );
-        CREATE TEMP TABLE \(replaced)(id TEXT PRIMARY KEY NOT NULL, data TEXT);
+        CREATE TEMP TABLE \(replaced)(id TEXT PRIMARY KEY NOT NULL, data TEXT, deletion INTEGER);
         """
     }
 
@@ -146,7 +145,9 @@ package struct TableDiffRecording: Sendable {
             ? "NOT EXISTS (SELECT 1 FROM \(replaced) WHERE id = NEW.id) AND \(condition)" : condition
         return trigger(operation.rawValue.lowercased(), "AFTER \(operation.rawValue) ON \(dataTable)", when: condition)
         {
-            recordingStatement(operation)
+            guard operation == .delete else { return recordingStatement(operation) }
+            return recordingStatement(operation)
+                + "UPDATE \(replaced) SET deletion = last_insert_rowid() WHERE id = OLD.id;"
         }
     }
 
@@ -158,11 +159,14 @@ package struct TableDiffRecording: Sendable {
             SELECT id, data FROM \(SQLText.identifier(definition.table.internalName)) WHERE id = NEW.id;
             """
         }
-        guard let condition = definition.condition(of: .update) else { return sql }
         sql += trigger("merge", "AFTER INSERT ON \(dataTable)") {
-            "UPDATE \(replaced) SET data = NEW.data WHERE id = NEW.id AND data IS NOT NEW.data;"
+            """
+            DELETE FROM \(destination) WHERE operation_id = (SELECT deletion FROM \(replaced) WHERE id = NEW.id);
+            UPDATE \(replaced) SET data = NEW.data WHERE id = NEW.id AND data IS NOT NEW.data;
+            """
         }
-        sql += trigger("merged", "AFTER UPDATE ON temp.\(replaced)", when: condition) {
+        guard let condition = definition.condition(of: .update) else { return sql }
+        sql += trigger("merged", "AFTER UPDATE OF data ON temp.\(replaced)", when: condition) {
             recordingStatement(.update)
         }
         return sql

@@ -62,7 +62,7 @@ struct ViewRowValues: RowValues {
     ///   - values: The expressions for a column, as many for each: the value, and the one that it is compared with.
     ///   - table: The first argument, if the function has it.
     /// - Returns: An expression for an object.
-    static func object(
+    private static func object(
         _ function: String,
         _ columns: [String],
         values: (String) -> [String],

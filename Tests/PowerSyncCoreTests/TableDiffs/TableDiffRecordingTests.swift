@@ -61,8 +61,12 @@ import Testing
         }
     }
 
-    @Test("A synced row that is replaced counts as an update, and not at all if it is the same")
-    func replacedRowsAreUpdates() throws {
+    @Test(
+        "A synced row that is replaced counts as an update, and not at all if it is the same",
+        arguments: ["OFF", "ON"]
+    )
+    func replacedRowsAreUpdates(_ recursiveTriggers: String) throws {
+        try database.run("PRAGMA recursive_triggers = \(recursiveTriggers)")
         _ = try record()
         try database.write(
             """
@@ -71,14 +75,42 @@ import Testing
             INSERT OR IGNORE INTO ps_data__items (id, data) VALUES ('2', '{"size":9}');
             REPLACE INTO ps_data__items (id, data) VALUES ('3', '{"size":1}');
             DELETE FROM ps_data__items WHERE id = '2';
+            INSERT OR IGNORE INTO ps_data__items (id, data) VALUES ('3', '{"size":9}');
+            DELETE FROM ps_data__items WHERE id = '3';
+            REPLACE INTO ps_data__items (id, data) VALUES ('3', '{"size":2}');
             """
         )
         #expect(
             try changes() == [
                 #"1|INSERT|{"size":1}|"#, #"2|INSERT|{"size":1}|"#, #"2|UPDATE|{"size":2}|{"size":1}"#,
-                #"3|INSERT|{"size":1}|"#, #"2|DELETE|{"size":2}|"#,
+                #"3|INSERT|{"size":1}|"#, #"2|DELETE|{"size":2}|"#, #"3|DELETE|{"size":1}|"#,
+                #"3|INSERT|{"size":2}|"#,
             ]
         )
+    }
+
+    @Test("A replaced row is no deletion, whatever else is recorded", arguments: ["OFF", "ON"])
+    func replacedRowsAreNoDeletions(_ recursiveTriggers: String) throws {
+        try database.run("PRAGMA recursive_triggers = \(recursiveTriggers)")
+        _ = try record([.delete: "TRUE"])
+        try database.write(
+            """
+            REPLACE INTO ps_data__items (id, data) VALUES ('1', '{"size":1}'), ('2', '{"size":1}');
+            DELETE FROM ps_data__items WHERE id = '1';
+            REPLACE INTO ps_data__items (id, data) VALUES ('1', '{"size":2}'), ('2', '{"size":2}');
+            REPLACE INTO ps_data__items (id, data) VALUES ('1', '{"size":3}'), ('2', '{"size":3}');
+            """
+        )
+        #expect(try changes() == [#"1|DELETE|{"size":1}|"#])
+    }
+
+    @Test("Values of chosen columns are recorded as they are stored")
+    func chosenValuesAreThoseOfTheRow() throws {
+        _ = try record(columns: ["name", "size"])
+        let stored = #"{"name":{"a":[1,{"b":null}]},"size":1.7976931348623157e308}"#
+        try database.write("REPLACE INTO ps_data__items (id, data) VALUES ('1', ?)", [stored])
+        try database.write(#"REPLACE INTO ps_data__items (id, data) VALUES ('1', '{"name":true}')"#)
+        #expect(try changes() == [#"1|INSERT|\#(stored)|"#, #"1|UPDATE|{"name":true,"size":null}|\#(stored)"#])
     }
 
     @Test("Only the recorded operations are recorded", arguments: TableDiffDefinition.Operation.allCases)
