@@ -1,12 +1,17 @@
 import NIOCore
 import Synchronization
 
-/// Hands out every status to every subscriber, in order and without loss.
+/// Hands out every status to every subscriber, in order.
 ///
 /// Each subscriber has its own queue. Publishing appends to the queues, or takes a waiting subscriber out of its queue
-/// together with the element it is to get, in one critical section; continuations are resumed after it. Queues are
-/// unbounded by contract: subscribers iterate element by element.
+/// together with the element it is to get, in one critical section; continuations are resumed after it.
+///
+/// Subscribers iterate element by element, so nothing is lost for one that keeps up. Of one that does not, the queue is
+/// bounded by ``unreadLimit``: the oldest elements go first, and the newest is always there.
 final class StatusFlow: Sendable {
+    /// How many elements a subscriber may leave unread.
+    static let unreadLimit = 1000
+
     private typealias Waiter = CheckedContinuation<SyncStatusSnapshot?, Never>
 
     private struct Subscriber {
@@ -15,6 +20,11 @@ final class StatusFlow: Sendable {
         ///
         /// Not empty only while `queue` is empty.
         var waiters: [(call: UInt64, waiter: Waiter)] = []
+
+        mutating func append(_ element: SyncStatusSnapshot) {
+            if queue.count == StatusFlow.unreadLimit { queue.removeFirst() }
+            queue.append(element)
+        }
     }
 
     private struct State {
@@ -75,7 +85,7 @@ final class StatusFlow: Sendable {
                     state.subscribers[id]?.waiters.removeFirst()
                     waiters.append(waiter)
                 } else {
-                    state.subscribers[id]?.queue.append(state.current)
+                    state.subscribers[id]?.append(state.current)
                 }
             }
             return (waiters, state.current, followers)

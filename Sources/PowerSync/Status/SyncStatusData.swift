@@ -40,9 +40,9 @@ public protocol SyncStatusData: Sendable {
 
 /// The status of a database: a live object whose properties always read the newest state.
 public protocol SyncStatus: SyncStatusData, Sendable {
-    /// The states from now on: the present one, then one element for every change, in order and without loss.
+    /// The states from now on: the present one, then one element for every change, in order.
     ///
-    /// Elements are immutable.
+    /// Elements are immutable. A consumer that leaves more than 1000 elements unread misses the oldest of them.
     func asFlow() -> AsyncStream<any SyncStatusData>
 
     /// The status for SwiftUI and the Observation framework. The same object on every call.

@@ -38,6 +38,18 @@ import Testing
         }
     }
 
+    @Test("Of what nobody reads, the newest elements are kept")
+    func unreadElementsAreBounded() async {
+        let flow = status.asFlow()
+        for total in 1...Int64(StatusFlow.unreadLimit + 500) {
+            status.downloadChanged(to: download(total))
+        }
+        status.finish()
+        var totals: [Int32] = []
+        for await element in flow { totals.append(element.downloadProgress?.totalOperations ?? 0) }
+        #expect(totals == (501...1500).map { Int32($0) })
+    }
+
     @Test func flowBeginsWithThePresentStatus() async {
         status.downloadChanged(to: download(7))
         var flow = status.asFlow().makeAsyncIterator()
