@@ -92,8 +92,10 @@ final class UploadLoop: Sendable {
     /// - Throws: `CancellationError`, when the task is cancelled.
     private func drain() async throws -> Bool {
         var pass = Pass()
-        // Shown until a pass has none: the app must have a chance to see it.
-        var rejection: UploadRejectionError?
+        // Shown until a later upload has none: the app must have a chance to see it. Setting writes aside changes the queue,
+        // which begins a pass that finds nothing to upload.
+        var rejection = shownRejection
+        var hasUploaded = false
         while isConnected {
             do {
                 let (head, entries) = try await context.database.read { db in
@@ -103,6 +105,8 @@ final class UploadLoop: Sendable {
                 case .upload(let head):
                     context.report { $0.uploading(entries: entries, head: head, now: $1) }
                     context.status.uploadStarted()
+                    if !hasUploaded { rejection = nil }
+                    hasUploaded = true
                     try await context.connectorCalls.run { [context] in
                         try await context.connector.uploadData(database: context.app)
                     }
@@ -129,6 +133,12 @@ final class UploadLoop: Sendable {
         context.log(.debug, "Uploading pauses until the sync stream is connected again.")
         context.status.uploadEnded(error: nil)
         return false
+    }
+
+    /// The rejection whose writes were set aside last; `nil` after a successful upload.
+    private var shownRejection: UploadRejectionError? {
+        guard context.options.uploadRejectionPolicy != .retry else { return nil }
+        return context.status.snapshot.lastUploadError as? UploadRejectionError
     }
 
     private func waitAfter(_ error: any Error) async throws {

@@ -167,6 +167,29 @@ import Testing
         #expect(try await harness.database.rejectedWrites().isEmpty)
     }
 
+    @Test func rejectionIsShownUntilALaterUploadSucceeds() async throws {
+        harness.connector.onUpload(Self.rejecting("bad"))
+        try await harness.insert("x", name: "bad")
+        let stream = try await harness.connectAndAccept(ConnectOptions(uploadRejectionPolicy: .park))
+        stream.send(.checkpoint(1), .done)
+        try await harness.service.nextWriteCheckpoint().respond(7)
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        // A pass that finds nothing to upload, because the app has completed the write itself.
+        try await harness.insert("y", name: "good")
+        try await harness.database.getNextCrudTransaction()?.complete()
+        harness.clock.advance(by: .seconds(1))
+        try await harness.service.nextWriteCheckpoint().respond(8)
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        #expect(harness.connector.uploads == 1)
+        #expect(harness.database.currentStatus.uploadError is UploadRejectionError)
+
+        harness.clock.advance(by: .seconds(1))
+        try await harness.insert("z", name: "good")
+        try await harness.service.nextWriteCheckpoint().respond(9)
+        #expect(harness.connector.uploads == 2)
+        try await harness.wait { $0.lastUploadError == nil }
+    }
+
     @Test func syncOnceTellsARejection() async throws {
         harness.connector.onUpload(Self.rejecting("bad"))
         try await harness.insert("x", name: "bad")
