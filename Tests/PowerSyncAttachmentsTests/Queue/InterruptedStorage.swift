@@ -79,7 +79,7 @@ final class InterruptedStorage: LocalStorageAdapter {
         case .failsAfter, .cancelledAfter, nil: break
         }
         let files = files
-        let value = honoursCancellation ? try await body(files) : try await Task { try await body(files) }.value
+        let value = try await honoursCancellation ? body(files) : Task { try await body(files) }.value
         switch fault {
         case .failsAfter: throw Failure()
         case .cancelledAfter: withUnsafeCurrentTask { $0?.cancel() }

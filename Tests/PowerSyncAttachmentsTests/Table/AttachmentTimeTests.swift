@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncTesting
+import Synchronization
 import Testing
 
 @testable import PowerSync

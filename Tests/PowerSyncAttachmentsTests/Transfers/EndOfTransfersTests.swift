@@ -151,7 +151,7 @@ private final class DelayedService: AttachmentServiceProtocol {
     }
 
     func withContext<R: Sendable>(
-        callback: @Sendable @escaping (AttachmentContext) async throws -> R
+        callback: @Sendable @escaping @concurrent (AttachmentContext) async throws -> R
     ) async throws -> R {
         state.withLock { $0.calls += 1 }
         changes.fire()
