@@ -269,7 +269,7 @@ let package = Package(
         .testTarget(
             name: "PowerSyncServiceTests",
             dependencies: [
-                "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol", "RSocket", "TestSupport",
+                "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol", "PowerSyncTesting", "RSocket", "TestSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),

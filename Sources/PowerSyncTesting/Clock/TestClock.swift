@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A clock that stands still until a test moves it.
+/// A clock that stands still until a test moves it, or one that never waits.
 ///
 /// ```swift
 /// let clock = TestClock()
@@ -8,6 +8,8 @@ import Synchronization
 /// try await clock.waitForTimer(of: .seconds(5))
 /// clock.advance(by: .seconds(5))
 /// ```
+///
+/// Where only the lengths of waits matter, sleeps can end at once; see ``init(onSleep:)``.
 public final class TestClock: Clock, Sendable {
     /// A point in time: the time since the clock was made.
     public struct Instant: InstantProtocol, Hashable, Sendable {
@@ -52,13 +54,28 @@ public final class TestClock: Clock, Sendable {
     private let state = Mutex(State())
     /// Signalled whenever a timer is scheduled.
     private let timers = Signal()
+    /// What a sleep does instead of waiting.
+    private let onSleep: (@Sendable (Duration) async throws -> Void)?
 
-    /// Creates a clock.
-    public init() {}
+    /// Creates a clock that stands still.
+    public init() {
+        onSleep = nil
+    }
+
+    /// Creates a clock that does not wait: each sleep moves it to its deadline at once.
+    ///
+    /// ```swift
+    /// let clock = TestClock { delay in print("waits for \(delay)") }
+    /// ```
+    ///
+    /// - Parameter onSleep: Called by each sleep with its length, before the sleep ends. What it throws the sleep throws.
+    public init(onSleep: @escaping @Sendable (_ delay: Duration) async throws -> Void) {
+        self.onSleep = onSleep
+    }
 
     /// The present time.
     ///
-    /// Only ``advance(by:)`` changes it.
+    /// Only ``advance(by:)`` changes it, and sleeps of a clock that does not wait.
     public var now: Instant { state.withLock { $0.now } }
 
     /// One nanosecond.
@@ -71,6 +88,14 @@ public final class TestClock: Clock, Sendable {
     ///   - tolerance: Ignored.
     /// - Throws: `CancellationError`
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        if let onSleep {
+            try Task.checkCancellation()
+            let delay = state.withLock { state in
+                defer { state.now = max(state.now, deadline) }
+                return state.now.duration(to: deadline)
+            }
+            return try await onSleep(delay)
+        }
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
@@ -118,6 +143,7 @@ public final class TestClock: Clock, Sendable {
     /// Every timer is returned once, in order.
     ///
     /// - Throws: `CancellationError`
+    @discardableResult
     public func nextTimerScheduled() async throws -> Duration {
         try await timers.wait {
             state.withLock { $0.scheduled.isEmpty ? nil : $0.scheduled.removeFirst() }

@@ -1,13 +1,14 @@
 import GRDB
 import Logging
 import PowerSyncRules
+import PowerSyncTesting
 import Testing
 
 @testable import PowerSyncService
 
 /// Noticing commits of other programs (`service.md` 19.5).
 @Suite(.timeLimit(.minutes(1))) struct SourcePollingTests {
-    private let clock = ManualClock()
+    private let clock = TestClock()
     private let folder: TemporaryFolder
     private let source: EmbeddedSource
     private let syncPlan: SyncPlan
@@ -40,7 +41,7 @@ import Testing
 
     @Test func foreignCommitIsNoticedAtTheNextPoll() async throws {
         let messages = try await nextMessages { [clock, folder] in
-            await clock.nextTimerScheduled()
+            try await clock.nextTimerScheduled()
             try await DatabaseQueue(path: folder.path("source.db")).write { db in
                 try db.execute(sql: "INSERT INTO lists (id) VALUES ('a')")
             }
@@ -51,7 +52,7 @@ import Testing
 
     @Test func ownCommitIsNoticedWithoutAPoll() async throws {
         let messages = try await nextMessages { [clock, source] in
-            await clock.nextTimerScheduled()
+            try await clock.nextTimerScheduled()
             try await source.apply([SourceWrite(.put, table: "lists", id: "a")])
         }
         #expect(messages.count == 2)
@@ -60,7 +61,7 @@ import Testing
     @Test func idleReaderShowsThatItIsAlive() async throws {
         let messages = try await nextMessages { [clock] in
             for _ in 0..<EmbeddedChangeReader.maximumPolls {
-                await clock.nextTimerScheduled()
+                try await clock.nextTimerScheduled()
                 clock.advance(by: EmbeddedSource.pollInterval)
             }
         }
@@ -69,7 +70,7 @@ import Testing
 
     @Test func waitingEndsWithTheTask() async throws {
         let waiting = Task { try await nextMessages {} }
-        await clock.nextTimerScheduled()
+        try await clock.nextTimerScheduled()
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTPCompression
 import PowerSyncProtocol
+import PowerSyncTesting
 import TestSupport
 import Testing
 
@@ -127,16 +128,16 @@ import Testing
 
     @Test("A compressed stream has a proper end")
     func end() async throws {
-        let clock = ManualClock()
+        let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
             try await Self.withClient(decompressing: true) { client in
                 var stream = try await scenario.stream(
-                    try scenario.token(lifetime: .seconds(15), now: ManualClock.start),
+                    try scenario.token(lifetime: .seconds(15), now: TestClock.start),
                     acceptEncoding: "gzip",
                     client: client
                 )
                 _ = try await stream.untilComplete()
-                await clock.timerScheduled(in: .seconds(15))
+                try await clock.waitForTimer(of: .seconds(15))
                 clock.advance(by: .seconds(15))
                 #expect(try await stream.next() == ["token_expires_in": 0])
                 #expect(try await stream.next() == nil)

@@ -1,3 +1,4 @@
+import PowerSyncTesting
 import Testing
 
 @testable import PowerSyncService
@@ -57,11 +58,11 @@ import Testing
     }
 
     @Test func waitingEndsWithTheTimeout() async throws {
-        let clock = ManualClock()
+        let clock = TestClock()
         let queue = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: 1, timeout: .seconds(30), clock: clock)
         try await queue.withSlot {
             let waiting = Task { try await queue.acquire() }
-            await clock.nextTimerScheduled()
+            try await clock.nextTimerScheduled()
             clock.advance(by: .seconds(30))
             await #expect(throws: ConcurrencyQueue.Failure.timeout) { _ = try await waiting.value }
         }

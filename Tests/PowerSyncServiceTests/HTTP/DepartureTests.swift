@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import PowerSyncTesting
 import RSocket
 import TestSupport
 import Testing
@@ -81,16 +82,16 @@ import Testing
 
     @Test("HTTP: a stream that ends by itself closes its connection")
     func completed() async throws {
-        let clock = ManualClock()
+        let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
-                let token = try scenario.token(lifetime: .seconds(25), now: ManualClock.start)
+                let token = try scenario.token(lifetime: .seconds(25), now: TestClock.start)
                 try await connection.send(Self.request(token))
                 _ = try await connection.text(until: "checkpoint_complete")
-                await clock.timerScheduled(in: SyncSession.pauseAfterCheckpoint)
-                await clock.timerScheduled(in: .seconds(5))
+                try await clock.waitForTimer(of: SyncSession.pauseAfterCheckpoint)
+                try await clock.waitForTimer(of: .seconds(5))
                 clock.advance(by: .seconds(5))
-                await clock.timerScheduled(in: .seconds(20))
+                try await clock.waitForTimer(of: .seconds(20))
                 clock.advance(by: .seconds(20))
                 #expect(try await connection.text(until: "nothing").hasSuffix("0\r\n\r\n"))
             }

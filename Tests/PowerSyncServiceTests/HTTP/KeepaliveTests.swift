@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncProtocol
+import PowerSyncTesting
 import Testing
 
 @testable import PowerSyncService
@@ -9,37 +10,37 @@ import Testing
     private typealias Scenario = ServiceScenario
 
     /// Waits until the stream is idle: the pause after the checkpoint and the next keepalive are scheduled.
-    private static func idle(_ clock: ManualClock, nextKeepaliveIn delay: Duration) async {
-        await clock.timerScheduled(in: SyncSession.pauseAfterCheckpoint)
-        await clock.timerScheduled(in: delay)
+    private static func idle(_ clock: TestClock, nextKeepaliveIn delay: Duration) async throws {
+        try await clock.waitForTimer(of: SyncSession.pauseAfterCheckpoint)
+        try await clock.waitForTimer(of: delay)
     }
 
     @Test("22.2.22: an idle stream gets keepalives")
     func keepalives() async throws {
-        let clock = ManualClock()
+        let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
-            var stream = try await scenario.stream(try scenario.token(now: ManualClock.start))
+            var stream = try await scenario.stream(try scenario.token(now: TestClock.start))
             #expect(try await stream.untilComplete().last == "complete 0")
-            await Self.idle(clock, nextKeepaliveIn: .seconds(20))
+            try await Self.idle(clock, nextKeepaliveIn: .seconds(20))
             for seconds in [3580, 3560, 3540] as [Int64] {
                 clock.advance(by: .seconds(20))
                 #expect(try await stream.next() == ["token_expires_in": .integer(seconds)])
-                await clock.timerScheduled(in: .seconds(20))
+                try await clock.waitForTimer(of: .seconds(20))
             }
         }
     }
 
     @Test("22.2.23: a warning 20 s before the end, then the end")
     func expiry() async throws {
-        let clock = ManualClock()
+        let clock = TestClock()
         let log = CollectedLog()
         try await Scenario.run(timing: clock.timing, log: log) { scenario in
-            var stream = try await scenario.stream(try scenario.token(lifetime: .seconds(25), now: ManualClock.start))
+            var stream = try await scenario.stream(try scenario.token(lifetime: .seconds(25), now: TestClock.start))
             _ = try await stream.untilComplete()
-            await Self.idle(clock, nextKeepaliveIn: .seconds(5))
+            try await Self.idle(clock, nextKeepaliveIn: .seconds(5))
             clock.advance(by: .seconds(5))
             #expect(try await stream.next() == ["token_expires_in": 20])
-            await clock.timerScheduled(in: .seconds(20))
+            try await clock.waitForTimer(of: .seconds(20))
             clock.advance(by: .seconds(20))
             #expect(try await stream.next() == ["token_expires_in": 0])
             #expect(try await stream.next() == nil)
@@ -49,8 +50,8 @@ import Testing
 
     @Test("22.1: a token that expired within the tolerance gets the end at once")
     func expiredWithinTolerance() async throws {
-        try await Scenario.run(timing: ManualClock().timing) { scenario in
-            let issued = ManualClock.start.addingTimeInterval(-100)
+        try await Scenario.run(timing: TestClock().timing) { scenario in
+            let issued = TestClock.start.addingTimeInterval(-100)
             var stream = try await scenario.stream(try scenario.token(lifetime: .seconds(41), now: issued))
             #expect(try await stream.next() == ["token_expires_in": 0])
             #expect(try await stream.next() == nil)

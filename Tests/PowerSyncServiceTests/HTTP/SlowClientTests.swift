@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import PowerSyncTesting
 import TestSupport
 import Testing
 
@@ -36,7 +37,7 @@ import Testing
     func unreadStream() async throws {
         let folder = try TemporaryFolder()
         try await Self.writeRandomRows(in: folder)
-        let clock = ManualClock()
+        let clock = TestClock()
         let log = CollectedLog()
         try await Scenario.run(
             in: folder,
@@ -45,16 +46,16 @@ import Testing
             configure: { $0.limits.maxConcurrentConnections = 2 }
         ) { scenario in
             let unread = try await scenario.stream(
-                try scenario.token(lifetime: .seconds(25), now: ManualClock.start),
+                try scenario.token(lifetime: .seconds(25), now: TestClock.start),
                 ["client_id": "unread"]
             )
             // In the time that another client needs for everything, this one could have been sent everything, too.
-            var reader = try await scenario.stream(try scenario.token(now: ManualClock.start))
+            var reader = try await scenario.stream(try scenario.token(now: TestClock.start))
             while reader.byteCount < Self.rowCount * Self.rowLength { _ = try #require(try await reader.chunk()) }
-            let token = try scenario.token(now: ManualClock.start)
+            let token = try scenario.token(now: TestClock.start)
             #expect(try await scenario.status("POST", "/sync/stream", token: token, body: "{}") == 429)
 
-            await clock.timerScheduled(in: .seconds(55))
+            try await clock.waitForTimer(of: .seconds(55))
             clock.advance(by: .seconds(55))
             let line = try await log.line(containing: "Sync stream complete")
             #expect(line.contains("client_id=unread"))
@@ -73,9 +74,9 @@ import Testing
         arguments: ["/sync/stream", "/sync/checkpoint-request", "/dev/write"]
     )
     func slowBody(path: String) async throws {
-        let clock = ManualClock()
+        let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
-            let token = try scenario.token(now: ManualClock.start)
+            let token = try scenario.token(now: TestClock.start)
             try await RawConnection.connect(port: scenario.address.port) { connection in
                 try await connection.send(
                     """
@@ -88,7 +89,7 @@ import Testing
                     {"client_id"
                     """
                 )
-                await clock.timerScheduled(in: .seconds(60))
+                try await clock.waitForTimer(of: .seconds(60))
                 clock.advance(by: .seconds(60))
                 let response = try await connection.text(until: "}}")
                 #expect(response.contains("408 Request Timeout"), "\(response)")

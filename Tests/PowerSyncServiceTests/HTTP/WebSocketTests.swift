@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncTesting
 import RSocket
 import TestSupport
 import Testing
@@ -251,19 +252,19 @@ import Testing
 
     @Test("a token that expires ends the stream, without periodic keepalives before")
     func expiry() async throws {
-        let clock = ManualClock()
+        let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
                 try await peer.send(
-                    .setup(token: try scenario.token(lifetime: .seconds(65), now: ManualClock.start)),
+                    .setup(token: try scenario.token(lifetime: .seconds(65), now: TestClock.start)),
                     .request(1, credit: 100)
                 )
                 #expect(try await peer.lines(2).last == "complete 0")
-                await clock.timerScheduled(in: SyncSession.pauseAfterCheckpoint)
-                await clock.timerScheduled(in: .seconds(45))
+                try await clock.waitForTimer(of: SyncSession.pauseAfterCheckpoint)
+                try await clock.waitForTimer(of: .seconds(45))
                 clock.advance(by: .seconds(45))
                 #expect(try await peer.payload().text == #"{"token_expires_in":20}"#)
-                await clock.timerScheduled(in: .seconds(20))
+                try await clock.waitForTimer(of: .seconds(20))
                 clock.advance(by: .seconds(20))
                 #expect(try await peer.payload().text == #"{"token_expires_in":0}"#)
                 #expect(try await peer.next() == .payload(.complete(StreamID(1))))
@@ -273,19 +274,19 @@ import Testing
 
     @Test("a connection is closed 30 s after its token has expired, whether it has a stream or not", arguments: 0...1)
     func closing(streams: UInt32) async throws {
-        let clock = ManualClock()
+        let clock = TestClock()
         try await Scenario.run(
             timing: clock.timing,
             configure: { $0.limits.maxConcurrentConnections = 1 }
         ) { scenario in
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
-                try await peer.send(.setup(token: try scenario.token(lifetime: .seconds(65), now: ManualClock.start)))
+                try await peer.send(.setup(token: try scenario.token(lifetime: .seconds(65), now: TestClock.start)))
                 // The stream has credit for its first line only, so it cannot say that the token has expired.
                 if streams == 1 {
                     try await peer.send(.request(1, credit: 1))
                     #expect(try await peer.lines(1).count == 1)
                 }
-                await clock.timerScheduled(in: .seconds(95))
+                try await clock.waitForTimer(of: .seconds(95))
                 clock.advance(by: .seconds(95))
                 while try await peer.next() != nil {}
             }

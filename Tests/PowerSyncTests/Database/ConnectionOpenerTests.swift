@@ -1,21 +1,9 @@
 import Foundation
 import GRDB
+import PowerSyncTesting
 import Testing
 
 @testable import PowerSync
-
-/// A clock whose sleeps end at once, and tell.
-private struct ImpatientClock: Clock {
-    let onSleep: @Sendable (Duration) async throws -> Void
-
-    var now: ContinuousClock.Instant { ContinuousClock.now }
-    var minimumResolution: Duration { .zero }
-
-    func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
-        try Task.checkCancellation()
-        try await onSleep(now.duration(to: deadline))
-    }
-}
 
 @Suite("P-23: opening while another connection writes", .timeLimit(.minutes(1))) struct ConnectionOpenerTests {
     /// Runs a test with a file that a connection is about to write to.
@@ -37,7 +25,7 @@ private struct ImpatientClock: Clock {
         ConnectionOpener(
             location: .file(path: path),
             initialStatements: [],
-            clock: ImpatientClock(onSleep: onSleep)
+            clock: TestClock(onSleep: onSleep)
         )
     }
 

@@ -7,19 +7,6 @@ import Testing
 
 @testable import PowerSync
 
-/// A clock whose sleeps end at once, and are told.
-private struct InstantClock: Clock {
-    let didSleep: @Sendable (Duration) -> Void
-
-    var now: ContinuousClock.Instant { ContinuousClock.now }
-    var minimumResolution: Duration { .zero }
-
-    func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
-        try Task.checkCancellation()
-        didSleep(now.duration(to: deadline))
-    }
-}
-
 @Suite("When the version of a file is looked at", .timeLimit(.minutes(1))) struct ExternalCommitLooksTests {
     /// A database whose looks do not wait, unless a clock is given, and whose rounds of late looks are told.
     private func withLocalDatabase(
@@ -34,7 +21,7 @@ private struct InstantClock: Clock {
                 source: .location(.success(.file(path: path)), initialStatements: []),
                 schema: Result { try ClientSchema(WorkerSchema.first) },
                 logger: DefaultLogger(writers: []),
-                clock: clock ?? InstantClock { if $0 > last / 2 { lateRound.yield() } }
+                clock: clock ?? TestClock { if $0 > last / 2 { lateRound.yield() } }
             )
             _ = try await database.writer()
             try await body(database, path, lateRounds)
@@ -166,7 +153,7 @@ private struct InstantClock: Clock {
                     location: .file(path: directory.appending(path: "hint").path),
                     changes: hub,
                     logger: DefaultLogger(writers: []),
-                    clock: InstantClock { delay in
+                    clock: TestClock { delay in
                         guard delay > ExternalCommits.delay * 2 else { return }
                         try? other.write { try $0.execute(sql: "CREATE TABLE IF NOT EXISTS t (id)") }
                     }
