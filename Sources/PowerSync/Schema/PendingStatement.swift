@@ -1,30 +1,11 @@
 /// Where the value of a parameter of a ``PendingStatement`` comes from.
-public enum PendingStatementParameter: Sendable, Encodable {
+public enum PendingStatementParameter: Sendable {
     /// The id of the row, a text.
     case id
     /// The value of this column, NULL when the row does not have it.
     case column(String)
     /// A JSON object of all columns that no other parameter of the statement stands for, NULL when there are none.
     case rest
-
-    private enum CodingKeys: String, CodingKey {
-        case column = "Column"
-    }
-
-    /// Encodes `"Id"`, `{"Column":"name"}` or `"Rest"`.
-    public func encode(to encoder: any Encoder) throws {
-        switch self {
-        case .id:
-            var container = encoder.singleValueContainer()
-            try container.encode("Id")
-        case .rest:
-            var container = encoder.singleValueContainer()
-            try container.encode("Rest")
-        case .column(let name):
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(name, forKey: .column)
-        }
-    }
 }
 
 /// A statement that writes or deletes one synced row of a ``RawTable``.
@@ -35,18 +16,13 @@ public enum PendingStatementParameter: Sendable, Encodable {
 ///     parameters: [.id, .column("title"), .rest]
 /// )
 /// ```
-public struct PendingStatement: Sendable, Encodable {
+public struct PendingStatement: Sendable {
     /// The SQL text.
     ///
     /// Only its first statement runs.
     public let sql: String
     /// The values of the parameters, in order.
     public let parameters: [PendingStatementParameter]
-
-    private enum CodingKeys: String, CodingKey {
-        case sql
-        case parameters = "params"
-    }
 
     /// Creates a statement.
     ///

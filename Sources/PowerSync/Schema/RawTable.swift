@@ -106,27 +106,3 @@ public struct RawTable: BaseTableProtocol {
         schema.map { $0.tableName ?? name }
     }
 }
-
-extension RawTable: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case name, put, delete, clear
-        case tableName = "table_name"
-        case syncedColumns = "synced_columns"
-    }
-
-    /// Encodes the JSON form, as a member of `raw_tables`.
-    ///
-    /// `table_name`, `synced_columns` and the options are there only with a ``schema``.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(name, forKey: .name)
-        try container.encodeIfPresent(put, forKey: .put)
-        try container.encodeIfPresent(delete, forKey: .delete)
-        try container.encodeIfPresent(clear, forKey: .clear)
-        if let schema {
-            try container.encode(schema.tableName ?? name, forKey: .tableName)
-            try container.encodeIfPresent(schema.syncedColumns, forKey: .syncedColumns)
-            try schema.options.encodeMembers(to: encoder)
-        }
-    }
-}

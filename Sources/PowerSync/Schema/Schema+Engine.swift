@@ -35,6 +35,23 @@ extension ClientTable {
     }
 }
 
+extension Table {
+    /// The type of an indexed column.
+    ///
+    /// The implicit `id` is text.
+    fileprivate func type(of column: any IndexedColumnProtocol, in index: Index) throws -> ColumnData {
+        if let declared = columns.first(where: { $0.name.utf8.elementsEqual(column.column.utf8) }) {
+            return declared.type
+        }
+        guard column.column == "id" else {
+            throw PowerSyncError.operationFailed(
+                message: "Index \(index.name) of table \(name) uses the column \(column.column), which is not declared"
+            )
+        }
+        return .text
+    }
+}
+
 extension ClientTableOptions {
     init(_ options: TableOptions) {
         self.init(
@@ -71,14 +88,19 @@ extension ClientRawTable.Statement {
     init(_ statement: PendingStatement) {
         self.init(
             sql: statement.sql,
-            parameters: statement.parameters.map { parameter in
-                switch parameter {
-                case .id: .id
-                case .column(let name): .column(name)
-                case .rest: .rest
-                }
-            }
+            parameters: statement.parameters.map(ClientRawTable.Parameter.init)
         )
+    }
+}
+
+extension ClientRawTable.Parameter {
+    init(_ parameter: PendingStatementParameter) {
+        self =
+            switch parameter {
+            case .id: .id
+            case .column(let name): .column(name)
+            case .rest: .rest
+            }
     }
 }
 

@@ -77,17 +77,3 @@ public struct Schema: SchemaProtocol {
         }
     }
 }
-
-extension Schema: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case tables
-        case rawTables = "raw_tables"
-    }
-
-    /// Encodes `{"tables":[…],"raw_tables":[…]}`.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(tables, forKey: .tables)
-        try container.encode(rawTables, forKey: .rawTables)
-    }
-}

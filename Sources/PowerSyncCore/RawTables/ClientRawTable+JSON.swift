@@ -79,7 +79,8 @@ extension ClientRawTable.Statement {
         )
     }
 
-    fileprivate var json: JSONObject {
+    /// The JSON form.
+    package var json: JSONObject {
         ["sql": .string(sql), "params": .array(parameters.map(\.json))]
     }
 }
@@ -99,7 +100,8 @@ extension ClientRawTable.Parameter {
         }
     }
 
-    fileprivate var json: JSONValue {
+    /// The JSON form: `"Id"`, `{"Column":<name>}` or `"Rest"`.
+    package var json: JSONValue {
         switch self {
         case .id: "Id"
         case .column(let name): ["Column": .string(name)]

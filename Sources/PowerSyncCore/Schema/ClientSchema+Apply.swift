@@ -11,7 +11,8 @@ extension ClientSchema {
     /// Raw tables are not touched, nor looked at. The connection remembers them for the next sync iteration and for
     /// ``LocalData/clear(_:_:)``.
     ///
-    /// Call it inside a write transaction, on a migrated database. Names are not validated here: see ``validate()``.
+    /// Call it inside a write transaction, on a migrated database. Names are not validated here, but by the SDK above, which
+    /// only warns: the schema of another implementation may have names that it would not accept.
     ///
     /// - Throws: ``LocalDatabaseError`` when no transaction is open or a name contains NUL; GRDB's `DatabaseError` when
     ///   SQLite refuses, for example because a table of the application has the name of a view.

@@ -56,7 +56,8 @@ extension ClientTable {
         )
     }
 
-    fileprivate var json: JSONObject {
+    /// The JSON form.
+    package var json: JSONObject {
         var json: JSONObject = ["name": .string(name)]
         if let viewNameOverride {
             json["view_name"] = .string(viewNameOverride)

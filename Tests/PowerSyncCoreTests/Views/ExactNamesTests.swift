@@ -77,7 +77,6 @@ import Testing
             )
         }
         let schema = ClientSchema(tables: tables)
-        try schema.validate()
         let database = try LocalTestDatabase(schema: schema)
         let version = try database.schemaVersion()
         try database.apply(try ClientSchema(json: schema.json.text))
