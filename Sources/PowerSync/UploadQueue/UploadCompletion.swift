@@ -33,16 +33,16 @@ struct UploadCompletion: Sendable {
             }
             return checkpoint
         }
-        // The writes have been uploaded, so this happens even if the session is being stopped: a task of its own does not
-        // inherit the cancellation, which would have them uploaded again.
+        // The writes have been uploaded, so this happens even if the session is being stopped: otherwise they would be
+        // uploaded again.
         let now = SyncInstant((database as? SyncedDatabase)?.sync.environment.now() ?? Date())
-        try await Task { [database, lastID] in
+        try await Task.ignoringCancellation { [database, lastID] in
             try await database.writeToEngine { db in
                 for rejection in rejections {
                     try RejectedWrites.record(rejection.entry.clientId, reason: rejection.reason, at: now, db)
                 }
                 try UploadQueue.complete(through: lastID, writeCheckpoint: writeCheckpoint, db)
             }
-        }.value
+        }
     }
 }
