@@ -56,8 +56,8 @@ struct StatementRunner {
         mapper: (any SqlCursor) throws -> Row
     ) throws -> [Row] {
         let steps = try reportingErrors(of: sql) { try GRDB.Row.fetchCursor(statement) }
-        let cursor = RowCursor(statement.sqliteStatement)
-        defer { cursor.end() }
+        var rowCursor: RowCursor?
+        defer { rowCursor?.end() }
         var rows: [Row] = []
         while try reportingErrors(of: sql, { try steps.next() }) != nil {
             if let limit, rows.count >= limit {
@@ -65,22 +65,25 @@ struct StatementRunner {
                 if statement.isReadonly { break }
                 continue
             }
+            // Its first step may compile a statement anew, for a schema with more columns.
+            let cursor = rowCursor ?? RowCursor(statement.sqliteStatement)
+            rowCursor = cursor
             rows.append(try mapper(cursor))
         }
         return rows
     }
 
-    /// Prepares a statement without the cache: what it reads is what the schema says now.
+    /// Prepares a statement that is not kept: what it reads is what the schema says now.
     func prepareUncached(_ sql: String, _ parameters: [(any Sendable)?]?) throws -> Statement {
         try bind(parameters, to: try firstStatement(of: sql), sql: sql)
     }
 
     private func prepare(_ sql: String, _ parameters: [(any Sendable)?]?) throws -> Statement {
         guard !StatementRunner.mayHoldSeveralStatements(sql) else { return try prepareUncached(sql, parameters) }
-        let cached = try reportingErrors(of: sql) { try db.cachedStatement(sql: sql) }
-        // A mapper may run the very statement whose rows it maps.
-        let isUsable = sqlite3_stmt_busy(cached.sqliteStatement) == 0 && cached.isPrepared(from: sql)
-        return try bind(parameters, to: isUsable ? cached : firstStatement(of: sql), sql: sql)
+        let statement = try reportingErrors(of: sql) {
+            try AppStatements.of(db)?.statement(sql: sql, db) ?? db.makeStatement(sql: sql)
+        }
+        return try bind(parameters, to: statement, sql: sql)
     }
 
     /// Whether the text needs to be looked at statement by statement: it is empty or has a `;` before its end.
@@ -124,6 +127,7 @@ struct StatementRunner {
             return try body()
         } catch let error as DatabaseError {
             let offset = sqlite3_error_offset(db.sqliteConnection)
+            AppStatements.of(db)?.forget(sql: sql)
             throw PowerSyncError(error, sql: sql, offset: offset < 0 ? nil : offset)
         }
     }

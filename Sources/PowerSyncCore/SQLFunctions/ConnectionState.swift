@@ -42,6 +42,8 @@ final class ConnectionState: @unchecked Sendable {
     let doubleText: DoubleText
     /// What the upload queue knows about the open transaction, and its statements.
     let recorder: LocalWriteRecorder
+    /// The statements of the app that are kept prepared.
+    let appStatements: AppStatements
     /// When the write-ahead log is to be emptied.
     var writeAheadLog = WriteAheadLog()
     /// The tables that change, once `powersync_update_hooks('install')` was called.
@@ -53,6 +55,7 @@ final class ConnectionState: @unchecked Sendable {
         self.handle = handle
         doubleText = DoubleText(handle: handle)
         recorder = LocalWriteRecorder(handle: handle)
+        appStatements = AppStatements(handle: handle)
         let key = UInt(bitPattern: handle)
         Self.registry.withLock { $0[key] = WeakReference(state: self) }
     }
@@ -74,6 +77,7 @@ final class ConnectionState: @unchecked Sendable {
 
     /// Finalises all statements, so that the connection can be closed.
     func closeStatements() {
+        appStatements.close()
         recorder.close()
         doubleText.close()
     }
