@@ -26,7 +26,8 @@ struct ConnectionOpener: Sendable {
     ///
     /// Switching to WAL does not wait for other connections, so contention is met by trying again.
     ///
-    /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError`` for a directory that cannot be made, `CancellationError`.
+    /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError`` for a directory that cannot be made or a key without a cipher,
+    ///   `CancellationError`.
     func open() async throws -> any DatabaseWriter {
         try location.createDirectory()
         var delay = ConnectionOpener.firstDelay
@@ -69,9 +70,7 @@ struct ConnectionOpener: Sendable {
         configuration.acceptsDoubleQuotedStringLiterals = true
         configuration.prepareDatabase { [initialStatements] db in
             try ConnectionSetUp.setDefaults(db)
-            for sql in initialStatements {
-                try db.execute(sql: sql)
-            }
+            try InitialStatements.run(initialStatements, db)
         }
         ConnectionSetUp.apply(to: &configuration)
         return configuration

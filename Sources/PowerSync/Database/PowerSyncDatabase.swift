@@ -16,7 +16,10 @@ public let DEFAULT_DB_FILENAME = "powersync.db"
 ///   - dbFilename: `:memory:` for a private database in memory, an absolute path, or a name inside the user's directory
 ///     for application data. Missing directories are created.
 ///   - logger: Receives messages.
-///   - initialStatements: What runs first on every connection, for example `PRAGMA key`.
+///   - initialStatements: What runs first on every connection, for example `PRAGMA foreign_keys = ON`. The key of an encrypted
+///     file (`PRAGMA key`) belongs here, too. It needs a SQLite library with a cipher, such as SQLCipher; with any other the
+///     database is not opened, and each operation throws ``PowerSyncError/operationFailed(message:underlyingError:)`` with a
+///     ``MissingCipherError``.
 /// - Returns: The database, not opened yet.
 public func PowerSyncDatabase(
     schema: Schema,

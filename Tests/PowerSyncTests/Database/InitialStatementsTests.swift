@@ -64,13 +64,54 @@ import Testing
         }
     }
 
+    /// The SQLite library of the tests has no cipher.
+    @Test(
+        "A key is refused instead of being ignored",
+        arguments: [
+            "PRAGMA key = 'secret'", "pragma main.key='secret'", "PRAGMA key(\"x'00'\")", "PRAGMA hexkey = '00'",
+            "PRAGMA rekey = 'new'", "-- the key\n/* of\nthe file */ PRAGMA key = 'secret';",
+            "PRAGMA cache_size = 7; PRAGMA\nKEY = 'x'",
+        ]
+    )
+    func keyWithoutCipherIsRefused(_ statement: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appending(path: "test.db").path
+            let database = open(path, [statement])
+            for _ in 0..<2 {
+                let error = await #expect(throws: PowerSyncError.self) { try await database.execute("SELECT 1") }
+                guard case .operationFailed(_, is MissingCipherError) = error else {
+                    Issue.record("unexpected error \(String(describing: error))")
+                    return
+                }
+                #expect(error?.localizedDescription.contains("SQLCipher") == true)
+                #expect(error?.localizedDescription.contains("secret") == false)
+            }
+            try await database.close()
+            let content = try? Data(contentsOf: URL(fileURLWithPath: path))
+            #expect(content?.isEmpty != false, "nothing was written without encryption")
+        }
+    }
+
+    @Test(arguments: [
+        "PRAGMA foreign_keys = ON", "SELECT 'PRAGMA key = 1'", "CREATE TEMP TABLE key (pragma)",
+        "-- PRAGMA key = 'x'\nSELECT 1",
+        "PRAGMA key", "PRAGMA temp_store = MEMORY",
+    ])
+    func otherStatementsSetNoKey(_ statement: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let database = open(directory.appending(path: "test.db").path, [statement])
+            try await database.waitForReady()
+            try await database.close()
+        }
+    }
+
     /// P-24, T-45: what an encrypted file looks like without its key.
     @Test func fileThatCannotBeReadIsReportedByTheFirstOperation() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "test.db").path
             let noise = Data((0..<8192).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ 13) })
             try noise.write(to: URL(fileURLWithPath: path))
-            let database = open(path, ["PRAGMA key = 'wrong'"])
+            let database = open(path, [])
             for _ in 0..<2 {
                 let error = await #expect(throws: PowerSyncError.self) { try await database.execute("SELECT 1") }
                 guard case .sqliteError(26, _, _, _, _) = error else {

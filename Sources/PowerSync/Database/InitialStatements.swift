@@ -1,0 +1,41 @@
+import GRDB
+
+/// The statements of the app that run first on every connection.
+enum InitialStatements {
+    /// Runs the statements.
+    ///
+    /// A key for a library without a cipher is refused: SQLite ignores pragmas that it does not know, and the file would not
+    /// be encrypted.
+    ///
+    /// - Throws: GRDB's `DatabaseError`, or ``PowerSyncError/operationFailed(message:underlyingError:)`` with a
+    ///   ``MissingCipherError`` below it.
+    static func run(_ texts: [String], _ db: Database) throws {
+        for text in texts {
+            let statements = try db.allStatements(sql: text)
+            while let statement = try statements.next() {
+                if setsKey(statement.sql), try !hasCipher(db) {
+                    throw PowerSyncError.operationFailed(
+                        message: "The database was not opened",
+                        underlyingError: MissingCipherError()
+                    )
+                }
+                try statement.execute()
+            }
+        }
+    }
+
+    /// Whether a statement sets the key of a file, or changes it.
+    static func setsKey(_ sql: String) -> Bool {
+        let spaceAndComments = #/(?:\s|--[^\n]*\n|/\*.*?\*/)*/#.dotMatchesNewlines()
+        let pragma = #/pragma\s+(?:["\w]+\s*\.\s*)?"?(?:hex|text)?(?:key|rekey)"?\s*[=(]/#.ignoresCase()
+        let start = sql.prefixMatch(of: spaceAndComments)?.range.upperBound ?? sql.startIndex
+        return sql[start...].prefixMatch(of: pragma) != nil
+    }
+
+    /// Whether the SQLite library encrypts: SQLCipher tells its version, SQLite3 Multiple Ciphers the cipher.
+    private static func hasCipher(_ db: Database) throws -> Bool {
+        try ["cipher_version", "cipher"].contains { name in
+            try String.fetchOne(db, sql: "PRAGMA \(name)")?.isEmpty == false
+        }
+    }
+}

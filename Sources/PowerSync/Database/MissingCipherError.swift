@@ -1,0 +1,16 @@
+public import Foundation
+
+/// A key was given for a database, and the app's SQLite library cannot encrypt.
+///
+/// SQLite itself ignores `PRAGMA key`. The database is not opened, so that nobody takes a readable file for an encrypted one.
+public struct MissingCipherError: Error, LocalizedError, Sendable {
+    init() {}
+
+    /// What to do, in a sentence for developers.
+    public var errorDescription: String? {
+        """
+        An initial statement sets an encryption key, but the app's SQLite library has no cipher (PRAGMA cipher_version is \
+        empty), so the file would not be encrypted. Build GRDB with SQLCipher, or leave out the key.
+        """
+    }
+}
