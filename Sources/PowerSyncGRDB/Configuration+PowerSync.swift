@@ -9,6 +9,12 @@ extension Configuration {
     /// views, so that records can be fetched, updated, deleted and associated by key. A schema source that was set before
     /// still answers for other views. Call it before the pool is opened, and after closures that set an encryption key.
     ///
+    /// The writing connection gets the bounds that PowerSync's own connections have, so that a first sync does not leave a
+    /// write-ahead log of hundreds of megabytes: `PRAGMA journal_size_limit` of 6 MiB, a page cache of 50 MiB, and checkpoints
+    /// that truncate the log from 64 MiB on. Each of them stays as it is when an earlier closure, or the build of the SQLite
+    /// library, has set another value than SQLite's default; the checkpoints also with a
+    /// `PRAGMA wal_autocheckpoint` or a busy callback of the app. Closures that are added later can still change all of it.
+    ///
     /// ```swift
     /// var configuration = Configuration()
     /// try configuration.configurePowerSync(schema: schema)
@@ -20,6 +26,7 @@ extension Configuration {
     public mutating func configurePowerSync(schema: Schema) throws {
         prepareDatabase { db in
             try SQLFunctions.install(on: db)
+            try ConnectionSetUp.boundLog(db)
         }
         let views = PowerSyncViews(names: Set(schema.tables.map(\.viewName)))
         schemaSource = schemaSource.map { views.followed(by: $0) } ?? views

@@ -56,6 +56,7 @@ enum ConnectionSource: Sendable {
                     )
                 }
                 guard !isPrepared else { return }
+                try ConnectionSetUp.boundLog(db)
                 logger.warning(
                     "The pool was opened without configurePowerSync(schema:): PowerSync's SQL functions are missing on its "
                         + "reading connections, and views have no primary key for GRDB.",

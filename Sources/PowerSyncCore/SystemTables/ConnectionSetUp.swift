@@ -32,6 +32,25 @@ package enum ConnectionSetUp {
         }
     }
 
+    /// Bounds the write-ahead log of an app's own connection as that of ours, except for what the app has set.
+    ///
+    /// Of the size limit, the cache and the interval of checkpoints, values that are not SQLite's defaults are the app's
+    /// decision, or that of who built the library. The cache counts because a transaction that does not fit into it writes
+    /// pages to the log more than once.
+    ///
+    /// Reads the file.
+    package static func boundLog(_ db: Database) throws {
+        guard !db.configuration.readonly else { return }
+        if try Int.fetchOne(db, sql: "PRAGMA journal_size_limit") == -1 {
+            try db.execute(sql: "PRAGMA journal_size_limit = \(journalSizeLimit)")
+        }
+        // In KiB, or in pages.
+        if let size = try Int.fetchOne(db, sql: "PRAGMA cache_size"), [-2_000, 2_000].contains(size) {
+            try db.execute(sql: "PRAGMA cache_size = -\(writerCacheSize)")
+        }
+        try WriteAheadLog.keepSmall(db)
+    }
+
     /// Prepares one connection.
     ///
     /// Call it in GRDB's `Configuration.prepareDatabase`.

@@ -32,8 +32,10 @@ struct WriteAheadLog {
 
     /// Takes over checkpoints from SQLite.
     ///
-    /// Does nothing when the application has chosen an interval of its own with `PRAGMA wal_autocheckpoint`.
+    /// Does nothing when the application has chosen an interval of its own with `PRAGMA wal_autocheckpoint`, or waits for
+    /// others with a callback of its own: that could wait longer than a commit may.
     static func keepSmall(_ db: Database) throws {
+        if case .callback = db.configuration.busyMode { return }
         guard try CInt.fetchOne(db, sql: "PRAGMA wal_autocheckpoint") == checkpointInterval else { return }
         let state = try ConnectionState.of(db)
         // The state lives as long as the connection, whose functions refer to it.
@@ -57,9 +59,21 @@ struct WriteAheadLog {
             sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
             return
         }
+        let timeout = Self.busyTimeout(handle)
         sqlite3_busy_timeout(handle, Self.patience)
-        defer { sqlite3_busy_timeout(handle, CInt(ConnectionSetUp.busyTimeout * 1_000)) }
+        defer { sqlite3_busy_timeout(handle, timeout) }
         let code = sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
         nextAttempt = code == SQLITE_OK ? limit : pages + limit / 4
+    }
+
+    /// How long the connection waits for others, in milliseconds; the application may have changed it.
+    private static func busyTimeout(_ handle: OpaquePointer) -> CInt {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        guard
+            sqlite3_prepare_v2(handle, "PRAGMA busy_timeout", -1, &statement, nil) == SQLITE_OK,
+            sqlite3_step(statement) == SQLITE_ROW
+        else { return CInt(ConnectionSetUp.busyTimeout * 1_000) }
+        return sqlite3_column_int(statement, 0)
     }
 }

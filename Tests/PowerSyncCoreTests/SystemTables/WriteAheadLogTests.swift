@@ -60,6 +60,18 @@ import Testing
         #expect(try pool.read { try Int.fetchOne($0, sql: count) } == 3)
     }
 
+    @Test func theBusyTimeoutOfAnApplicationStays() throws {
+        let reader = try pool.makeSnapshot()
+        _ = try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM blobs") }
+        try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA busy_timeout = 1234") }
+        try write(pages: 2_500)
+        #expect(try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA busy_timeout") } == 1_234)
+        try reader.close()
+        try write(pages: 1_000)
+        #expect(try logSize == 0)
+        #expect(try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA busy_timeout") } == 1_234)
+    }
+
     @Test func theIntervalOfAnApplicationStays() throws {
         var configuration = Configuration()
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA wal_autocheckpoint = 77") }
