@@ -4,6 +4,10 @@ public import Foundation
 ///
 /// Create one with ``PowerSyncDatabase(schema:dbFilename:logger:initialStatements:)``. Everything but ``connect(connector:options:)``
 /// works without a network.
+///
+/// An app can wrap a database in a type of its own that forwards these calls. Requirements that have a default implementation
+/// may be left out: the default finds the database of this SDK whose ``currentStatus`` the wrapper forwards. Of a type with
+/// another status, such as a fake for tests, these calls throw, and ``invalidateCredentials()`` does nothing.
 public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// The status of the sync client. A live object: its properties always read the newest state.
     var currentStatus: any SyncStatus { get }
@@ -68,6 +72,117 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// - Parameter deleteDatabase: Whether to delete the database file and its companions.
     /// - Throws: When a file cannot be deleted.
     func close(deleteDatabase: Bool) async throws
+
+    // MARK: Requirements with a default
+
+    /// The oldest writes of the upload queue, across transactions.
+    ///
+    /// - Parameter limit: The most writes to return, at least 1.
+    /// - Returns: `nil` when the queue is empty.
+    /// - Throws: ``PowerSyncError``, also for a limit below 1.
+    func getCrudBatch(limit: Int32) async throws -> CrudBatch?
+
+    /// The transactions of the upload queue, oldest first.
+    func getCrudTransactions() -> CrudTransactions
+
+    /// How much waits for its upload.
+    ///
+    /// - Parameter includeSize: Whether to add up the size as well, which reads every entry.
+    /// - Returns: The number of writes, and their size if asked for.
+    /// - Throws: ``PowerSyncError``.
+    func getUploadQueueStats(includeSize: Bool) async throws -> UploadQueueStats
+
+    /// Tells which views have changed.
+    ///
+    /// ```swift
+    /// for try await changed in database.onChange(tables: ["lists", "todos"]) {
+    ///     if changed.contains("todos") { try await rebuildIndex() }
+    /// }
+    /// ```
+    ///
+    /// Every commit counts: local writes, checkpoints of the service, other instances of this database, a new schema, and
+    /// ``disconnectAndClear(clearLocal:soft:)``. When it is not known which tables were written, all of them count.
+    /// Changes add up from the call on, also while the consumer is busy.
+    ///
+    /// The stream finishes when the database is closed or the task is cancelled. It is for one consumer.
+    ///
+    /// - Parameters:
+    ///   - tables: The names of views, or of tables that the app created itself.
+    ///   - throttle: How long changes are collected after the first one, in seconds.
+    ///   - triggerImmediately: Whether the first element comes at once; it is the empty set.
+    /// - Returns: The views that have changed since the element before. The stream throws
+    ///   ``PowerSyncError/operationFailed(message:underlyingError:)`` for a database that is not one of ours.
+    func onChange(
+        tables: Set<String>,
+        throttle: TimeInterval,
+        triggerImmediately: Bool
+    ) -> AsyncThrowingStream<Set<String>, any Error>
+
+    /// Records the changes to a view until the returned object is stopped.
+    ///
+    /// Prefer ``withTableDiff(of:options:_:)``, which stops by itself.
+    ///
+    /// - Parameters:
+    ///   - view: The name of a view in the schema.
+    ///   - options: What is recorded.
+    /// - Returns: The recorded changes.
+    /// - Throws: ``PowerSyncError`` when the schema has no such view or column, SQLite does not understand a condition, or
+    ///   the database is not one of ours; what the hook of the options throws.
+    func trackTableDiff(of view: String, options: TableDiffOptions) async throws -> TableDiff
+
+    /// Asks the service for a checkpoint that covers everything the backend has committed by now.
+    ///
+    /// Needs ``CheckpointMode/requests(checkpointRequestRetryDelay:)``. Waits until the service has accepted the request,
+    /// and ends the delay before the next attempt to connect, if there is one; there is no time limit.
+    ///
+    /// ```swift
+    /// try await backend.perform(.recalculate)
+    /// let request = try await database.requestCheckpoint()
+    /// try await request.waitForSync(timeout: 10)
+    /// // What the backend has done can be read.
+    /// ```
+    ///
+    /// - Returns: The request.
+    /// - Throws: ``CheckpointRequestError``, `CancellationError`, or ``PowerSyncError`` for a database that is not one of
+    ///   ours.
+    func requestCheckpoint() async throws -> any CheckpointRequest
+
+    /// Connects, uploads everything, applies a checkpoint that contains it, and disconnects: for work in the background.
+    ///
+    /// ```swift
+    /// let result = try await database.syncOnce(connector: connector, deadline: .seconds(25))
+    /// if !result.isComplete { log("not synced: \(result.activity)") }
+    /// ```
+    ///
+    /// Failures are retried until the deadline, as in any connection, and told in the result.
+    ///
+    /// If the database is connected already, that connection is used, `connector` and `options` have no effect, and the
+    /// database stays connected. Otherwise it is disconnected when the call returns, also after an error and when the task
+    /// is cancelled. `uploadData` is awaited then, after its task was cancelled.
+    ///
+    /// - Parameters:
+    ///   - connector: The app's backend.
+    ///   - options: How to connect.
+    ///   - deadline: The longest time to try, from now on. Ending a call of the connector may take longer.
+    /// - Returns: What was achieved.
+    /// - Throws: `CancellationError`; ``PowerSyncError`` when the database cannot be opened or is closed, when another
+    ///   database object syncs the same file, when somebody else ends the connection, and for a database that is not of
+    ///   this SDK.
+    func syncOnce(
+        connector: any PowerSyncBackendConnectorProtocol,
+        options: ConnectOptions,
+        deadline: Duration
+    ) async throws -> SyncOnceResult
+
+    /// Says that the credentials in use are not valid any more, for example because the user's rights have changed.
+    ///
+    /// The SDK calls `fetchCredentials` again, also when a call is under way already. The sync stream stays open until the
+    /// new credentials are there, and is then opened again at once. If they cannot be got, the stream is closed and the
+    /// error is shown as that of any connection.
+    ///
+    /// Does not wait for the new credentials. Does nothing while the database is disconnected, and on a database that is
+    /// not of this SDK.
+    func invalidateCredentials() async
 }
 
 extension PowerSyncDatabaseProtocol {

@@ -89,6 +89,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         )
         membership = DatabaseGroups.shared.join(local, identity: identity)
         sync = SyncClient(database: local, group: membership.group.sync, logger: logger, environment: environment)
+        sync.status.belongs(to: self)
         local.onOpen { [weak sync] offline in sync?.databaseDidOpen(offline) }
         if !membership.isFirst {
             logger.warning(

@@ -10,8 +10,22 @@ package final class LiveSyncStatus: SyncStatus {
     /// The greatest write checkpoint that a complete checkpoint has repeated since the data was cleared.
     private let applied = Mutex<WriteCheckpoint?>(nil)
 
+    private struct Owner {
+        weak var database: SyncedDatabase?
+    }
+
+    private let owner = Mutex(Owner())
+
     /// Creates the status of a database that has not been opened.
     init() {}
+
+    /// The database whose status this is, as long as it lives.
+    var database: SyncedDatabase? { owner.withLock { $0.database } }
+
+    /// Says whose status this is.
+    func belongs(to database: SyncedDatabase) {
+        owner.withLock { $0.database = database }
+    }
 
     /// The newest status, as one consistent value.
     package var snapshot: SyncStatusSnapshot { flow.current }

@@ -15,35 +15,27 @@ public struct SyncOnceResult: Sendable {
 }
 
 extension PowerSyncDatabaseProtocol {
-    /// Connects, uploads everything, applies a checkpoint that contains it, and disconnects: for work in the background.
-    ///
-    /// ```swift
-    /// let result = try await database.syncOnce(connector: connector, deadline: .seconds(25))
-    /// if !result.isComplete { log("not synced: \(result.activity)") }
-    /// ```
-    ///
-    /// Failures are retried until the deadline, as in any connection, and told in the result.
-    ///
-    /// If the database is connected already, that connection is used, `connector` and `options` have no effect, and the
-    /// database stays connected. Otherwise it is disconnected when the call returns, also after an error and when the task
-    /// is cancelled. `uploadData` is awaited then, after its task was cancelled.
+    /// Connects with default options, uploads everything, applies a checkpoint that contains it, and disconnects.
     ///
     /// - Parameters:
     ///   - connector: The app's backend.
-    ///   - options: How to connect.
-    ///   - deadline: The longest time to try, from now on. Ending a call of the connector may take longer.
+    ///   - deadline: The longest time to try, from now on.
     /// - Returns: What was achieved.
-    /// - Throws: `CancellationError`; ``PowerSyncError`` when the database cannot be opened or is closed, when another
-    ///   database object syncs the same file, when somebody else ends the connection, and for a database that is not of
-    ///   this SDK.
+    /// - Throws: What ``syncOnce(connector:options:deadline:)`` throws.
     public func syncOnce(
         connector: any PowerSyncBackendConnectorProtocol,
-        options: ConnectOptions = ConnectOptions(),
         deadline: Duration
     ) async throws -> SyncOnceResult {
-        guard let own = self as? SyncedDatabase else {
-            throw PowerSyncError.operationFailed(message: "This database cannot sync once: it is not one of the SDK.")
-        }
+        try await syncOnce(connector: connector, options: ConnectOptions(), deadline: deadline)
+    }
+
+    /// Has the database of ours do it.
+    public func syncOnce(
+        connector: any PowerSyncBackendConnectorProtocol,
+        options: ConnectOptions,
+        deadline: Duration
+    ) async throws -> SyncOnceResult {
+        let own = try requireOwn(for: "syncOnce")
         return try await own.sync.syncOnce(connector: connector, options: options, deadline: deadline, database: own)
     }
 }

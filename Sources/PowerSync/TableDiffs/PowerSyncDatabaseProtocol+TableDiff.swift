@@ -40,20 +40,17 @@ extension PowerSyncDatabaseProtocol {
         return result
     }
 
-    /// Records the changes to a view until the returned object is stopped.
+    /// Records all columns and all changes of a view until the returned object is stopped.
     ///
-    /// Prefer ``withTableDiff(of:options:_:)``, which stops by itself.
-    ///
-    /// - Parameters:
-    ///   - view: The name of a view in the schema.
-    ///   - options: What is recorded.
+    /// - Parameter view: The name of a view in the schema.
     /// - Returns: The recorded changes.
-    /// - Throws: ``PowerSyncError`` when the schema has no such view or column, SQLite does not understand a condition, or
-    ///   the database is not one of ours; what the hook of the options throws.
-    public func trackTableDiff(
-        of view: String,
-        options: TableDiffOptions = TableDiffOptions()
-    ) async throws -> TableDiff {
-        try await TableDiff.start(of: view, options, on: try localDatabase(for: "A table diff"))
+    /// - Throws: What ``trackTableDiff(of:options:)`` throws.
+    public func trackTableDiff(of view: String) async throws -> TableDiff {
+        try await trackTableDiff(of: view, options: TableDiffOptions())
+    }
+
+    /// Has the database of ours do it.
+    public func trackTableDiff(of view: String, options: TableDiffOptions) async throws -> TableDiff {
+        try await TableDiff.start(of: view, options, on: try requireOwn(for: "A table diff").local)
     }
 }

@@ -3,12 +3,16 @@ import GRDB
 import PowerSyncCore
 
 extension PowerSyncDatabaseProtocol {
-    /// The oldest writes of the upload queue, across transactions.
+    /// The oldest writes of the upload queue, across transactions, 100 at most.
     ///
-    /// - Parameter limit: The most writes to return, at least 1.
     /// - Returns: `nil` when the queue is empty.
-    /// - Throws: ``PowerSyncError``, also for a limit below 1.
-    public func getCrudBatch(limit: Int32 = 100) async throws -> CrudBatch? {
+    /// - Throws: ``PowerSyncError``.
+    public func getCrudBatch() async throws -> CrudBatch? {
+        try await getCrudBatch(limit: 100)
+    }
+
+    /// Reads from the database of ours.
+    public func getCrudBatch(limit: Int32) async throws -> CrudBatch? {
         let batch = try await readFromEngine { db in
             try UploadQueue.batch(limit: Int(limit), db)
         }
@@ -28,17 +32,21 @@ extension PowerSyncDatabaseProtocol {
         return try await transactions.next()
     }
 
-    /// The transactions of the upload queue, oldest first.
+    /// Reads from the database of ours.
     public func getCrudTransactions() -> CrudTransactions {
         CrudTransactions(database: self)
     }
 
-    /// How much waits for its upload.
+    /// How many writes wait for their upload.
     ///
-    /// - Parameter includeSize: Whether to add up the size as well, which reads every entry.
-    /// - Returns: The number of writes, and their size if asked for.
+    /// - Returns: The number of writes, without their size.
     /// - Throws: ``PowerSyncError``.
-    public func getUploadQueueStats(includeSize: Bool = false) async throws -> UploadQueueStats {
+    public func getUploadQueueStats() async throws -> UploadQueueStats {
+        try await getUploadQueueStats(includeSize: false)
+    }
+
+    /// Reads from the database of ours.
+    public func getUploadQueueStats(includeSize: Bool) async throws -> UploadQueueStats {
         try await readFromEngine { db in
             UploadQueueStats(
                 count: try UploadQueue.count(db),
@@ -66,9 +74,9 @@ extension PowerSyncDatabaseProtocol {
 
     /// Reads from the database in one transaction.
     ///
-    /// A database of the app goes through ``Queries/readLock(callback:)``, so that those that wrap one of ours work.
+    /// Without a database of ours behind it, a database of the app goes through ``Queries/readLock(callback:)``.
     func readFromEngine<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
-        if let own = self as? SyncedDatabase {
+        if let own = SyncedDatabase.behind(self) {
             return try await own.local.readTransaction(body)
         }
         return try await readTransaction { transaction in
@@ -79,9 +87,9 @@ extension PowerSyncDatabaseProtocol {
 
     /// Writes to the database in one transaction.
     ///
-    /// A database of the app goes through ``Queries/writeLock(callback:)``, so that those that wrap one of ours work.
+    /// Without a database of ours behind it, a database of the app goes through ``Queries/writeLock(callback:)``.
     func writeToEngine(_ body: @escaping @Sendable (Database) throws -> Void) async throws {
-        if let own = self as? SyncedDatabase {
+        if let own = SyncedDatabase.behind(self) {
             return try await own.local.write(body)
         }
         try await writeTransaction { transaction in

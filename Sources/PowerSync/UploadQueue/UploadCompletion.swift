@@ -35,7 +35,7 @@ struct UploadCompletion: Sendable {
         }
         // The writes have been uploaded, so this happens even if the session is being stopped: otherwise they would be
         // uploaded again.
-        let now = SyncInstant((database as? SyncedDatabase)?.sync.environment.now() ?? Date())
+        let now = SyncInstant(SyncedDatabase.behind(database)?.sync.environment.now() ?? Date())
         try await Task.ignoringCancellation { [database, lastID] in
             try await database.writeToEngine { db in
                 for rejection in rejections {

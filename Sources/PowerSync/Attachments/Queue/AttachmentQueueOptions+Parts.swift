@@ -45,7 +45,7 @@ extension AttachmentQueueOptions {
                 progress: TransferProgressHub(),
                 clock: ElapsedClock(environment.clock),
                 random: environment.random,
-                isDatabaseClosed: { [weak local = (db as? SyncedDatabase)?.local] in local?.isClosed ?? false }
+                isDatabaseClosed: { [weak local = SyncedDatabase.behind(db)?.local] in local?.isClosed ?? false }
             )
         )
         return AttachmentQueueParts(

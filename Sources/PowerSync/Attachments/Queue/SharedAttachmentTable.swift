@@ -106,7 +106,7 @@ final class SharedAttachmentTables: Sendable {
     /// What the queues of a table share.
     func table(named name: String, of database: any PowerSyncDatabaseProtocol) -> SharedAttachmentTable {
         // Databases of one file are one database.
-        let owner: any Sendable = (database as? SyncedDatabase)?.membership.group ?? database
+        let owner: any Sendable = SyncedDatabase.behind(database)?.membership.group ?? database
         let key = Key(database: ObjectIdentifier(owner as AnyObject), table: name.lowercased())
         return tables.withLock { tables in
             if let table = tables[key]?.table { return table }

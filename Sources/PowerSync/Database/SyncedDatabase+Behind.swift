@@ -1,0 +1,25 @@
+extension SyncedDatabase {
+    /// The database of ours behind a database of the app.
+    ///
+    /// It is the database itself, or the one whose status a wrapper forwards: a wrapper that was written for the established
+    /// SDK knows nothing of our further calls, but it forwards the status.
+    ///
+    /// - Returns: `nil` for a database that has another status.
+    static func behind(_ database: any PowerSyncDatabaseProtocol) -> SyncedDatabase? {
+        database as? SyncedDatabase ?? (database.currentStatus as? LiveSyncStatus)?.database
+    }
+}
+
+extension PowerSyncDatabaseProtocol {
+    /// The database of ours behind this one.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when there is none.
+    func requireOwn(for operation: String) throws -> SyncedDatabase {
+        guard let own = SyncedDatabase.behind(self) else {
+            throw PowerSyncError.operationFailed(
+                message: "\(operation) is not supported by a database of type \(type(of: self))"
+            )
+        }
+        return own
+    }
+}
