@@ -59,11 +59,11 @@ package final class LiveSyncStatus: SyncStatus {
 
     /// Waits for a status.
     ///
-    /// - Throws: `CancellationError`, or ``PowerSyncError`` when the database is closed.
-    package func wait(until isReached: @Sendable (SyncStatusSnapshot) -> Bool) async throws {
+    /// - Throws: What `isReached` throws, `CancellationError`, or ``PowerSyncError`` when the database is closed.
+    package func wait(until isReached: @Sendable (SyncStatusSnapshot) throws -> Bool) async throws {
         let subscription = flow.subscribe()
         while let status = await subscription.next() {
-            if isReached(status) { return }
+            if try isReached(status) { return }
         }
         try Task.checkCancellation()
         throw PowerSyncError.operationFailed(message: "The database was closed while waiting for a sync status.")

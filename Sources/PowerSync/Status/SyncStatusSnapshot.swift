@@ -102,7 +102,8 @@ extension SyncStreamStatus {
                 isDefault: status.isDefault,
                 hasExplicitSubscription: status.hasExplicitSubscription,
                 expiresAt: status.expiresAt.map { Date($0).timeIntervalSince1970 },
-                lastSyncedAt: status.lastSyncedAt.map { Date($0).timeIntervalSince1970 }
+                lastSyncedAt: status.lastSyncedAt.map { Date($0).timeIntervalSince1970 },
+                unknownStream: status.unknown.map(UnknownSyncStreamError.init)
             )
         )
     }

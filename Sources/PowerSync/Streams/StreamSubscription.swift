@@ -27,7 +27,9 @@ final class StreamSubscription: SyncStreamSubscription {
 
     func waitForFirstSync() async throws {
         try await client.waitForStatus { [key] status in
-            status.status(of: key)?.lastSyncedAt != nil
+            guard let stream = status.status(of: key) else { return false }
+            if let unknown = stream.unknown { throw UnknownSyncStreamError(unknown) }
+            return stream.lastSyncedAt != nil
         }
     }
 

@@ -45,7 +45,8 @@ extension SyncStream {
 public protocol SyncStreamSubscription: SyncStreamDescription {
     /// Waits until the stream has been synced completely once; returns at once when it has been.
     ///
-    /// - Throws: `CancellationError`, or ``PowerSyncError`` when the database is closed.
+    /// - Throws: ``UnknownSyncStreamError`` when the service does not have the stream, `CancellationError`, or
+    ///   ``PowerSyncError`` when the database is closed.
     func waitForFirstSync() async throws
 
     /// Ends this subscription; the data stays until its time to live is over. Idempotent.

@@ -16,6 +16,10 @@ public struct SyncSubscriptionDescription: SyncStreamDescription {
     public let expiresAt: TimeInterval?
     /// When the stream was last synced completely, in seconds since 1970.
     public let lastSyncedAt: TimeInterval?
+    /// That the service does not have a stream of this name; `nil` if it has, and until a checkpoint told.
+    ///
+    /// A stream that is named rightly and denied, because a parameter is missing for example, is not unknown.
+    public let unknownStream: UnknownSyncStreamError?
 
     /// Whether the stream was ever synced completely.
     public var hasSynced: Bool { lastSyncedAt != nil }

@@ -139,8 +139,8 @@ final class SyncClient: Sendable {
     ///
     /// Opens the database.
     ///
-    /// - Throws: `CancellationError`, or an error when the database cannot be opened or is closed.
-    func waitForStatus(_ isReached: @escaping @Sendable (SyncStatusSnapshot) -> Bool) async throws {
+    /// - Throws: What `isReached` throws, `CancellationError`, or an error when the database cannot be opened or is closed.
+    func waitForStatus(_ isReached: @escaping @Sendable (SyncStatusSnapshot) throws -> Bool) async throws {
         try await openDatabase()
         try await status.wait(until: isReached)
     }

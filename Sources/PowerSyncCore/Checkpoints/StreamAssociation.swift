@@ -11,6 +11,8 @@ struct StreamAssociation: Sendable {
     private var explicitIndexes: [Int?] = []
     /// The subscription that `{"default": n}` means.
     private var defaultIndexes: [Int?] = []
+    /// By index, the subscriptions that were requested, and whose stream the service does not have.
+    private(set) var unknownStreams: [Int: UnknownStream] = [:]
 
     /// An association of nothing.
     init() {}
@@ -31,6 +33,18 @@ struct StreamAssociation: Sendable {
                 $0.isDefault && !$0.isExplicit && $0.key.name.utf8.elementsEqual(stream.name.utf8)
             }
         }
+        for index in explicitIndexes.compactMap({ $0 }) where !subscriptions[index].isActive {
+            unknownStreams[index] = UnknownStream(name: subscriptions[index].key.name, among: streams)
+        }
+    }
+
+    /// Whether the checkpoint has what a subscription asks for.
+    ///
+    /// Not if the service does not have the stream, or if the subscription was made after the request.
+    func isAnswered(_ index: Int) -> Bool {
+        let subscription = subscriptions[index]
+        guard subscription.isExplicit, !subscription.isDefault else { return true }
+        return subscription.isActive && explicitIndexes.contains(index)
     }
 
     /// The subscription at an index of the request; `nil` if there is none.

@@ -14,7 +14,10 @@ extension TrackedCheckpoint {
     func progress(_ table: BucketTable) -> (download: DownloadProgress, streams: [StreamStatus]) {
         var download = DownloadProgress()
         var streams = association.subscriptions.map(\.status)
-        for index in streams.indices { streams[index].progress = OperationCounts() }
+        for index in streams.indices {
+            streams[index].progress = OperationCounts()
+            streams[index].unknown = association.unknownStreams[index]
+        }
         for bucket in buckets {
             let row = table[bucket.slot]
             let counts = OperationCounts(

@@ -78,13 +78,13 @@ struct TrackedCheckpoint: Sendable {
 
     /// Marks the subscriptions as published that a completion covers.
     ///
-    /// A complete checkpoint covers all of them; a partial one those whose buckets it all includes, if they have any.
+    /// A complete checkpoint covers all that it answers; a partial one those whose buckets it all includes, if they have any.
     ///
     /// - Returns: The ids of these subscriptions.
     mutating func markSubscriptionsSynced(by completion: Completion, at now: SyncInstant) -> [Int64] {
         let indexes =
             switch completion {
-            case .complete: Array(association.subscriptions.indices)
+            case .complete: association.subscriptions.indices.filter { association.isAnswered($0) }
             case .partial(let priority): subscriptionsIncluded(in: priority)
             }
         for index in indexes { association.markSynced(index, at: now) }

@@ -111,6 +111,8 @@ package struct StreamStatus: Sendable, Equatable {
     package var priority: Priority?
     /// How far the download of its buckets has come; `nil` unless a checkpoint is being downloaded.
     package var progress: OperationCounts?
+    /// That the service does not have the stream; `nil` until a checkpoint told.
+    package var unknown: UnknownStream?
 
     /// Creates the status of a subscription.
     package init(

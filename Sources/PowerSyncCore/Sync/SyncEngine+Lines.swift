@@ -89,8 +89,17 @@ extension SyncEngine {
             streams: checkpoint.streams
         )
         for message in checkpoint.streamErrors { actions.log(.warning, message) }
+        report(checkpoint.association.unknownStreams.values, &actions)
         machine.checkpointTracked(checkpoint)
         showDownload(of: checkpoint)
+    }
+
+    /// Tells of each unknown stream once, however many subscriptions and checkpoints there are.
+    private mutating func report(_ streams: some Sequence<UnknownStream>, _ actions: inout [SyncAction]) {
+        for stream in streams.sorted(by: { $0.name < $1.name })
+        where reportedUnknownStreams.insert(stream.name).inserted {
+            actions.log(.warning, stream.message)
+        }
     }
 
     private mutating func showDownload(of checkpoint: TrackedCheckpoint) {

@@ -35,6 +35,8 @@ package struct SyncEngine: Sendable {
     var rawTables: [ClientRawTable] = []
     /// The types of which the log says that rows could not be read.
     var reportedUnreadableTypes: Set<String> = []
+    /// The streams of which the log says that the service does not have them.
+    var reportedUnknownStreams: Set<String> = []
 
     /// From how many announced operations on a first sync is a bulk load.
     let bulkLoadThreshold: Int64
