@@ -12,7 +12,7 @@ package struct BSONError: Error, Sendable, Hashable {
         case invalidBinaryLength(Int32)
         /// A document or a string does not end with a zero byte.
         case missingTerminator
-        /// A string is not UTF-8.
+        /// A string or a name is not UTF-8.
         case invalidUTF8
         /// An element of a type that sync lines do not have.
         case unknownElementType(UInt8)
@@ -44,7 +44,7 @@ extension BSONError: CustomStringConvertible {
             case .invalidStringLength(let length): "invalid string length \(length)"
             case .invalidBinaryLength(let length): "invalid length \(length) of a binary value"
             case .missingTerminator: "terminating zero is missing"
-            case .invalidUTF8: "string is not valid UTF-8"
+            case .invalidUTF8: "a string or a name is not valid UTF-8"
             case .unknownElementType(let type): "unknown element type \(type)"
             case .trailingBytes: "something follows after the document"
             case .notJSON: "a value has no form in JSON"

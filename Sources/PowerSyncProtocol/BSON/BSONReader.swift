@@ -22,7 +22,8 @@ enum BSONElementType: UInt8 {
 /// element   type byte, name, 00, value
 /// string    int32 length (of what follows), UTF-8, 00
 /// binary    int32 length (of the content), subtype byte, content
-/// array     a document; the names of its elements are not looked at
+/// array     a document; only the order of its elements counts
+/// name      UTF-8 without a zero
 /// ```
 ///
 /// Integers are little endian. Every length is checked against the innermost document that has been opened, before it
@@ -72,8 +73,16 @@ struct BSONReader {
         }
         let start = offset + 1
         var end = start
-        while end < limit, bytes[end] != 0 { end += 1 }
+        var bits: UInt8 = 0
+        while end < limit, bytes[end] != 0 {
+            bits |= bytes[end]
+            end += 1
+        }
         guard end < limit else { throw BSONError(.truncated, at: offset) }
+        // Names that are known are ASCII; what is not even text must not pass for a name that is merely unknown.
+        if bits >= 0x80, let invalid = bytes.firstInvalidUTF8(in: start..<end) {
+            throw BSONError(.invalidUTF8, at: invalid)
+        }
         offset = end + 1
         return (type, bytes[start..<end])
     }
