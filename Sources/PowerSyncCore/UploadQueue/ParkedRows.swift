@@ -17,7 +17,8 @@ struct ParkedRows {
         guard try schema.hasTable(ParkedWrites.table, db) else { return parked }
         let rows = try GRDB.Row.fetchCursor(db, sql: ParkedWrites.rowsSQL)
         while let row = try rows.next() {
-            let (type, id): (String, String) = (row[0], row[1])
+            let (type, id): (String, String) =
+                try (row.stored(0, "parked write: type"), row.stored(1, "parked write: row_id"))
             parked.rows.insert(Row(type: Array(type.utf8), id: Array(id.utf8)))
         }
         return parked

@@ -41,7 +41,7 @@ package enum UploadQueue {
     /// Grows by the number of entries that leave the queue.
     package static func position(_ db: Database) throws -> Int64 {
         if let id = try firstID(db) { return id }
-        return (try sequence(db) ?? 0) + 1
+        return (try sequence(db) ?? 0).addingSaturating(1)
     }
 
     /// The query of ``count(_:)``, for those who watch it.
