@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
+import NIOHTTPCompression
 import PowerSyncProtocol
 
 /// The lines of an HTTP response, read by one task.
@@ -19,6 +20,7 @@ final class HTTPLineStream: SyncLineStream {
     private var state: State
     private var lineLog: LineLog
     private let url: String
+    private let refusals: CompressionRefusals
     private let log: SyncRequestLog
     let via: String?
 
@@ -29,12 +31,21 @@ final class HTTPLineStream: SyncLineStream {
     ///   - format: How the body is split into lines.
     ///   - url: Where the body comes from, for messages.
     ///   - via: Who has passed it on.
+    ///   - refusals: Where it is noted that the body was compressed too much.
     ///   - log: Where lines are logged.
-    init(body: HTTPClientResponse.Body, format: SyncLineFormat, url: String, via: String?, log: SyncRequestLog) {
+    init(
+        body: HTTPClientResponse.Body,
+        format: SyncLineFormat,
+        url: String,
+        via: String?,
+        refusals: CompressionRefusals,
+        log: SyncRequestLog
+    ) {
         state = .reading(SyncLineReader(format: format), body.makeAsyncIterator())
         lineLog = LineLog(format: format, log: log)
         self.url = url
         self.via = via
+        self.refusals = refusals
         self.log = log
     }
 
@@ -73,6 +84,10 @@ final class HTTPLineStream: SyncLineStream {
             return nil
         } catch HTTPParserError.invalidEOFState {
             return nil
+        } catch NIOHTTPDecompression.DecompressionError.limit {
+            let error = refusals.refuse(url)
+            log.failed(error)
+            throw error
         } catch {
             try Task.checkCancellation()
             log.failed(error)

@@ -22,6 +22,7 @@ package struct HTTPTransport: SyncTransport {
         "\(SyncLineFormat.bson.mediaType);q=0.9,\(SyncLineFormat.ndjson.mediaType);q=0.8"
 
     private let client: HTTPClient
+    private let refusals = CompressionRefusals()
 
     /// Creates a transport.
     ///
@@ -40,8 +41,8 @@ package struct HTTPTransport: SyncTransport {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
             timeout: HTTPClient.Configuration.Timeout(connect: .seconds(30)),
-            // Lines are limited after decompression, by the reader.
-            decompression: .enabled(limit: .none)
+            // Lines are limited after decompression, by the reader; what one read from the socket becomes, only here.
+            decompression: .enabled(limit: .ratio(CompressionRefusals.ratioLimit))
         )
         // A refused connection is an error at once; the sync client has its own way of trying again.
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -65,7 +66,7 @@ package struct HTTPTransport: SyncTransport {
         var httpRequest = makeRequest(.POST, url: url, credentials: credentials)
         httpRequest.headers.add(name: "Content-Type", value: "application/json")
         httpRequest.headers.add(name: "Accept", value: HTTPTransport.acceptedMediaTypes)
-        httpRequest.headers.add(name: "Accept-Encoding", value: "gzip")
+        httpRequest.headers.add(name: "Accept-Encoding", value: refusals.contains(url) ? "identity" : "gzip")
         httpRequest.body = .bytes(body)
         let response = try await execute(httpRequest, log: log, body: String(buffer: body))
         let mediaType = response.headers.first(name: "Content-Type") ?? ""
@@ -77,7 +78,14 @@ package struct HTTPTransport: SyncTransport {
             )
         }
         let via = response.headers.first(name: "Via").map { String($0.prefix(HTTPTransport.viaLimit)) }
-        return HTTPLineStream(body: response.body, format: format, url: url, via: via, log: log)
+        return HTTPLineStream(
+            body: response.body,
+            format: format,
+            url: url,
+            via: via,
+            refusals: refusals,
+            log: log
+        )
     }
 
     package func writeCheckpoint(

@@ -36,23 +36,35 @@ import Testing
     }
 
     @Test func closingWaitsForRunningCallbacks() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory.appendingPathComponent("a.db").path
-            let database = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
+        try await withFileDatabase { database in
             let gate = Gate()
             let hasStarted = Counter()
+            let isFinished = Shared(false)
+            var changes = database.onChange(tables: ["users"]).makeAsyncIterator()
+            #expect(try await changes.next() == [])
             let writing = Task {
                 try await database.writeLock { context in
                     hasStarted.increment()
                     gate.wait()
-                    return try context.execute(sql: "INSERT INTO users (id, name) VALUES ('1', 'A')", parameters: [])
+                    let count = try context.execute(
+                        sql: "INSERT INTO users (id, name) VALUES ('1', 'A')",
+                        parameters: []
+                    )
+                    isFinished.value = true
+                    return count
                 }
             }
             await hasStarted.wait(for: 1)
-            async let isClosed: Void = database.close()
+            let closing = Task {
+                try await database.close()
+                return isFinished.value
+            }
+            // Closing has begun when streams end. If it did not wait, it would return now, before the callback goes on.
+            while try await changes.next() != nil {}
+            for _ in 0..<1_000 { await Task.yield() }
             gate.open()
+            #expect(try await closing.value, "closing returns after the callback")
             _ = try await writing.value
-            try await isClosed
         }
     }
 

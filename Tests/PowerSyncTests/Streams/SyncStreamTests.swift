@@ -136,13 +136,18 @@ import Testing
         #expect(!next.isClosed)
     }
 
-    @Test("T-38, S12") func laterPriorityWins() async throws {
-        let first = try await stream().subscribe(ttl: nil, priority: nil)
-        let second = try await stream().subscribe(ttl: nil, priority: BucketPriority(1))
+    @Test(
+        "the more urgent priority counts, whichever comes last",
+        arguments: [[nil, 1], [2, 1], [1, 2], [1, nil]]
+    )
+    func theMoreUrgentPriorityWins(_ priorities: [Int32?]) async throws {
+        var subscriptions: [any SyncStreamSubscription] = []
+        for priority in priorities {
+            subscriptions.append(try await stream().subscribe(ttl: nil, priority: priority.map { BucketPriority($0) }))
+        }
         let request = try await harness.connectAndAccept().request
         #expect(request.streams.subscriptions.map(\.overridePriority) == [Priority(1)])
-        try await first.unsubscribe()
-        try await second.unsubscribe()
+        for subscription in subscriptions { try await subscription.unsubscribe() }
     }
 
     @Test("T-39, S13") func orderOfParametersDoesNotMatter() async throws {
