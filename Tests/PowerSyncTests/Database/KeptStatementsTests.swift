@@ -138,7 +138,8 @@ import Testing
                     _ = try? context.execute(sql: sql, parameters: [1])
                     #expect(throws: PowerSyncError.self) { try context.execute(sql: sql, parameters: [1]) }
                 }
-                #expect(try context.execute(sql: "INSERT INTO notes VALUES (?)", parameters: [2]) == 1)
+                let changes = try context.execute(sql: "INSERT INTO notes VALUES (?)", parameters: [2])
+                #expect(changes == 1)
             }
         }
     }
