@@ -202,8 +202,8 @@ import Testing
     }
 
     @Test func aParkedRowWithoutTypeIsAnErrorThatNamesTheColumn() throws {
-        let place = Self.places.first { $0.testDescription == "powersync_swift_parked_writes.type" }
-        let database = try #require(try makeDatabase(#require(place), "NULL"))
+        let place = try #require(Self.places.first { $0.testDescription == "powersync_swift_parked_writes.type" })
+        let database = try #require(try makeDatabase(place, "NULL"))
         let error = #expect(throws: LocalDatabaseError.self) {
             try database.queue.write { db in
                 var schema = KnownSchema()

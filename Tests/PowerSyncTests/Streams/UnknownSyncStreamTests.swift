@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
