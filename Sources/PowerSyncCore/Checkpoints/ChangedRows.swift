@@ -15,6 +15,10 @@ enum ChangedRows {
     ///
     /// - unapplied: The ids of those among `covered` that can have such operations.
     case partial(covered: [Int64], unapplied: [Int64])
+    /// Partial checkpoint without indexes: the changed ones among the rows of some operations.
+    ///
+    /// The operations are given as ranges of row ids, which contain all those of covered buckets about a changed row.
+    case partialAmong([ClosedRange<Int64>], covered: [Int64])
 
     /// Calls a closure with every changed row, ordered by type in each of the statements.
     ///
@@ -45,11 +49,17 @@ enum ChangedRows {
         case .complete(unapplied: let ids?): [(Self.changedRowsOfBuckets, [Self.list(ids)])]
         case .partial(let covered, let unapplied):
             [(Self.changedRowsOfCoveredBuckets, [Self.list(unapplied), Self.list(covered)])]
+        case .partialAmong(let operations, let covered):
+            [(Self.changedRowsAmongOperations, [Self.list(operations), Self.list(covered)])]
         }
     }
 
     private static func list(_ ids: [Int64]) -> String {
         "[" + ids.map(String.init).joined(separator: ",") + "]"
+    }
+
+    private static func list(_ ranges: [ClosedRange<Int64>]) -> String {
+        "[" + ranges.map { "[\($0.lowerBound),\($0.upperBound)]" }.joined(separator: ",") + "]"
     }
 }
 
@@ -126,5 +136,17 @@ extension ChangedRows {
         )
         SELECT row_type, row_id, (\(newestData) AND r.bucket IN (SELECT id FROM covered)) FROM changed
         GROUP BY row_type, row_id
+        """
+
+    /// Reads each operation once and sorts all of them; only the changed rows come out.
+    private static let changedRowsAmongOperations = """
+        WITH covered (id) AS MATERIALIZED (SELECT value FROM json_each(?2))
+        SELECT o.row_type, o.row_id, iif(max(o.op_id), o.data, NULL)
+        FROM json_each(?1) AS range
+        CROSS JOIN ps_oplog AS o ON o.rowid BETWEEN range.value ->> 0 AND range.value ->> 1
+        CROSS JOIN ps_buckets AS b ON b.id = o.bucket
+        WHERE o.bucket IN (SELECT id FROM covered) AND o.row_type IS NOT NULL AND o.row_id IS NOT NULL
+        GROUP BY o.row_type, o.row_id
+        HAVING count(*) FILTER (WHERE o.op_id > b.last_applied_op) > 0
         """
 }

@@ -11,6 +11,9 @@ struct CheckpointCompletion {
         case invalid([ChecksumMismatch])
         /// Valid, so that the next download continues from here; but local writes must not be overwritten.
         case heldBack
+        /// Nothing is published yet: an index was created, see ``OplogAccess/useIndexes(_:)``. Validation and the decision of
+        /// the gate are for the next transaction to make again.
+        case indexing
         /// Published.
         case applied
     }
@@ -49,10 +52,7 @@ struct CheckpointCompletion {
         let involved = checkpoint.involved(in: completion)
         let mismatches = Self.mismatches(of: involved, buckets)
         guard mismatches.isEmpty else {
-            try access.useIndexes(db)
-            for mismatch in mismatches {
-                try buckets.delete(buckets.slot(of: mismatch.bucket), db)
-            }
+            try buckets.delete(mismatches.map { buckets.slot(of: $0.bucket) }, db)
             return .invalid(mismatches)
         }
 
@@ -66,8 +66,10 @@ struct CheckpointCompletion {
         // Priority 0 is published even over local writes.
         guard try completion == .partial(.highest) || LocalWriteGate.isOpen(db) else { return .heldBack }
 
-        try access.useIndexes(db)
-        try apply(involved, &buckets, &schema, db)
+        if completion == .complete {
+            guard try access.useIndexes(db) else { return .indexing }
+        }
+        try apply(involved, &buckets, &access, &schema, db)
         return .applied
     }
 
@@ -90,13 +92,14 @@ struct CheckpointCompletion {
     private mutating func apply(
         _ involved: [TrackedCheckpoint.Bucket],
         _ buckets: inout BucketTable,
+        _ access: inout OplogAccess,
         _ schema: inout KnownSchema,
         _ db: Database
     ) throws {
         if buckets.mustFlushBeforeApply { try buckets.flush(db) }
         try schema.revalidate(db)
         let parked = try ParkedRows.fetch(&schema, db)
-        let changed = changedRows(involved, buckets)
+        let changed = try changedRows(involved, buckets, &access, db)
         unreadableRows = try RowPublisher.publish(changed, except: parked, rawTables: rawTables, &schema, db)
 
         if completion != .complete {
@@ -129,16 +132,22 @@ struct CheckpointCompletion {
         try db.cachedStatement(sql: "DELETE FROM ps_updated_rows").execute()
     }
 
-    private func changedRows(_ involved: [TrackedCheckpoint.Bucket], _ buckets: BucketTable) -> ChangedRows {
+    private func changedRows(
+        _ involved: [TrackedCheckpoint.Bucket],
+        _ buckets: BucketTable,
+        _ access: inout OplogAccess,
+        _ db: Database
+    ) throws -> ChangedRows {
         switch completion {
         case .complete:
             return buckets.isUnapplied ? .everything : .complete(unapplied: buckets.unappliedBucketIDs)
         case .partial:
             let rows = involved.map { buckets[$0.slot] }
-            return .partial(
-                covered: rows.compactMap(\.id),
-                unapplied: rows.compactMap { $0.mayHaveUnappliedOps ? $0.id : nil }
-            )
+            let covered = rows.compactMap(\.id)
+            if let operations = try access.changedRows(of: covered, db) {
+                return .partialAmong(operations, covered: covered)
+            }
+            return .partial(covered: covered, unapplied: rows.compactMap { $0.mayHaveUnappliedOps ? $0.id : nil })
         }
     }
 }

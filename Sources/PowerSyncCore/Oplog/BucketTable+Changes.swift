@@ -69,15 +69,18 @@ extension BucketTable {
         for slot in rows.indices { rows[slot].mayHaveUnappliedOps = false }
     }
 
-    /// Deletes a bucket and its operations.
+    /// Deletes buckets and their operations, except for those that have no row.
     ///
-    /// Their rows are evaluated again by the next complete apply. Does nothing when the bucket has no row.
-    mutating func delete(_ slot: Slot, _ db: Database) throws {
-        guard let id = rows[slot].id else { return }
-        try OplogStore.deleteAllRows(ofBucket: id, db)
-        try db.cachedStatement(sql: "DELETE FROM ps_buckets WHERE id = ?").execute(arguments: [id])
-        rows[slot] = Row()
-        changedSlots.removeAll { $0 == slot }
+    /// Their rows are evaluated again by the next complete apply.
+    mutating func delete(_ slots: [Slot], _ db: Database) throws {
+        let deleted = Set(slots.filter { rows[$0].id != nil })
+        let ids = deleted.compactMap { rows[$0].id }
+        guard !ids.isEmpty else { return }
+        try OplogStore.deleteAllRows(ofBuckets: ids, db)
+        let delete = try db.cachedStatement(sql: "DELETE FROM ps_buckets WHERE id = ?")
+        for id in ids { try delete.execute(arguments: [id]) }
+        for slot in deleted { rows[slot] = Row() }
+        changedSlots.removeAll { deleted.contains($0) }
     }
 
     /// Sets the progress counters of all rows to zero, on disk and in memory.

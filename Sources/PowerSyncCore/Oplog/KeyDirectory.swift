@@ -92,7 +92,8 @@ final class KeyDirectory: Sendable {
         }
     }
 
-    private static func fold(_ hash: UInt64) -> UInt32 {
+    /// The half of a hash that is kept.
+    static func fold(_ hash: UInt64) -> UInt32 {
         UInt32(truncatingIfNeeded: hash ^ (hash >> 32))
     }
 }

@@ -2,76 +2,112 @@ import GRDB
 
 /// How rows of `ps_oplog` are found during an iteration.
 ///
-/// Until a checkpoint is applied, nothing reads `ps_oplog` but the ingestion itself, which only looks for keys. A large
-/// first download drops the three indexes, finds keys through a ``KeyDirectory``, and creates the indexes before a
-/// checkpoint is applied. When that was a partial one and most is still to come, the indexes are dropped once more. A
-/// crash leaves a file without indexes, which the next iteration or the next opening repairs; no operation depends on
-/// them for its result.
+/// A large first download drops the three indexes and finds rows through a ``BulkLoad``, for storing operations and for
+/// partial checkpoints. The indexes are created when everything is there, before the complete checkpoint is published:
+///
+/// ```
+///   undecided ─────────────▶ indexed
+///     │    │ much to come     │ much to come
+///     │    ▼                  ▼
+///     │  bulkLoad ◀───────────┘
+///     │    │ all is there, or the directories are full
+///     ▼    ▼
+///   indexing ──────────────▶ indexedForGood
+///     │    ▲
+///     └────┘ one index in each transaction
+/// ```
+///
+/// A crash leaves a file without some of the indexes, which the next iteration goes on with; no operation depends on them
+/// for its result.
 enum OplogAccess: Sendable {
-    /// Not decided yet in this iteration; the indexes may be missing.
+    /// Not decided yet in this iteration; indexes may be missing.
     case undecided
+    /// The indexes do not exist.
+    case bulkLoad(BulkLoad)
+    /// The indexes are being created.
+    case indexing
     /// The indexes exist.
     case indexed
-    /// The indexes exist, and stay for this iteration: a directory could not do their work.
+    /// The indexes exist, and stay for this iteration: creating them once more would cost more than it saves.
     case indexedForGood
-    /// The indexes do not exist.
-    case bulkLoad(KeyDirectory)
 
     /// The number of operations still to download from which a bulk load pays off.
     static let bulkLoadThreshold: Int64 = 20_000
 
-    /// Decides how to find keys for the next data lines.
+    /// Decides how to find keys for the next data line.
     ///
-    /// `asBulkLoad` says that much is to come, and that no complete checkpoint was ever applied. A directory that could
-    /// miss a key of the next `operationCount` operations is not used: a REMOVE would not find its row.
-    mutating func prepareToStore(asBulkLoad: Bool, operationCount: Int, _ db: Database) throws {
+    /// A directory that could miss a key of the line is not used: a REMOVE would not find its row.
+    ///
+    /// - Parameters:
+    ///   - asBulkLoad: Whether much is to come, and no complete checkpoint was ever applied.
+    ///   - operationCount: The number of operations in the line.
+    ///   - db: The writer, inside a transaction.
+    /// - Returns: Whether the line can be stored. If not, see ``useIndexes(_:)``.
+    /// - Throws: A `DatabaseError`.
+    mutating func prepareToStore(asBulkLoad: Bool, operationCount: Int, _ db: Database) throws -> Bool {
         switch self {
         case .indexedForGood:
-            break
+            return true
         case .undecided where asBulkLoad, .indexed where asBulkLoad:
-            try OplogIndexes.drop(db)
-            try load(with: Self.directoryOfStoredKeys(db), operationCount: operationCount, db)
-        case .undecided, .indexed:
-            try useIndexes(db)
-        case .bulkLoad(let directory):
-            try load(with: directory, operationCount: operationCount, db)
+            let load = try BulkLoad(continuing: db)
+            if load.hasRoom(for: operationCount) {
+                try OplogIndexes.drop(db)
+                self = .bulkLoad(load)
+                return true
+            }
+            self = .indexing
+            return try useIndexes(db)
+        case .bulkLoad(let load) where load.hasRoom(for: operationCount):
+            return true
+        case .undecided, .bulkLoad, .indexing, .indexed:
+            return try useIndexes(db)
         }
     }
 
-    private mutating func load(with directory: KeyDirectory, operationCount: Int, _ db: Database) throws {
-        self = .bulkLoad(directory)
-        guard !directory.hasRoom(for: operationCount) else { return }
-        try useIndexes(db)
-        self = .indexedForGood
-    }
-
-    /// Creates the indexes unless they exist, before anything else than ingestion reads `ps_oplog`.
-    mutating func useIndexes(_ db: Database) throws {
+    /// Creates an index if one is missing.
+    ///
+    /// - Returns: Whether all of them exist. If not, the transaction has to end, so that others can write, and what they are
+    ///   needed for has to be tried again in another one.
+    mutating func useIndexes(_ db: Database) throws -> Bool {
         switch self {
         case .indexed, .indexedForGood:
-            break
-        case .undecided, .bulkLoad:
-            try OplogIndexes.ensureExist(db)
-            self = .indexed
+            return true
+        case .undecided:
+            let wasMissing = try OplogIndexes.createNext(db)
+            self = wasMissing ? .indexing : .indexed
+            return !wasMissing
+        case .bulkLoad, .indexing:
+            let wasMissing = try OplogIndexes.createNext(db)
+            self = wasMissing ? .indexing : .indexedForGood
+            return !wasMissing
         }
     }
 
-    /// The directory to find keys with, if there is no index.
-    var directory: KeyDirectory? {
+    /// Where to look for the rows that buckets have changed, when there are no indexes to find them by.
+    ///
+    /// - Parameters:
+    ///   - buckets: The ids of all buckets that a partial completion covers.
+    ///   - db: The writer, inside a transaction.
+    /// - Returns: Ranges of row ids, which contain all operations of the changed rows; `nil` when the indexes exist.
+    /// - Throws: A `DatabaseError`.
+    mutating func changedRows(of buckets: [Int64], _ db: Database) throws -> [ClosedRange<Int64>]? {
         switch self {
-        case .undecided, .indexed, .indexedForGood: nil
-        case .bulkLoad(let directory): directory
+        case .indexed, .indexedForGood:
+            return nil
+        case .undecided, .indexing:
+            return try OplogIndexes.exist(db) ? nil : [.min ... .max]
+        case .bulkLoad(var load):
+            let rows = try load.changedRows(of: buckets, db)
+            self = .bulkLoad(load)
+            return rows
         }
     }
 
-    /// Continues a first download that was interrupted.
-    private static func directoryOfStoredKeys(_ db: Database) throws -> KeyDirectory {
-        let directory = KeyDirectory()
-        let rows = try RawStatement(db, sql: "SELECT rowid, bucket, key FROM ps_oplog WHERE key IS NOT NULL")
-        while try rows.step() {
-            guard let key = rows.text(at: 2) else { continue }
-            directory.insert(OplogKey.hash(key, bucket: rows.integer(at: 1)), rowID: rows.integer(at: 0))
+    /// What is known instead of the indexes.
+    var bulkLoad: BulkLoad? {
+        switch self {
+        case .undecided, .indexing, .indexed, .indexedForGood: nil
+        case .bulkLoad(let load): load
         }
-        return directory
     }
 }

@@ -1,34 +1,59 @@
 import GRDB
+import PowerSyncProtocol
 
 /// The three secondary indexes of `ps_oplog`.
 ///
 /// Keys arrive in random order, so maintaining the indexes costs a first sync of a million rows most of its time. A
-/// bulk load (``OplogAccess``) therefore drops them and creates them before the first checkpoint is applied. Opening a
-/// file creates them, too (``SystemTables/migrate(_:)``): the process may have ended in between.
+/// bulk load (``OplogAccess``) therefore drops them and creates them when everything is downloaded. Each of them takes a
+/// transaction of its own, so that an app's writes wait for one index at most.
 enum OplogIndexes {
     private static let names = ["ps_oplog_row", "ps_oplog_opid", "ps_oplog_key"]
 
-    /// Creates the indexes that do not exist.
+    /// Whether all of them exist.
+    static func exist(_ db: Database) throws -> Bool {
+        try missing(db).isEmpty
+    }
+
+    /// Creates the first one that does not exist.
     ///
-    /// - Complexity: O(*n* log *n*) in the number of operations if something is missing.
-    static func ensureExist(_ db: Database) throws {
-        let count = try Int.fetchOne(
+    /// - Returns: Whether one was missing. The transaction should then end, so that others can write.
+    /// - Complexity: O(*n* log *n*) in the number of operations if one is missing.
+    static func createNext(_ db: Database) throws -> Bool {
+        guard let next = try missing(db).first else { return false }
+        try withSmallCache(db) { try db.execute(sql: next) }
+        return true
+    }
+
+    /// Creates those that do not exist, when a file is opened.
+    ///
+    /// While its first sync has not come to its end they are left to the next iteration, which may go on without them:
+    /// nothing else reads `ps_oplog`.
+    static func repair(_ db: Database) throws {
+        guard try SyncState.fetchAll(db).contains(where: { $0.priority == .complete }) else { return }
+        while try createNext(db) {}
+    }
+
+    /// Drops the indexes.
+    static func drop(_ db: Database) throws {
+        for name in names {
+            try db.execute(sql: "DROP INDEX IF EXISTS \(name)")
+        }
+    }
+
+    /// The statements that create those that do not exist.
+    private static func missing(_ db: Database) throws -> [String] {
+        let existing = try String.fetchSet(
             db.cachedStatement(
                 sql: """
-                    SELECT count(*) FROM sqlite_master
+                    SELECT name FROM sqlite_master
                     WHERE type = 'index' AND name IN ('ps_oplog_row', 'ps_oplog_opid', 'ps_oplog_key')
                     """
             )
         )
-        guard count != names.count else { return }
-        try withSmallCache(db) {
-            for sql in SystemTables.oplogIndexes {
-                try db.execute(sql: sql)
-            }
-        }
+        return zip(names, SystemTables.oplogIndexes).filter { !existing.contains($0.0) }.map(\.1)
     }
 
-    /// The page cache while indexes are created, in KiB.
+    /// The page cache while an index is created, in KiB.
     private static let cacheSize = 8_192
 
     /// Runs a closure with a page cache that is no larger than what creating an index needs.
@@ -40,12 +65,5 @@ enum OplogIndexes {
         try db.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
         defer { try? db.execute(sql: "PRAGMA cache_size = \(size)") }
         try body()
-    }
-
-    /// Drops the indexes.
-    static func drop(_ db: Database) throws {
-        for name in names {
-            try db.execute(sql: "DROP INDEX IF EXISTS \(name)")
-        }
     }
 }

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 
 /// The rows of `ps_oplog`, one per live PUT, found by key.
 ///
-/// Keys are found through the index `ps_oplog_key`, or through a ``KeyDirectory`` while the indexes do not exist.
+/// Keys are found through the index `ps_oplog_key`, or through a ``BulkLoad`` while the indexes do not exist.
 struct OplogRows {
     /// What a PUT stores, except for its identity.
     struct Row {
@@ -35,17 +35,17 @@ struct OplogRows {
     }
 
     private let db: Database
-    private let directory: KeyDirectory?
+    private let bulkLoad: BulkLoad?
     private let find: RawStatement
     private let insert: RawStatement
     private let update: RawStatement
     private let delete: RawStatement
 
     /// Prepares the statements.
-    init(_ db: Database, directory: KeyDirectory?) throws {
+    init(_ db: Database, bulkLoad: BulkLoad?) throws {
         self.db = db
-        self.directory = directory
-        find = try RawStatement(db, sql: directory == nil ? Self.findByIndex : Self.findByRowID)
+        self.bulkLoad = bulkLoad
+        find = try RawStatement(db, sql: bulkLoad == nil ? Self.findByIndex : Self.findByRowID)
         insert = try RawStatement(
             db,
             sql: """
@@ -84,11 +84,12 @@ struct OplogRows {
             update.bind(row.data, at: 3)
             update.bind(Int64(row.hash.signed), at: 4)
             try update.run()
+            bulkLoad?.didUpdate(match.rowID, bucket: row.bucket)
             return
         }
         if let match { try remove(match, others, superseded) }
         try key.withBytes { try write(row, identity: identity, key: $0) }
-        directory?.insert(key.hash(bucket: row.bucket), rowID: db.lastInsertedRowID)
+        bulkLoad?.didInsert(db.lastInsertedRowID, bucket: row.bucket, keyHash: key.hash(bucket: row.bucket))
     }
 
     /// Deletes all rows of a bucket that have this key.
@@ -140,7 +141,7 @@ struct OplogRows {
             }
         }
         try key.withBytes { bytes in
-            if let directory {
+            if let directory = bulkLoad?.keys {
                 // Entries may be outdated or collide; the statement compares the key.
                 var candidates = 0
                 try directory.forEachRowID(OplogKey.hash(bytes, bucket: bucket)) { rowID in

@@ -25,10 +25,10 @@ struct OplogStore {
 
     /// Prepares the statements.
     ///
-    /// The directory finds rows by key while the index over keys does not exist; see ``OplogAccess``.
-    init(_ db: Database, directory: KeyDirectory?) throws {
+    /// The bulk load finds rows by key while the index over keys does not exist; see ``OplogAccess``.
+    init(_ db: Database, bulkLoad: BulkLoad?) throws {
         self.db = db
-        rows = try OplogRows(db, directory: directory)
+        rows = try OplogRows(db, bulkLoad: bulkLoad)
         recordUpdatedRow = try RawStatement(
             db,
             sql: "INSERT OR IGNORE INTO ps_updated_rows (row_type, row_id) VALUES (?1, ?2)"
@@ -69,7 +69,7 @@ struct OplogStore {
                 case .move:
                     sums.add += operation.checksum
                 case .clear:
-                    if !isKnownEmpty { try Self.deleteAllRows(ofBucket: bucket, db) }
+                    if !isKnownEmpty { try Self.deleteAllRows(ofBuckets: [bucket], db) }
                     sums = Sums(add: operation.checksum, op: .zero)
                     isKnownEmpty = true
                     lastAppliedOp = .zero
@@ -90,21 +90,21 @@ struct OplogStore {
         }
     }
 
-    /// Records all rows that a bucket contributes to, so that the next complete apply evaluates them again.
-    static func recordAllRows(ofBucket bucket: Int64, _ db: Database) throws {
+    /// Deletes all rows of buckets.
+    ///
+    /// What they contribute to is recorded first, so that the next complete apply evaluates it again. One pass over the
+    /// table does for all buckets when there is no index to find their rows by.
+    static func deleteAllRows(ofBuckets buckets: [Int64], _ db: Database) throws {
+        let list = "[" + buckets.map(String.init).joined(separator: ",") + "]"
         try db.cachedStatement(
             sql: """
                 INSERT OR IGNORE INTO ps_updated_rows (row_type, row_id)
                 SELECT row_type, row_id FROM ps_oplog
-                WHERE bucket = ? AND row_type IS NOT NULL AND row_id IS NOT NULL
+                WHERE bucket IN (SELECT value FROM json_each(?)) AND row_type IS NOT NULL AND row_id IS NOT NULL
                 """
-        ).execute(arguments: [bucket])
-    }
-
-    /// Deletes all rows of a bucket after recording them.
-    static func deleteAllRows(ofBucket bucket: Int64, _ db: Database) throws {
-        try recordAllRows(ofBucket: bucket, db)
-        try db.cachedStatement(sql: "DELETE FROM ps_oplog WHERE bucket = ?").execute(arguments: [bucket])
+        ).execute(arguments: [list])
+        try db.cachedStatement(sql: "DELETE FROM ps_oplog WHERE bucket IN (SELECT value FROM json_each(?))")
+            .execute(arguments: [list])
     }
 }
 

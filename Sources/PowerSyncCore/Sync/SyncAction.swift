@@ -45,8 +45,8 @@ package struct SyncLogMessage: Sendable, Equatable {
 
 /// The outcome of handling some events in one transaction.
 package struct SyncStep: Sendable {
-    /// How many of the events were handled; the rest is to be submitted again in another transaction, or dropped when
-    /// the last action closes the stream.
+    /// How many of the events were handled, if any; the rest is to be submitted again in another transaction, or dropped
+    /// when the last action closes the stream.
     package var handledEvents: Int
     /// What to do after the commit.
     package var actions: [SyncAction]

@@ -3,52 +3,60 @@ import PowerSyncProtocol
 
 extension SyncEngine {
     /// Handles a line that is not a data line.
+    ///
+    /// - Returns: Whether it was handled; see ``handle(_:in:now:isOutOfTime:)``.
     mutating func handle(
         _ received: ReceivedLine,
         _ db: Database,
         _ now: SyncInstant,
         _ actions: inout [SyncAction]
-    ) throws {
+    ) throws -> Bool {
         let action = try machine.action(for: received.line)
         status.showConnected()
         switch action {
         case .track(let checkpoint, let known):
             try track(TrackedCheckpoint(checkpoint, in: &buckets), deleting: known, db, &actions)
         case .patch(var checkpoint, let diff):
-            try delete(diff.removedBuckets.map { buckets.slot(of: $0) }, db)
+            try buckets.delete(diff.removedBuckets.map { buckets.slot(of: $0) }, db)
             checkpoint.apply(diff, in: &buckets)
             try track(checkpoint, db, &actions)
         case .store(let line):
-            try store(line, byteCount: received.byteCount, db)
+            return try store(line, byteCount: received.byteCount, db)
         case .complete(let checkpoint, let completion):
-            try complete(CheckpointCompletion(checkpoint, completion, rawTables: rawTables, at: now), db, &actions)
+            let completion = CheckpointCompletion(checkpoint, completion, rawTables: rawTables, at: now)
+            return try complete(completion, db, &actions)
         case .keepAlive(let iteration, let keepalive):
             try keepAlive(iteration, keepalive, db, now, &actions)
         case .ignore(let kind):
             actions.log(.debug, "Ignored a sync line of unknown kind \(kind).")
         }
+        return true
     }
 
     /// Stores a data line, whether its bucket is tracked or not.
-    mutating func store(_ line: DataLine, byteCount: Int, _ db: Database) throws {
+    ///
+    /// - Returns: Whether it was stored; see ``handle(_:in:now:isOutOfTime:)``.
+    mutating func store(_ line: DataLine, byteCount: Int, _ db: Database) throws -> Bool {
         _ = try machine.requireIteration()
         status.showConnected()
         let counts = status.progress?.overall ?? OperationCounts()
         let remaining = counts.total.addingSaturating(0 &- counts.downloaded)
-        // Creating the indexes once more after a partial checkpoint pays off when they become twice as large at least.
+        // Creating the indexes once more pays off when they become twice as large at least.
         let isLarge = remaining >= max(bulkLoadThreshold, counts.downloaded)
-        try access.prepareToStore(
+        let isReady = try access.prepareToStore(
             asBulkLoad: isLarge && status.lastSyncedAt == nil,
             operationCount: line.operations.count,
             db
         )
-        var store = try OplogStore(db, directory: access.directory)
+        guard isReady else { return false }
+        var store = try OplogStore(db, bulkLoad: access.bulkLoad)
         let slot = buckets.slot(of: line.bucket)
         try store.store(line, byteCount: byteCount, at: slot, in: &buckets)
         if !line.operations.isEmpty { try Announcement.note("ps_oplog", db) }
         if let checkpoint = machine.trackedCheckpoint, let bucket = checkpoint.bucket(at: slot) {
             status.addDownloaded(line.operations.count, of: bucket, checkpoint.association)
         }
+        return true
     }
 
     // MARK: - Checkpoints
@@ -64,15 +72,8 @@ extension SyncEngine {
             case .requested(let names): names.map { buckets.slot(of: $0) }
             case .tracked(let old): old.buckets.map(\.slot)
             }
-        try delete(slots.filter { checkpoint.bucket(at: $0) == nil }, db)
+        try buckets.delete(slots.filter { checkpoint.bucket(at: $0) == nil }, db)
         try track(checkpoint, db, &actions)
-    }
-
-    private mutating func delete(_ slots: [BucketTable.Slot], _ db: Database) throws {
-        for slot in slots where buckets[slot].id != nil {
-            try access.useIndexes(db)
-            try buckets.delete(slot, db)
-        }
     }
 
     private mutating func track(
@@ -110,11 +111,14 @@ extension SyncEngine {
 
     // MARK: - Completions
 
+    /// Completes a checkpoint.
+    ///
+    /// - Returns: Whether the line was handled; see ``handle(_:in:now:isOutOfTime:)``.
     private mutating func complete(
         _ completion: CheckpointCompletion,
         _ db: Database,
         _ actions: inout [SyncAction]
-    ) throws {
+    ) throws -> Bool {
         var completion = completion
         switch try completion.run(&buckets, &access, &schema, db) {
         case .invalid(let mismatches):
@@ -123,11 +127,13 @@ extension SyncEngine {
             try endIteration(hideDisconnect: false, db, &actions)
         case .heldBack:
             machine.completionFinished(.heldBack, of: completion.completion, completion.checkpoint)
-            guard completion.completion == .complete else { return }
+            guard completion.completion == .complete else { break }
             actions.log(
                 .info,
                 "Could not apply checkpoint due to local data. Will retry at completed upload or next checkpoint."
             )
+        case .indexing:
+            return false
         case .applied:
             machine.completionFinished(.applied, of: completion.completion, completion.checkpoint)
             if completion.completion == .complete {
@@ -135,19 +141,22 @@ extension SyncEngine {
             }
             show(completion, &actions)
         }
+        return true
     }
 
     /// Tries once more to publish what local writes held back.
+    ///
+    /// - Returns: Whether that was done; see ``handle(_:in:now:isOutOfTime:)``.
     mutating func retryHeldBackCheckpoint(
         _ db: Database,
         _ now: SyncInstant,
         _ actions: inout [SyncAction]
-    ) throws {
+    ) throws -> Bool {
         _ = try machine.requireIteration()
-        guard let checkpoint = machine.takeHeldBackCheckpoint() else { return }
+        guard let checkpoint = machine.takeHeldBackCheckpoint() else { return true }
         // "None" is less than any number; a checkpoint from before the upload cannot be the awaited one.
         if let target = try LocalWriteGate.target(db) {
-            guard let seen = checkpoint.writeCheckpoint, seen >= target else { return }
+            guard let seen = checkpoint.writeCheckpoint, seen >= target else { return true }
         }
         var completion = CheckpointCompletion(checkpoint, .complete, rawTables: rawTables, at: now)
         switch try completion.run(&buckets, &access, &schema, db) {
@@ -155,12 +164,16 @@ extension SyncEngine {
             machine.completionFinished(.applied, of: .complete, completion.checkpoint)
             actions.log(.debug, "Applied pending checkpoint after completed upload.")
             show(completion, &actions)
+        case .indexing:
+            machine.completionFinished(.heldBack, of: .complete, checkpoint)
+            return false
         case .invalid, .heldBack:
             actions.log(
                 .warning,
                 "Could not apply pending checkpoint even after completed upload. Waiting for the next checkpoint."
             )
         }
+        return true
     }
 
     /// Updates the status after an apply.

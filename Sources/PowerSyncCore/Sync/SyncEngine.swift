@@ -63,7 +63,9 @@ package struct SyncEngine: Sendable {
 
     /// Handles events in one transaction.
     ///
-    /// Events are handled in order until all are done, the iteration ends, or `isOutOfTime` says so.
+    /// Events are handled in order until all are done, the iteration ends, or `isOutOfTime` says so. After a large first
+    /// download the engine also ends the transaction when it has created an index, which takes a while; none of the events
+    /// may be handled then.
     ///
     /// - Parameters:
     ///   - events: Events that are waiting.
@@ -84,7 +86,7 @@ package struct SyncEngine: Sendable {
             for event in events {
                 if step.handledEvents > 0, isOutOfTime() { break }
                 let wasActive = isActive
-                try handle(event, db, now, &step.actions)
+                guard try handle(event, db, now, &step.actions) else { break }
                 step.handledEvents += 1
                 if wasActive, !isActive { break }
             }
@@ -103,12 +105,16 @@ package struct SyncEngine: Sendable {
         publishedStatus = status
     }
 
+    /// Handles an event.
+    ///
+    /// - Returns: Whether it was handled. If not, the transaction was needed for something that comes before: it has to end
+    ///   now, and the event has to be handled in another one.
     private mutating func handle(
         _ event: SyncEvent,
         _ db: Database,
         _ now: SyncInstant,
         _ actions: inout [SyncAction]
-    ) throws {
+    ) throws -> Bool {
         if case .line(let received) = event, case .data(let line) = received.line {
             // Progress is published once for a run of data lines.
             return try store(line, byteCount: received.byteCount, db)
@@ -126,13 +132,13 @@ package struct SyncEngine: Sendable {
             _ = try machine.requireIteration()
             try endIteration(hideDisconnect: false, db, &actions)
         case .line(let received):
-            try handle(received, db, now, &actions)
+            guard try handle(received, db, now, &actions) else { return false }
         case .tokenRefreshed:
             _ = try machine.requireIteration()
             actions.log(.debug, "Closing the stream because new credentials are available.")
             try endIteration(hideDisconnect: true, db, &actions)
         case .uploadCompleted:
-            try retryHeldBackCheckpoint(db, now, &actions)
+            guard try retryHeldBackCheckpoint(db, now, &actions) else { return false }
         case .keepaliveAnswered:
             try checkSubscriptions(try machine.requireIteration(), db, now, &actions)
         case .subscriptionsChanged(let live):
@@ -141,6 +147,7 @@ package struct SyncEngine: Sendable {
             try checkSubscriptions(iteration, db, now, &actions)
         }
         publishStatus(&actions)
+        return true
     }
 
     /// Adds an action for the status unless it is what was published last.

@@ -98,7 +98,7 @@ extension SystemTables {
 
     /// The secondary indexes of `ps_oplog`.
     ///
-    /// The bulk load may drop them while nothing was ever synced, so every opening verifies that they exist.
+    /// The bulk load of a first sync does without them; from then on every opening verifies that they exist.
     package static let oplogIndexes: [String] = [
         "CREATE INDEX IF NOT EXISTS ps_oplog_row ON ps_oplog(row_type, row_id)",
         "CREATE INDEX IF NOT EXISTS ps_oplog_opid ON ps_oplog(bucket, op_id)",

@@ -45,7 +45,7 @@ package enum SystemTables {
             try UpMigrations.run(db, from: version, to: target)
         }
         if target == currentVersion {
-            try OplogIndexes.ensureExist(db)
+            try OplogIndexes.repair(db)
         }
     }
 

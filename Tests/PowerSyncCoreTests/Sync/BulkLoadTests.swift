@@ -7,14 +7,6 @@ import Testing
 
 /// A large first download works without indexes, and ends in the same tables.
 @Suite struct BulkLoadTests {
-    private static let indexes = ["ps_oplog_key", "ps_oplog_opid", "ps_oplog_row"]
-
-    private func oplogIndexes(_ scenario: SyncScenario) throws -> [String] {
-        try scenario.database.rows(
-            "SELECT name FROM sqlite_master WHERE tbl_name = 'ps_oplog' AND type = 'index' ORDER BY 1"
-        )
-    }
-
     /// Lines with all kinds of operations on few keys, so that keys meet often, and their checkpoint.
     private func randomHistory(seed: UInt64, lines: Int, operations: Int) -> (checkpoint: SyncLine, data: [SyncLine]) {
         var random = SeededGenerator(seed: seed)
@@ -69,11 +61,11 @@ import Testing
                 let scenario = try SyncScenario(delivery: delivery, bulkLoadThreshold: threshold)
                 try scenario.start()
                 try scenario.send([.line(checkpoint)] + data[..<half].map { .line($0) })
-                #expect(try oplogIndexes(scenario) == (threshold == 1 ? [] : Self.indexes))
+                #expect(try scenario.oplogIndexes == (threshold == 1 ? [] : SyncScenario.allOplogIndexes))
                 try scenario.send(data[half...].map { .line($0) })
                 try scenario.send(completions.map { .line($0) })
                 #expect(scenario.status.hasSynced == true, "seed \(seed)")
-                #expect(try oplogIndexes(scenario) == Self.indexes)
+                #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
                 return try scenario.snapshot
             }
             #expect(snapshots[0] == snapshots[1], "seed \(seed)")
@@ -114,24 +106,14 @@ import Testing
         try scenario.send([.line(checkpoint)] + data[..<6].map { .line($0) })
         scenario.restart()
         try scenario.start()
-        #expect(try oplogIndexes(scenario).isEmpty)
+        #expect(try scenario.oplogIndexes.isEmpty)
         try scenario.send([.line(checkpoint)] + data[6...].map { .line($0) } + [.line(.done)])
         #expect(scenario.status.hasSynced == true)
-        #expect(try oplogIndexes(scenario) == Self.indexes)
+        #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
         let reference = try SyncScenario()
         try reference.start()
         try reference.send(([checkpoint] + data + [.done]).map { .line($0) })
         #expect(try scenario.snapshot == reference.snapshot)
-    }
-
-    @Test("opening the file creates the indexes")
-    func opening() throws {
-        let scenario = try SyncScenario(bulkLoadThreshold: 1)
-        try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", count: 1)]), .ops("a", .put(1, "x")))
-        #expect(try oplogIndexes(scenario).isEmpty)
-        try scenario.database.apply(.items())
-        #expect(try oplogIndexes(scenario) == Self.indexes)
     }
 
     @Test("what a rolled-back transaction left in the directory of keys does no harm")
@@ -159,54 +141,9 @@ import Testing
         let scenario = try SyncScenario(bulkLoadThreshold: 10)
         try scenario.start()
         try scenario.receive(.cp(1, [.bucket("a", count: 9)]), .ops("a", .put(1, "x")))
-        #expect(try oplogIndexes(scenario) == Self.indexes)
+        #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
         try scenario.receive(.done, .diff(2, [.bucket("a", count: 100)]), .ops("a", .put(2, "y")))
-        #expect(try oplogIndexes(scenario) == Self.indexes)
-    }
-
-    @Test(
-        "most of a first download is a bulk load although a partial checkpoint came before",
-        arguments: Delivery.allCases
-    )
-    func afterPartialCheckpoint(_ delivery: Delivery) throws {
-        let first: [SyncLine] = [
-            .cp(9, [.bucket("a", checksum: 3, count: 2, priority: 1), .bucket("b", checksum: 9, count: 7)]),
-            .ops("a", .put(1, "x", 1), .put(2, "y", 2)), .part(1),
-        ]
-        let second: [SyncLine] = [
-            // A row that is visible already, and a new one.
-            .ops("b", .put(3, "x", 3), .put(4, "z", 4), .remove(5, "z", 2)), .ops("b", .put(9, "late", 0)),
-        ]
-        let snapshots = try ([3, .max] as [Int64]).map { threshold -> [String: [String]] in
-            let scenario = try SyncScenario(delivery: delivery, bulkLoadThreshold: threshold)
-            try scenario.start()
-            try scenario.send(first.map { .line($0) })
-            #expect(try oplogIndexes(scenario) == Self.indexes)
-            #expect(try scenario.itemIDs == ["x", "y"])
-            try scenario.send(second.map { .line($0) })
-            #expect(try oplogIndexes(scenario) == (threshold == 3 ? [] : Self.indexes))
-            #expect(try scenario.itemIDs == ["x", "y"])
-            try scenario.receive(.done)
-            #expect(try oplogIndexes(scenario) == Self.indexes)
-            #expect(try scenario.itemIDs == ["late", "x", "y"])
-            return try scenario.snapshot
-        }
-        #expect(snapshots[0] == snapshots[1])
-    }
-
-    @Test("the indexes stay when a partial checkpoint was most of the first download")
-    func afterMostOfTheDownload() throws {
-        let scenario = try SyncScenario(bulkLoadThreshold: 2)
-        try scenario.start()
-        try scenario.receive(
-            .cp(9, [.bucket("a", checksum: 6, count: 3, priority: 1), .bucket("b", checksum: 9, count: 2)]),
-            .ops("a", .put(1, "x", 1), .put(2, "y", 2), .put(3, "z", 3))
-        )
-        #expect(try oplogIndexes(scenario).isEmpty)
-        try scenario.receive(.part(1), .ops("b", .put(4, "x", 4), .put(5, "z", 5)))
-        #expect(try oplogIndexes(scenario) == Self.indexes)
-        try scenario.receive(.done)
-        #expect(scenario.status.hasSynced == true)
+        #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
     }
 
     @Test("the planner uses the intended indexes and sorts once")
@@ -230,6 +167,12 @@ import Testing
                 #expect(plan.contains { $0.contains("ps_oplog_opid (bucket=? AND op_id>?)") }, "\(plan)")
                 #expect(plan.contains { $0.contains("ps_oplog_row (row_type=? AND row_id=?)") }, "\(plan)")
             }
+            try OplogIndexes.drop(db)
+            let amongOperations = try plan(.partialAmong([1...2], covered: [1]))
+            #expect(amongOperations.filter { $0.contains("TEMP B-TREE") }.count == 1, "\(amongOperations)")
+            #expect(
+                amongOperations.contains { $0.contains("SEARCH o USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)") }
+            )
         }
     }
 }

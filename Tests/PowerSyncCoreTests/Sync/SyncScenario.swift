@@ -76,11 +76,7 @@ final class SyncScenario {
         var actions: [SyncAction] = []
         while let first = waiting.first {
             let batch = delivery.isBatching ? waiting : [first]
-            var next = engine
-            let step = try database.queue.write { db in
-                try next.handle(batch, in: db, now: now)
-            }
-            engine = next
+            let step = try submit(batch)
             actions += step.actions
             waiting = waiting.dropFirst(step.handledEvents)
             if case .closeStream = step.actions.last { break }
@@ -91,6 +87,16 @@ final class SyncScenario {
     @discardableResult
     func send(_ events: SyncEvent...) throws -> [SyncAction] {
         try send(events)
+    }
+
+    /// Handles events in one transaction, as they are.
+    func submit(_ events: some Sequence<SyncEvent>) throws -> SyncStep {
+        var next = engine
+        let step = try database.queue.write { db in
+            try next.handle(events, in: db, now: now)
+        }
+        engine = next
+        return step
     }
 
     /// Starts an iteration and opens its stream.
@@ -116,8 +122,8 @@ final class SyncScenario {
     }
 
     /// Continues with a new engine, as after a restart of the process.
-    func restart() {
-        engine = SyncEngine(bulkLoadThreshold: engine.bulkLoadThreshold)
+    func restart(bulkLoadThreshold: Int64? = nil) {
+        engine = SyncEngine(bulkLoadThreshold: bulkLoadThreshold ?? engine.bulkLoadThreshold)
     }
 
     func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
@@ -161,6 +167,18 @@ extension SyncScenario {
     var updatedRows: [String] {
         get throws { try database.rows("SELECT row_type, row_id FROM ps_updated_rows ORDER BY 1, 2") }
     }
+
+    /// The names of the indexes of `ps_oplog`.
+    var oplogIndexes: [String] {
+        get throws {
+            try database.rows(
+                "SELECT name FROM sqlite_master WHERE tbl_name = 'ps_oplog' AND type = 'index' ORDER BY 1"
+            )
+        }
+    }
+
+    /// What ``oplogIndexes`` are when none is missing.
+    static let allOplogIndexes = ["ps_oplog_key", "ps_oplog_opid", "ps_oplog_row"]
 
     /// `priority|last_synced_at`.
     var syncState: [String] {

@@ -175,6 +175,11 @@ import Testing
         let database = try LocalTestDatabase()
         let objects = try database.objects()
         try database.write("DROP INDEX ps_oplog_row; DROP INDEX ps_oplog_key")
+        // Until the first sync is complete, they are left to the sync engine.
+        try database.write("INSERT INTO ps_sync_state VALUES (1, 1)")
+        try database.queue.write { try SystemTables.migrate($0) }
+        #expect(try database.objects().count == objects.count - 2)
+        try database.write("INSERT INTO ps_sync_state VALUES (2147483647, 1)")
         try database.queue.write { try SystemTables.migrate($0) }
         #expect(try database.objects() == objects)
     }

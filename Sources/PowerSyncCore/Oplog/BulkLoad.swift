@@ -1,0 +1,129 @@
+import GRDB
+
+/// What a first download knows of `ps_oplog` instead of its indexes; see ``OplogAccess``.
+///
+/// It finds rows by key, to supersede them, and the operations of changed rows, to publish them at a partial checkpoint.
+/// Both answers may contain too much, so whoever uses them looks at the rows, too.
+struct BulkLoad: Sendable {
+    /// The rows by bucket and key.
+    let keys = KeyDirectory()
+    /// The rows that were inserted or updated.
+    private let stored = StoredRows()
+    /// How much of ``stored`` is in ``covered``, by bucket.
+    private var coveredCounts: [Int64: Int] = [:]
+    /// The rows of buckets that partial completions have covered, ascending.
+    ///
+    /// Sorted by the type and the id that they are about, so that the operations of one row of a table are side by side. A
+    /// partial completion merges what has come since the one before, and never sorts all of it again.
+    private var covered: [Entry] = []
+
+    /// A row of `ps_oplog`, and the hash of the type and the id that it is about.
+    private struct Entry: Sendable, Comparable {
+        var hash: UInt32
+        var rowID: UInt32
+
+        static func < (lhs: Entry, rhs: Entry) -> Bool {
+            lhs.hash == rhs.hash ? lhs.rowID < rhs.rowID : lhs.hash < rhs.hash
+        }
+    }
+
+    /// Continues a first download that was interrupted, or begins one.
+    init(continuing db: Database) throws {
+        let rows = try RawStatement(db, sql: "SELECT rowid, bucket, key FROM ps_oplog")
+        while try rows.step() {
+            let (rowID, bucket) = (rows.integer(at: 0), rows.integer(at: 1))
+            if let key = rows.text(at: 2) { keys.insert(OplogKey.hash(key, bucket: bucket), rowID: rowID) }
+            stored.append(rowID, bucket: bucket)
+        }
+    }
+
+    /// Whether the rows of so many more operations can be found.
+    func hasRoom(for operationCount: Int) -> Bool {
+        keys.hasRoom(for: operationCount) && stored.hasRoom(for: operationCount)
+    }
+
+    /// A row was inserted.
+    func didInsert(_ rowID: Int64, bucket: Int64, keyHash: UInt64) {
+        keys.insert(keyHash, rowID: rowID)
+        stored.append(rowID, bucket: bucket)
+    }
+
+    /// The operation in a row was replaced by a newer one with the same key.
+    func didUpdate(_ rowID: Int64, bucket: Int64) {
+        stored.append(rowID, bucket: bucket)
+    }
+
+    /// Finds all operations of the rows that buckets have changed since they were covered before.
+    ///
+    /// - Parameters:
+    ///   - buckets: All buckets that a partial completion covers.
+    ///   - db: The writer, inside a transaction.
+    /// - Returns: Ascending ranges of row ids in `ps_oplog`. They contain the operations of these buckets about changed rows,
+    ///   old ones included.
+    /// - Throws: A `DatabaseError`.
+    /// - Complexity: O(*m* log *m*) in the number of operations since then, and a pass over the numbers of all rows of these
+    ///   buckets.
+    mutating func changedRows(of buckets: [Int64], _ db: Database) throws -> [ClosedRange<Int64>] {
+        var counts = coveredCounts
+        var runs: [ClosedRange<Int64>] = []
+        for bucket in buckets {
+            let new = stored.runs(ofBucket: bucket, from: counts[bucket] ?? 0)
+            counts[bucket, default: 0] += new.count
+            runs += new
+        }
+        guard let changed = try entries(in: Self.union(of: runs), db) else { return [.min ... .max] }
+        coveredCounts = counts
+        return Self.union(of: merge(changed).map { Int64($0.rowID)...Int64($0.rowID) })
+    }
+
+    /// Reads which types and ids rows are about.
+    ///
+    /// - Returns: `nil` when a row id is too large.
+    private func entries(in runs: [ClosedRange<Int64>], _ db: Database) throws -> [Entry]? {
+        let rows = try RawStatement(
+            db,
+            sql: "SELECT rowid, row_type, row_id FROM ps_oplog WHERE rowid BETWEEN ?1 AND ?2"
+        )
+        defer { rows.reset() }
+        var entries: [Entry] = []
+        var key = OplogKey()
+        for run in runs {
+            rows.bind(run.lowerBound, at: 1)
+            rows.bind(run.upperBound, at: 2)
+            while try rows.step() {
+                guard let rowID = UInt32(exactly: rows.integer(at: 0)) else { return nil }
+                guard let type = rows.text(at: 1), let id = rows.text(at: 2) else { continue }
+                key.set(type: type, id: id, subkey: nil)
+                entries.append(Entry(hash: KeyDirectory.fold(key.hash(bucket: 0)), rowID: rowID))
+            }
+        }
+        entries.sort()
+        return entries
+    }
+
+    /// Adds entries to ``covered``.
+    ///
+    /// - Returns: Those of all entries that have the hash of an added one.
+    private mutating func merge(_ added: [Entry]) -> [Entry] {
+        var merged: [Entry] = []
+        merged.reserveCapacity(covered.count + added.count)
+        // Both are sorted, which Swift's sort makes use of.
+        for entry in (covered + added).sorted() where merged.last != entry { merged.append(entry) }
+        covered = merged
+        let hashes = Set(added.lazy.map(\.hash))
+        return merged.filter { hashes.contains($0.hash) }
+    }
+
+    /// Ranges that contain what others contain, ascending and apart from each other.
+    private static func union(of ranges: [ClosedRange<Int64>]) -> [ClosedRange<Int64>] {
+        var union: [ClosedRange<Int64>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = union.last, range.lowerBound <= last.upperBound || range.lowerBound == last.upperBound + 1 {
+                union[union.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+            } else {
+                union.append(range)
+            }
+        }
+        return union
+    }
+}
