@@ -34,7 +34,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `S-66: the newest stay`() async throws {
+    func `the newest stay`() async throws {
         try await AttachmentRows.with(limit: 2, files: paths("a", "b", "c", "d", "e")) { rows async throws in
             for id in ["e", "d", "c", "b", "a"] {
                 try await rows.insert(.row(id, .synced, hasSynced: true, localUri: "/files/\(id).jpg", timestamp: 1))
@@ -50,7 +50,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `S-67: with nothing archived nothing happens`() async throws {
+    func `with nothing archived nothing happens`() async throws {
         try await AttachmentRows.with(limit: 0) { rows async throws in
             try await rows.insert(.row(.synced))
             #expect(try await expireAll(rows) == 1)
@@ -59,7 +59,7 @@ struct ExpiryTests {
         }
     }
 
-    @Test("S-68: many expire in rounds", arguments: [(2500, 3), (1000, 2), (999, 1)])
+    @Test("many expire in rounds", arguments: [(2500, 3), (1000, 2), (999, 1)])
     func rounds(count: Int, expectedRounds: Int) async throws {
         let files = (0..<count).map { "/files/\($0).jpg" }
         try await AttachmentRows.with(limit: 0, files: files) { rows async throws in
@@ -71,7 +71,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `S-70: a row that is restored during an expiry keeps its file`() async throws {
+    func `a row that is restored during an expiry keeps its file`() async throws {
         try await AttachmentRows.with(limit: 0, files: paths("a", "b")) { rows async throws in
             try await rows.insert(archived("a", 1), archived("b", 2))
             let (db, storage) = (rows.db, rows.storage)
@@ -88,7 +88,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `S-43: a file that cannot be removed keeps its row, until it can`() async throws {
+    func `a file that cannot be removed keeps its row, until it can`() async throws {
         struct Denied: Error {}
         try await AttachmentRows.with(limit: 0, files: paths("a", "b", "c")) { rows async throws in
             try await rows.insert(archived("a", 1), archived("b", 2), archived("c", 3))
@@ -126,7 +126,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `S-71: a file that exists nowhere else expires with a warning`() async throws {
+    func `a file that exists nowhere else expires with a warning`() async throws {
         try await AttachmentRows.with(limit: 0, files: paths("a", "b")) { rows async throws in
             try await rows.insert(archived("a", 1, hasSynced: false), archived("b", 2), .row("c", .archived))
             try await expireAll(rows)

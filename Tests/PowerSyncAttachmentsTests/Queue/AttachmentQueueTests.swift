@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct AttachmentQueueTests {
     @Test
-    func `PA-1: A reference without a file is downloaded`() async throws {
+    func `A reference without a file is downloaded`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -20,7 +20,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `PA-2: A saved file is linked by the hook and uploaded`() async throws {
+    func `A saved file is linked by the hook and uploaded`() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.startSync()
             let saved = try await queue.saveFile(data: Data("abc".utf8), mediaType: "image/jpeg", fileExtension: "jpg")
@@ -36,7 +36,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `PA-4: Clearing and then closing succeeds`() async throws {
+    func `Clearing and then closing succeeds`() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.saveFile(data: Data("abc".utf8), mediaType: "image/jpeg", fileExtension: "jpg")
             try await queue.clearQueue()
@@ -47,7 +47,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `PA-5: Unlinking archives, and linking again restores without a second download`() async throws {
+    func `Unlinking archives, and linking again restores without a second download`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -61,7 +61,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `PA-5: Without a cache the row and the file go when the reference does`() async throws {
+    func `Without a cache the row and the file go when the reference does`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"], .test { $0.archivedCacheLimit = 0 }) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -74,7 +74,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `PA-6: A deleted file goes from both storages, with its row`() async throws {
+    func `A deleted file goes from both storages, with its row`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -89,7 +89,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `PA-9: Rows become synced one by one`() async throws {
+    func `Rows become synced one by one`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             let gate = harness.remote.hold(.download, id: "b")
             try await queue.startSync()
@@ -102,7 +102,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `PA-10: Saving does not wait for a download that hangs`() async throws {
+    func `Saving does not wait for a download that hangs`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a"]) { harness, queue in
             let gate = harness.remote.hold(.download)
             try await queue.startSync()
@@ -119,7 +119,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `S-1: A file that was saved offline is uploaded once after a restart`() async throws {
+    func `A file that was saved offline is uploaded once after a restart`() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -142,7 +142,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `S-2: Without a start a saved file waits for its upload`() async throws {
+    func `Without a start a saved file waits for its upload`() async throws {
         try await QueueHarness.run { harness, queue in
             let saved = try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: nil)
             try await queue.waitForInit()
@@ -154,7 +154,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `S-8: The name and meta data of a watched item are kept`() async throws {
+    func `The name and meta data of a watched item are kept`() async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["docs/a.pdf": Data("pdf".utf8)]))
         let queue = harness.makeQueue(references: {
             AsyncThrowingStream {
@@ -179,7 +179,7 @@ struct AttachmentQueueTests {
     }
 
     @Test(arguments: ["../../x", "a/b", "a\\b", "a\0b"])
-    func `S-47: An extension that leads elsewhere is refused`(fileExtension: String) async throws {
+    func `An extension that leads elsewhere is refused`(fileExtension: String) async throws {
         try await QueueHarness.run { harness, queue in
             await #expect(throws: PowerSyncAttachmentError.self) {
                 try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: fileExtension)
@@ -191,7 +191,7 @@ struct AttachmentQueueTests {
     }
 
     @Test(arguments: ["", nil])
-    func `S-47: No extension gives the default one`(fileExtension: String?) async throws {
+    func `No extension gives the default one`(fileExtension: String?) async throws {
         try await QueueHarness.run { harness, queue in
             let saved = try await queue.saveFile(
                 data: Data("a".utf8),
@@ -203,7 +203,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `S-48: Watched names that lead elsewhere are skipped`() async throws {
+    func `Watched names that lead elsewhere are skipped`() async throws {
         let names = ["../../etc/passwd", "/etc/passwd", "a/../../b", "a\0b", String(repeating: "x", count: 300)]
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["good.jpg": Data("good".utf8)]))
         let queue = harness.makeQueue()

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct QueueConcurrencyTests {
     @Test
-    func `S-52: A file that is deleted while its upload runs goes everywhere`() async throws {
+    func `A file that is deleted while its upload runs goes everywhere`() async throws {
         try await QueueHarness.run { harness, queue in
             let gate = harness.remote.hold(.upload)
             try await queue.startSync()
@@ -22,7 +22,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-53: A file that is unlinked while its download runs is archived, with the file`() async throws {
+    func `A file that is unlinked while its download runs is archived, with the file`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let gate = harness.remote.hold(.download)
             try await queue.startSync()
@@ -39,7 +39,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-54: A file that is unlinked and linked again while its download runs is downloaded once`() async throws {
+    func `A file that is unlinked and linked again while its download runs is downloaded once`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let gate = harness.remote.hold(.download)
             try await queue.startSync()
@@ -56,7 +56,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-55: Clearing while a download runs leaves neither a row nor a file`() async throws {
+    func `Clearing while a download runs leaves neither a row nor a file`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let gate = harness.remote.hold(.download)
             try await queue.startSync()
@@ -72,7 +72,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-56: 100 files that are saved at once are uploaded once each`() async throws {
+    func `100 files that are saved at once are uploaded once each`() async throws {
         try await QueueHarness.run(.test { $0.maxConcurrentTransfers = 8 }) { harness, queue in
             try await queue.startSync()
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -102,7 +102,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-57: Ten starts at once leave one engine`() async throws {
+    func `Ten starts at once leave one engine`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             try await harness.link(["a", "b"])
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -117,7 +117,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-58, PA-8: A transfer that ignores its cancellation is waited for half a second, and its result ignored`()
+    func `A transfer that ignores its cancellation is waited for half a second, and its result ignored`()
         async throws
     {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
@@ -139,7 +139,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `PA-8: Stopping ends 50 slow downloads, and none begins afterwards`() async throws {
+    func `Stopping ends 50 slow downloads, and none begins afterwards`() async throws {
         let ids = (0..<50).map { "file\($0)" }
         try await QueueHarness.run(.test { $0.maxConcurrentTransfers = 50 }) { harness, queue in
             let gate = harness.remote.hold(.download)
@@ -155,7 +155,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-59: A closed queue records what the app wants, and starts no more`() async throws {
+    func `A closed queue records what the app wants, and starts no more`() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.startSync()
             try await queue.close()
@@ -177,7 +177,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-60: A started queue that is dropped ends its tasks`() async throws {
+    func `A started queue that is dropped ends its tasks`() async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
         let gate = harness.remote.hold(.download)
         var queue: AttachmentQueue? = harness.makeQueue()
@@ -194,7 +194,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-61: Two queues of one table are reported, and transfer each row once`() async throws {
+    func `Two queues of one table are reported, and transfer each row once`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let second = harness.makeQueue()
             let gate = harness.remote.hold(.download)
@@ -211,7 +211,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-62: Two queues of two tables share a directory`() async throws {
+    func `Two queues of two tables share a directory`() async throws {
         let files = ["a.jpg": Data("a".utf8), "d.pdf": Data("d".utf8)]
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: files))
         let database = harness.database
@@ -235,7 +235,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-63: The queue cannot be called from inside its own context`() async throws {
+    func `The queue cannot be called from inside its own context`() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.attachmentsService.withContext { _ in
                 await #expect(throws: PowerSyncAttachmentError.self) { try await queue.startSync() }
@@ -250,7 +250,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-65: 20 000 references are queued in one transaction, and stopping is prompt`() async throws {
+    func `20 000 references are queued in one transaction, and stopping is prompt`() async throws {
         try await QueueHarness.run { harness, queue in
             let gate = harness.remote.hold(.download)
             try await harness.link((0..<20_000).map { "file\($0)" })
@@ -263,7 +263,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-72: Signing out while started empties the table, and new references are downloaded`() async throws {
+    func `Signing out while started empties the table, and new references are downloaded`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -276,7 +276,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-73: Rows that survive signing out are archived`() async throws {
+    func `Rows that survive signing out are archived`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -287,7 +287,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-73: Before the first sync nothing is archived if the app says so`() async throws {
+    func `Before the first sync nothing is archived if the app says so`() async throws {
         try await QueueHarness.run(.test { $0.archiveOnlyAfterFirstSync = true }) { harness, queue in
             try await queue.waitForInit()
             try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .synced, hasSynced: true))
@@ -297,7 +297,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-74: The queue goes on after the schema was replaced`() async throws {
+    func `The queue goes on after the schema was replaced`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -310,7 +310,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `S-75: Closing the database ends the queue quietly`() async throws {
+    func `Closing the database ends the queue quietly`() async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
         let queue = harness.makeQueue()
         try await queue.startSync()

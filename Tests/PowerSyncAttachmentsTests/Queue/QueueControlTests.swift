@@ -202,7 +202,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `S-46: Saving under an id that has a row changes nothing`() async throws {
+    func `Saving under an id that has a row changes nothing`() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.saveFile(data: Data("first".utf8), mediaType: "text/plain", fileExtension: "txt", id: "a")
             let rows = try await harness.rows()
@@ -215,7 +215,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `S-79: A file is moved in, and stays when the hook fails`() async throws {
+    func `A file is moved in, and stays when the hook fails`() async throws {
         try await QueueHarness.run { harness, queue in
             harness.local["/camera/1.mov"] = Data("movie".utf8)
             await #expect(throws: Refused.self) {
@@ -239,7 +239,7 @@ struct QueueControlTests {
     }
 
     @Test(arguments: [true, false])
-    func `S-80: A file that is not there is not saved`(move: Bool) async throws {
+    func `A file that is not there is not saved`(move: Bool) async throws {
         try await QueueHarness.run { harness, queue in
             await #expect(throws: PowerSyncAttachmentError.self) {
                 try await queue.saveFile(fromFile: "/nowhere", move: move, mediaType: "text/plain")

@@ -9,7 +9,7 @@ struct QueueFailureTests {
     private struct Offline: Error {}
 
     @Test
-    func `PA-7: A handler that says no archives a failing download, and is asked once`() async throws {
+    func `A handler that says no archives a failing download, and is asked once`() async throws {
         let handler = ScriptedErrorHandler { _ in false }
         try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
             try await queue.startSync()
@@ -22,7 +22,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-24: Failures are repeated after waits that double, until one attempt is successful`() async throws {
+    func `Failures are repeated after waits that double, until one attempt is successful`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             harness.remote.fail(.download, with: Offline(), times: 3)
             try await queue.startSync()
@@ -39,7 +39,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-25: A manual trigger ends all waits`() async throws {
+    func `A manual trigger ends all waits`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             harness.remote.fail(.download, with: Offline(), times: 1)
             try await queue.startSync()
@@ -51,7 +51,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-25: The queue tries again as soon as the database is connected`() async throws {
+    func `The queue tries again as soon as the database is connected`() async throws {
         let service = ScriptedTransport()
         let harness = QueueHarness(
             remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]),
@@ -70,7 +70,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-26: What was given up and is still referenced is tried once per interval`() async throws {
+    func `What was given up and is still referenced is tried once per interval`() async throws {
         let handler = ScriptedErrorHandler { _ in false }
         try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
             try await queue.startSync()
@@ -87,7 +87,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-27: Deleting what the remote storage does not have is a success`() async throws {
+    func `Deleting what the remote storage does not have is a success`() async throws {
         let handler = ScriptedErrorHandler { _ in false }
         try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
             harness.local[harness.path("a.jpg")] = Data("abc".utf8)
@@ -102,7 +102,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-28: Uploading what the remote storage has already is a success`() async throws {
+    func `Uploading what the remote storage has already is a success`() async throws {
         try await QueueHarness.run { harness, queue in
             harness.remote.fail(.upload, with: AttachmentStorageError.alreadyExists)
             try await queue.startSync()
@@ -114,7 +114,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-29: One of 100 downloads fails, and the others are synced`() async throws {
+    func `One of 100 downloads fails, and the others are synced`() async throws {
         let ids = (0..<100).map { "file\($0)" }
         let files = Dictionary(uniqueKeysWithValues: ids.map { ("\($0).jpg", $0) })
         try await QueueHarness.run(remote: files, .test { $0.maxConcurrentTransfers = 4 }) { harness, queue in
@@ -129,7 +129,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-30: An upload that was given up keeps its file, and is queued again while it is referenced`() async throws {
+    func `An upload that was given up keeps its file, and is queued again while it is referenced`() async throws {
         let handler = ScriptedErrorHandler { _ in false }
         try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
             harness.remote.fail(.upload, with: Offline(), times: 1)
@@ -146,7 +146,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-31: The default handler archives after any error`() async throws {
+    func `The default handler archives after any error`() async throws {
         try await QueueHarness.run(.test { $0.errorHandler = DefaultSyncErrorHandler() }) { harness, queue in
             harness.remote.fail(.download, with: URLError(.notConnectedToInternet))
             try await queue.startSync()
@@ -156,7 +156,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-32: An adapter's own cancellation is a failure that is repeated, and no question to the handler`()
+    func `An adapter's own cancellation is a failure that is repeated, and no question to the handler`()
         async throws
     {
         let handler = ScriptedErrorHandler { _ in false }
@@ -172,7 +172,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-39: A full disk lets saving fail, and leaves nothing`() async throws {
+    func `A full disk lets saving fail, and leaves nothing`() async throws {
         try await QueueHarness.run { harness, queue in
             harness.local.fail(.save, with: PowerSyncAttachmentError.ioError(POSIXError(.ENOSPC)))
             await #expect(throws: PowerSyncAttachmentError.self) {
@@ -185,7 +185,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-40, S-41: A disk that cannot be written delays its download, and no other`() async throws {
+    func `A disk that cannot be written delays its download, and no other`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             let temporary = AttachmentPath.downloadPath(for: harness.path("a.jpg"))
             harness.local.fail(
@@ -205,7 +205,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `S-33: An upload whose file is gone is archived, and the handler is told`() async throws {
+    func `An upload whose file is gone is archived, and the handler is told`() async throws {
         let handler = ScriptedErrorHandler {
             if case PowerSyncAttachmentError.fileNotFound = $0 { return true }
             return false

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct QueueTransportTests {
     @Test
-    func `PA-11: A transport does all remote work, and files are not read into memory`() async throws {
+    func `A transport does all remote work, and files are not read into memory`() async throws {
         try await run { harness, transport, queue in
             try await queue.startSync()
             try await harness.link("a")

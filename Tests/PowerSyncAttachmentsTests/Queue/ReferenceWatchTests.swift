@@ -74,7 +74,7 @@ struct ReferenceWatchTests {
     }
 
     @Test
-    func `S-64: A stream that throws is watched again after waits that double`() async throws {
+    func `A stream that throws is watched again after waits that double`() async throws {
         let (source, sink) = (Source(), Sink())
         let task = Task { await watch(source, sink).run() }
         for (number, wait) in [1, 2, 4, 8, 16, 32, 60, 60].enumerated() {

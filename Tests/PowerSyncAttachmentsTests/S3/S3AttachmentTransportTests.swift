@@ -92,7 +92,7 @@ struct S3AttachmentTransportTests {
     }
 
     @Test(
-        "S-50: keeps all file names apart",
+        "keeps all file names apart",
         arguments: [
             ["a b/c.jpg", "a+b/c.jpg", "a%20b/c.jpg", "A b/c.jpg", "😀/ü.jpg", "文件", "x&y=z?#", "'()*!,:@$;~", "a\\b"]
         ]

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PowerSync
 
-/// `attachments.md` 6.1, 6.2 and 6.3, cell by cell.
+/// The table in docs/attachments.md "Following references", cell by cell, and what the app asks for.
 @Suite
 struct ReferenceTransitionTests {
     /// A row before an event, and what becomes of it.

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PowerSync
 
-/// `attachments.md` 6.4 and 14.2, cell by cell.
+/// The table in docs/attachments.md "Transfers", cell by cell.
 @Suite
 struct TransferTransitionTests {
     static let old = "/old/a.jpg"

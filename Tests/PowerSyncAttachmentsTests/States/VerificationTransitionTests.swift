@@ -2,7 +2,7 @@ import Testing
 
 @testable import PowerSync
 
-/// `attachments.md` 9, cell by cell.
+/// The table in docs/attachments.md "Verification", cell by cell.
 @Suite
 struct VerificationTransitionTests {
     static let old = "/old/a.jpg"

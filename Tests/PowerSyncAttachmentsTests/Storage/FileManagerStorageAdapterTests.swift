@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("S-40: A save that is cancelled or fails leaves neither file nor unfinished file")
+    @Test("A save that is cancelled or fails leaves neither file nor unfinished file")
     func interruptedSave() async throws {
         try await AttachmentsFolder.run { folder async throws in
             let (chunks, continuation) = AsyncThrowingStream.makeStream(of: Data.self)
@@ -110,7 +110,7 @@ import Testing
         await expectInvalidPath { try await storage.rmDir(path: path) }
     }
 
-    @Test("S-49: With a directory, paths outside and links that lead outside are refused")
+    @Test("With a directory, paths outside and links that lead outside are refused")
     func confinement() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.makeDirectory("in")
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("PA-12: Moving on one volume renames the file and does not read it")
+    @Test("Moving on one volume renames the file and does not read it")
     func movingRenames() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.write(.pattern(1000), to: "a")
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test("PA-12: A second path on one volume is another name of the file, also outside the directory of the adapter")
+    @Test("A second path on one volume is another name of the file, also outside the directory of the adapter")
     func linkingNames() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.makeDirectory("attachments")
@@ -200,7 +200,7 @@ import Testing
         }
     }()
 
-    @Test("S-79: Moving to another volume copies, and then removes the source", .enabled(if: otherVolume != nil))
+    @Test("Moving to another volume copies, and then removes the source", .enabled(if: otherVolume != nil))
     func movingAcrossVolumes() async throws {
         let other = try #require(FileManagerStorageAdapterTests.otherVolume)
         try await AttachmentsFolder.run { folder async throws in
@@ -214,7 +214,7 @@ import Testing
         }
     }
 
-    @Test("S-80: Moving or copying a missing file reports it, and leaves the target alone")
+    @Test("Moving or copying a missing file reports it, and leaves the target alone")
     func movingMissingFile() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.write(Data("kept".utf8), to: "target")
@@ -232,7 +232,7 @@ import Testing
         }
     }
 
-    @Test("S-11: Old unfinished files are removed, everything else stays")
+    @Test("Old unfinished files are removed, everything else stays")
     func sweep() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.makeDirectory("in/sub")

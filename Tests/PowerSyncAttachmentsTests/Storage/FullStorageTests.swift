@@ -32,7 +32,7 @@ import Glibc
     }()
 
     @Test(
-        "S-39: because it is full gives an error that says so, and keeps old files whole",
+        "because it is full gives an error that says so, and keeps old files whole",
         .enabled(if: canMakeVolumes)
     )
     func full() async throws {
@@ -96,7 +96,7 @@ import Glibc
     private static let closedDirectory = "/sys/kernel"
 
     @Test(
-        "S-41: because it must not be written gives an error that says so",
+        "because it must not be written gives an error that says so",
         .enabled(if: FileManager.default.fileExists(atPath: closedDirectory))
     )
     func closed() async throws {

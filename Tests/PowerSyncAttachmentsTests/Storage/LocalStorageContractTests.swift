@@ -3,7 +3,7 @@ import PowerSync
 import PowerSyncTesting
 import Testing
 
-/// What every local storage does (`attachments.md` 12.1), for each that comes with the SDK.
+/// What every local storage does, for each that comes with the SDK.
 @Suite("Every local storage", .timeLimit(.minutes(1))) struct LocalStorageContractTests {
     enum Storage: CaseIterable {
         case files, confinedFiles, memory
@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test(
-        "S-50, S-51: keeps names in any script apart, also when they differ in case only",
+        "keeps names in any script apart, also when they differ in case only",
         arguments: Storage.allCases
     )
     func names(storage: Storage) async throws {

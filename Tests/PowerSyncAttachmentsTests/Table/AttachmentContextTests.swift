@@ -6,7 +6,7 @@ import Testing
 @Suite
 struct AttachmentContextTests {
     @Test
-    func `S-9: a saved row has all its values, and the present time`() async throws {
+    func `a saved row has all its values, and the present time`() async throws {
         try await AttachmentRows.with { rows async throws in
             rows.time = 77
             let row = Attachment.row(.synced, hasSynced: true, localUri: "/files/a.jpg", timestamp: 1)
@@ -85,7 +85,7 @@ struct AttachmentContextTests {
     }
 
     @Test
-    func `S-10: columns of the app survive every change`() async throws {
+    func `columns of the app survive every change`() async throws {
         let base = createAttachmentTable(name: "attachments")
         let table = Table(name: base.name, columns: base.columns + [.text("album")], localOnly: true)
         try await AttachmentRows.with(table: table, files: ["/files/a.jpg"]) { rows async throws in
@@ -114,7 +114,7 @@ struct AttachmentContextTests {
     }
 
     @Test
-    func `S-42: a row that is no attachment is logged, and stops no other`() async throws {
+    func `a row that is no attachment is logged, and stops no other`() async throws {
         try await AttachmentRows.with(limit: 0, files: ["/files/ok.jpg"]) { rows async throws in
             try await rows.db.execute(
                 """

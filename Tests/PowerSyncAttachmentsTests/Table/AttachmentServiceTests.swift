@@ -36,7 +36,7 @@ struct AttachmentServiceTests {
     }
 
     @Test
-    func `S-63: a call from inside a callback is an error, and no deadlock`() async throws {
+    func `a call from inside a callback is an error, and no deadlock`() async throws {
         try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let other = AttachmentService(context: rows.context)

@@ -30,7 +30,7 @@ struct SavedRowTests {
     }
 
     @Test
-    func `S-3: when the hook throws there is no row, and nothing that the hook wrote`() async throws {
+    func `when the hook throws there is no row, and nothing that the hook wrote`() async throws {
         try await AttachmentRows.with { rows async throws in
             await #expect(throws: HookFailed.self) {
                 try await rows.context.insertSaved(Self.new) { transaction, _ in
@@ -44,7 +44,7 @@ struct SavedRowTests {
     }
 
     @Test
-    func `S-4: the hook sees the other rows, and not its own`() async throws {
+    func `the hook sees the other rows, and not its own`() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row("b", .synced))
             let seen = Mutex<[String]>([])
@@ -59,7 +59,7 @@ struct SavedRowTests {
         }
     }
 
-    @Test("S-46: an id that has a row", arguments: AttachmentState.allCases)
+    @Test("an id that has a row", arguments: AttachmentState.allCases)
     func existingID(_ state: AttachmentState) async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(state, hasSynced: true, localUri: "/files/a.jpg")

@@ -6,7 +6,7 @@ import Testing
 @Suite
 struct TransferCommitTests {
     @Test
-    func `S-33: an upload without its file is archived`() async throws {
+    func `an upload without its file is archived`() async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
@@ -17,7 +17,7 @@ struct TransferCommitTests {
     }
 
     @Test
-    func `S-52: a deletion that came during an upload stays`() async throws {
+    func `a deletion that came during an upload stays`() async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
@@ -30,7 +30,7 @@ struct TransferCommitTests {
     }
 
     @Test
-    func `S-53: a file that was unlinked during its download stays as a cache`() async throws {
+    func `a file that was unlinked during its download stays as a cache`() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.process(["a"], at: 1)
             let started = try #require(try await rows.context.getAttachment(id: "a"))
@@ -43,7 +43,7 @@ struct TransferCommitTests {
     }
 
     @Test
-    func `S-55: a download whose row was cleared leaves no file`() async throws {
+    func `a download whose row was cleared leaves no file`() async throws {
         try await AttachmentRows.with { rows async throws in
             let started = Attachment.row(.queuedDownload)
             let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 9)

@@ -7,7 +7,7 @@ import Testing
 @Suite
 struct WatchElementTests {
     @Test
-    func `S-6: without downloads a new reference gets no row`() async throws {
+    func `without downloads a new reference gets no row`() async throws {
         try await AttachmentRows.with { rows async throws in
             #expect(try await rows.process(["a"], at: 1, downloads: false) == WatchElementSummary())
             #expect(try await rows.all().isEmpty)
@@ -15,7 +15,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `S-8: a new row has what its item says`() async throws {
+    func `a new row has what its item says`() async throws {
         try await AttachmentRows.with { rows async throws in
             let item = WatchedAttachmentItem(
                 id: "a",
@@ -41,7 +41,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `PA-5: unlinking archives, linking again restores without a download`() async throws {
+    func `unlinking archives, linking again restores without a download`() async throws {
         try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
             #expect(try await rows.process([], at: 20) == WatchElementSummary(archived: 1))
@@ -55,7 +55,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `S-5: a file that waits for its upload is archived by the element after it`() async throws {
+    func `a file that waits for its upload is archived by the element after it`() async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
@@ -69,7 +69,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `S-36: an archived file that is gone is downloaded, not restored`() async throws {
+    func `an archived file that is gone is downloaded, not restored`() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.archived, hasSynced: true, localUri: "/files/a.jpg"))
             try await rows.process(["a"], at: 20)
@@ -78,7 +78,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `S-34: a file that was lost before its upload is looked for in the remote storage`() async throws {
+    func `a file that was lost before its upload is looked for in the remote storage`() async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
@@ -91,7 +91,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `S-38: an archived file is found where the directory is now`() async throws {
+    func `an archived file is found where the directory is now`() async throws {
         try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.insert(.row(.archived, hasSynced: true, localUri: "/old/a.jpg"))
             try await rows.process(["a"], at: 20)
@@ -118,7 +118,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `S-44: an id that comes twice gets one row, with the first name`() async throws {
+    func `an id that comes twice gets one row, with the first name`() async throws {
         try await AttachmentRows.with { rows async throws in
             let items = ["1.jpg", "2.jpg", "1.jpg"].map { WatchedAttachmentItem(id: "a", filename: $0) }
             #expect(try await rows.process(items: items, at: 1) == WatchElementSummary(inserted: 1))
@@ -128,7 +128,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `S-45: a later element does not change the name of a file`() async throws {
+    func `a later element does not change the name of a file`() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.process(items: [WatchedAttachmentItem(id: "a", filename: "1.jpg")], at: 1)
             try await rows.process(items: [WatchedAttachmentItem(id: "a", filename: "2.jpg")], at: 2)
@@ -137,7 +137,7 @@ struct WatchElementTests {
     }
 
     @Test(
-        "S-48: a reference whose name may not be is skipped",
+        "a reference whose name may not be is skipped",
         arguments: ["../../etc/passwd", "/etc/passwd", "a/../../b", "a\0b", String(repeating: "x", count: 300), ""]
     )
     func forbiddenName(_ filename: String) async throws {
@@ -166,7 +166,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `S-69: an element that says the same again writes nothing`() async throws {
+    func `an element that says the same again writes nothing`() async throws {
         try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows async throws in
             try await rows.insert(
                 .row("a", .archived, timestamp: 3),
@@ -188,7 +188,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `S-81: an old element does not archive what was saved and uploaded since`() async throws {
+    func `an old element does not archive what was saved and uploaded since`() async throws {
         try await AttachmentRows.with(limit: 0, files: ["/files/a.jpg"]) { rows async throws in
             rows.time = 101
             let saved = try await rows.context.insertSaved(.row(.queuedUpload, localUri: "/files/a.jpg")) { _, _ in }
@@ -236,7 +236,7 @@ struct WatchElementTests {
         }
     }
 
-    @Test("S-65: twenty thousand references", .timeLimit(.minutes(1)))
+    @Test("twenty thousand references", .timeLimit(.minutes(1)))
     func manyReferences() async throws {
         try await AttachmentRows.with { rows async throws in
             let ids = (0..<20_000).map { "file-\($0)" }

@@ -32,7 +32,7 @@ struct BufferedAttachmentTransportTests {
         #expect(remote.calls == [.init(.upload, id: "1"), .init(.download, id: "1"), .init(.delete, id: "1")])
     }
 
-    @Test("S-28: takes \"already exists\" for a complete upload")
+    @Test("takes \"already exists\" for a complete upload")
     func alreadyExists() async throws {
         local["/d/1.jpg"] = .pattern(10)
         remote.fail(.upload, with: AttachmentStorageError.alreadyExists)
@@ -41,7 +41,7 @@ struct BufferedAttachmentTransportTests {
         #expect(steps.all.last == .init(bytes: 10, total: 10))
     }
 
-    @Test("S-27: takes \"not found\" for a complete deletion")
+    @Test("takes \"not found\" for a complete deletion")
     func nothingToDelete() async throws {
         try await transport.delete(attachment)
         #expect(remote.calls == [.init(.delete, id: "1")])
@@ -61,7 +61,7 @@ struct BufferedAttachmentTransportTests {
         await #expect(throws: CocoaError.self) { try await transport.delete(attachment) }
     }
 
-    @Test("S-40: A download that cannot be saved is an error")
+    @Test("A download that cannot be saved is an error")
     func fullDisk() async throws {
         remote["1.jpg"] = .pattern(10)
         local.fail(.save, with: PowerSyncAttachmentError.ioError(POSIXError(.ENOSPC)), times: 1)

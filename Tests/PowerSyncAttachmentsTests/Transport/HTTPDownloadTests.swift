@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A download over HTTP", .timeLimit(.minutes(1))) struct HTTPDownloadTests {
     @Test(
-        "PA-13: writes the exact bytes, announced or not",
+        "writes the exact bytes, announced or not",
         arguments: [0, 1, 1_000_000],
         [true, false]
     )
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("S-77, S-78: that breaks off is a failure that may be tried again", arguments: [0, 1, 500_000, 999_999])
+    @Test("that breaks off is a failure that may be tried again", arguments: [0, 1, 500_000, 999_999])
     func brokenOff(count: Int) async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(pattern: 1_000_000), end: .closed(after: count))
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("S-78: that breaks off in a chunked body is a failure as well")
+    @Test("that breaks off in a chunked body is a failure as well")
     func brokenOffChunked() async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(pattern: 1_000_000), end: .closed(after: 1_000_000), announcesLength: false)

@@ -5,7 +5,7 @@ import Testing
 @testable import PowerSync
 
 @Suite("An upload over HTTP", .timeLimit(.minutes(1))) struct HTTPUploadTests {
-    @Test("PA-13: sends the exact bytes, their number and type, and the app's headers", arguments: [0, 1, 1_000_000])
+    @Test("sends the exact bytes, their number and type, and the app's headers", arguments: [0, 1, 1_000_000])
     func exactBytes(size: Int) async throws {
         try await TransferHarness.run { _ in
             .init(status: .created)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("S-28: is complete when the storage has the file already")
+    @Test("is complete when the storage has the file already")
     func alreadyThere() async throws {
         try await TransferHarness.run(
             { _ in .init(status: .preconditionFailed) },
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test("S-33: of a missing file is reported as that, and asks nobody")
+    @Test("of a missing file is reported as that, and asks nobody")
     func missingFile() async throws {
         try await TransferHarness.run { _ in
             .init()

@@ -5,11 +5,11 @@ import Testing
 
 @testable import PowerSync
 
-/// S-76: memory does not grow with the file.
+/// Memory does not grow with the file.
 ///
 /// 64 MiB each way; `POWERSYNC_LARGE_FILE_MIB=1024` for the full size, as `make soak` does. The server that plays the storage runs in
 /// the same process, so its buffers count as well.
-@Suite("S-76: A large file", .serialized, .timeLimit(.minutes(5)))
+@Suite("A large file", .serialized, .timeLimit(.minutes(5)))
 struct LargeFileTests {
     private static let size =
         (ProcessInfo.processInfo.environment["POWERSYNC_LARGE_FILE_MIB"].flatMap { Int($0) } ?? 64) * 1024 * 1024

@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test(
-        "S-16: without a readable record starts over",
+        "without a readable record starts over",
         arguments: [
             "", "{", "[]", #"{"bytes":-1,"etag":"\"v1\""}"#, #"{"bytes":0,"etag":"\"v1\""}"#,
             #"{"bytes":500001,"etag":"\"v1\""}"#,

@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test("S-27, S-28: knows from the backend that a file is there, or is not")
+    @Test("knows from the backend that a file is there, or is not")
     func backendKnows() async throws {
         try await run(sign: { _ in (404, "") }, store: { _ in .init() }) { transport, server, folder async throws in
             await #expect(throws: AttachmentStorageError.notFound) {

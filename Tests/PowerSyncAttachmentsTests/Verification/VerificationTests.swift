@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct VerificationTests {
     @Test
-    func `PA-3: a wrong path is corrected, whatever the timestamp is`() async throws {
+    func `a wrong path is corrected, whatever the timestamp is`() async throws {
         try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.db.execute(
                 """
@@ -23,7 +23,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `S-35: a lost file is downloaded again`() async throws {
+    func `a lost file is downloaded again`() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
             try await rows.verify()
@@ -32,7 +32,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `S-7: without downloads a lost file leaves its row synced, without a path`() async throws {
+    func `without downloads a lost file leaves its row synced, without a path`() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
             try await rows.verify(downloads: false)
@@ -41,7 +41,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `S-33: a file that was lost before its upload is told, and archived`() async throws {
+    func `a file that was lost before its upload is told, and archived`() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.queuedUpload, localUri: "/files/a.jpg"))
             try await rows.verify()
@@ -51,7 +51,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `S-37: a file that is to be deleted may be gone`() async throws {
+    func `a file that is to be deleted may be gone`() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.queuedDelete, localUri: "/files/a.jpg"))
             try await rows.verify()
@@ -61,7 +61,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `S-38: paths follow a directory that was moved`() async throws {
+    func `paths follow a directory that was moved`() async throws {
         let ids = AttachmentState.allCases.map { "\($0)" }
         try await AttachmentRows.with(files: ids.map { "/files/\($0).jpg" }) { rows async throws in
             for state in AttachmentState.allCases {
@@ -76,7 +76,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `S-21: a second run changes nothing`() async throws {
+    func `a second run changes nothing`() async throws {
         try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows async throws in
             try await rows.insert(
                 .row("a", .queuedUpload, localUri: "/files/a.jpg"),
@@ -122,7 +122,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("S-51: no row takes over the file of another", arguments: ["/files/photo.jpg", "/files/Photo.jpg"])
+    @Test("no row takes over the file of another", arguments: ["/files/photo.jpg", "/files/Photo.jpg"])
     func claimedFile(path: String) async throws {
         try await AttachmentRows.with(files: ["/files/photo.jpg", "/files/Photo.jpg"]) { rows async throws in
             try await rows.insert(
