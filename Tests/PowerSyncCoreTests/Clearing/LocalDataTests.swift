@@ -31,7 +31,6 @@ import Testing
         try database.integer("SELECT count(*) FROM \(table)")
     }
 
-    /// Case 78.
     @Test(arguments: [(ClearOptions(), Int64(1)), (.localTables, 0)])
     func clearingRemovesWhatWasSyncedAndWritten(options: ClearOptions, drafts: Int64) throws {
         let id = try database.queue.read { try KeyValueStore.clientID($0) }
@@ -46,12 +45,10 @@ import Testing
         #expect(try count("drafts") == drafts)
         #expect(try count("ps_data_of_user") == 1)
         #expect(try database.rows("SELECT * FROM ps_kv") == ["client_id|\(id)"])
-        // Case 61.
         #expect(try database.queue.read { try UploadQueue.sequence($0) } == sequence)
         #expect(try database.integer("SELECT next_tx FROM ps_tx") == 2)
     }
 
-    /// Case 79.
     @Test func softClearKeepsOperations() throws {
         try database.queue.write { try LocalData.clear($0, .soft) }
         #expect(try database.rows("SELECT last_op, last_applied_op FROM ps_buckets") == ["5|0"])
@@ -60,7 +57,6 @@ import Testing
         #expect(try count("ps_sync_state") == 0)
     }
 
-    /// Case 80.
     @Test func softClearAndResyncNeedAnIdleClient() throws {
         try database.queue.write { try SyncActivity.setActive(true, $0) }
         let words = "Cannot clear or trigger resync while a sync iteration is active."
@@ -72,7 +68,6 @@ import Testing
         try database.write("SELECT powersync_clear(2)")
     }
 
-    /// Case 80.
     @Test func resyncKeepsRowsAndMayForgetTheStatus() throws {
         try database.write("SELECT powersync_trigger_resync(0)")
         #expect(try database.rows("SELECT last_applied_op FROM ps_buckets") == ["0"])

@@ -4,7 +4,6 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// Cases 67 and 72.
 @Suite struct RawTableErrorTests {
     struct Mistake: CustomTestStringConvertible {
         let testDescription: String

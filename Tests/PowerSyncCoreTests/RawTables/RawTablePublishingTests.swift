@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// Cases 66 to 71, and the scenarios C21 to C24 of `sync-client.md`.
+/// Publishing synced rows into raw tables (docs/database.md "Raw tables").
 @Suite struct RawTablePublishingTests {
     private static let inferred = ClientRawTable(name: "users", structure: .init(tableName: "local_users"))
 
@@ -57,7 +57,6 @@ import Testing
         #expect(try scenario.database.rows("SELECT * FROM ps_untyped").isEmpty)
     }
 
-    /// Case 65.
     @Test func columnsThatAreNotSyncedKeepTheirValues() throws {
         var table = Self.inferred
         table.structure?.syncedColumns = ["name"]
@@ -76,7 +75,6 @@ import Testing
         #expect(try scenario.database.rows("SELECT * FROM local_users") == ["1"])
     }
 
-    /// Case 68.
     @Test func columnThatIsAddedBetweenCheckpointsIsFilled() throws {
         let scenario = try scenario()
         try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", #"{"name":"Ada","city":"Paris"}"#), .done)
@@ -87,7 +85,6 @@ import Testing
 
     // MARK: - Explicit statements
 
-    /// Case 66.
     @Test func restIsWhatNoColumnStandsFor() throws {
         let scenario = try scenario(Self.explicit, "CREATE TABLE local_users (id TEXT PRIMARY KEY, name, rest)")
         try scenario.receive(
@@ -137,7 +134,6 @@ import Testing
         Value("3", in: "TEXT", "text|3"), Value("3.0", in: "INTEGER", "integer|3"), Value("3", in: "REAL", "real|3.0"),
     ]
 
-    /// Case 69.
     @Test(arguments: values)
     func valuesKeepTheirType(_ value: Value) throws {
         let scenario = try scenario(
@@ -158,7 +154,6 @@ import Testing
 
     // MARK: - Which table
 
-    /// Case 28.
     @Test func rawTablesCreateNothing() throws {
         let database = try LocalTestDatabase(schema: ClientSchema(rawTables: [Self.inferred, Self.explicit]))
         #expect(try database.objects().filter { $0.contains("ps_data") || $0.contains("users") }.isEmpty)
@@ -214,7 +209,6 @@ import Testing
 
     // MARK: - Local writes, foreign keys, triggers
 
-    /// Case 75 for raw tables.
     @Test func localWritesAreReplacedByTheService() throws {
         let scenario = try scenario()
         for write in ["INSERT", "UPDATE", "DELETE"] {
@@ -234,7 +228,6 @@ import Testing
         #expect(try scenario.database.entries().isEmpty)
     }
 
-    /// Case 70.
     @Test func deferredForeignKeysNeedNoOrder() throws {
         let child = ClientRawTable(name: "a_children", structure: .init(tableName: "children"))
         let parent = ClientRawTable(name: "b_parents", structure: .init(tableName: "parents"))
@@ -273,7 +266,6 @@ import Testing
         #expect(Set(try scenario.database.transactionIDs()).count == 1)
     }
 
-    /// Case 71.
     @Test func triggersOfTheUserQueueNothingWhilePublishing() throws {
         let scenario = try scenario()
         try scenario.database.run(

@@ -4,7 +4,6 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// Cases 62 to 65.
 @Suite struct RawTableTriggerTests {
     private let database: LocalTestDatabase
 

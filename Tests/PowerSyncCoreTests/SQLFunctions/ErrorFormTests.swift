@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// Codes and texts of errors, as SQL callers see them (`database.md` 8).
+/// Codes and texts of errors, as SQL callers see them (docs/database.md "Errors of SQL functions").
 @Suite struct ErrorFormTests {
     struct Case: CustomTestStringConvertible {
         let testDescription: String

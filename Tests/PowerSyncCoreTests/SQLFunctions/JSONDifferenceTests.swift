@@ -11,7 +11,6 @@ import Testing
         database = try LocalTestDatabase()
     }
 
-    /// Cases 48 and 49, and section 14.
     @Test(arguments: [
         ("{}", "{}", "{}"),
         (#"{"a":null}"#, "{}", "{}"),
@@ -58,7 +57,6 @@ import Testing
         #expect(try database.texts("SELECT powersync_diff('{}', ?)", [object]) == [expected])
     }
 
-    /// Case 50.
     @Test(arguments: ["[]", "1", "", "{", "{\"a\"}", "{\"a\":Inf}", "{\"a\":1}x", "null"])
     func otherArgumentsAreErrors(text: String) {
         for arguments in [[text, "{}"], ["{}", text]] {
@@ -75,7 +73,6 @@ import Testing
         }
     }
 
-    /// Case 51.
     @Test(arguments: [
         ("", "{}"), (#"'{"a":1}'"#, #"{"a":1}"#), (#"'{"a":1}', '{"b":2}'"#, #"{"a":1,"b":2}"#),
         (#"'{}', '{"b":2}', '{}'"#, #"{"b":2}"#), (#"'{"a":1}', '{"a":2}'"#, #"{"a":1,"a":2}"#),

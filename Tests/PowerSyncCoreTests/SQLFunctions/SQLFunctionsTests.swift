@@ -26,7 +26,6 @@ import Testing
         #expect(version.wholeMatch(of: /\d+\.\d+\.\d+\/[0-9a-f]{8}/) != nil)
     }
 
-    /// Case 84.
     @Test func clientIDIsReadOrReported() throws {
         let id = try database.queue.read { try KeyValueStore.clientID($0) }
         #expect(try database.texts("SELECT powersync_client_id()") == [id])
@@ -53,7 +52,6 @@ import Testing
         #expect(try database.rows("SELECT name FROM sqlite_master WHERE type = 'view'").isEmpty)
     }
 
-    /// Case 85.
     @Test(arguments: [
         (#"foo/bar/"baz""#, "foo/bar/baz"), (#"foo/bar/"nested/subkey""#, "foo/bar/nested/subkey"),
         (#"foo/bar/"a\"b""#, #"foo/bar/a"b"#), (#"foo/bar/"a\\""#, #"foo/bar/a\"#),

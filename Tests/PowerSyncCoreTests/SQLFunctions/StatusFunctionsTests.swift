@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// `powersync_offline_sync_status` and `powersync_update_hooks` (`database.md` 22, 23.4; tests 81, 82, 84, 87).
+/// `powersync_offline_sync_status` and `powersync_update_hooks` (docs/database.md "SQL functions").
 struct StatusFunctionsTests {
     private func changes(_ database: LocalTestDatabase) throws -> [String?] {
         try database.texts("SELECT powersync_update_hooks('get')")

@@ -17,7 +17,6 @@ import Testing
         try database.rows("SELECT name, sql, rowid FROM sqlite_master WHERE \(condition) ORDER BY name")
     }
 
-    /// Case 18.
     @Test func sameSchemaExecutesNothing() throws {
         let schema = ClientSchema(
             tables: [
@@ -32,7 +31,6 @@ import Testing
         #expect(try database.schemaVersion() == version)
     }
 
-    /// Case 19.
     @Test func onlyWhatChangedIsCreatedAnew() throws {
         let indexes = [index("ab", "a", "b"), index("b", "b")]
         let database = try LocalTestDatabase(table("one", "a", "b", indexes: indexes), table("two", "a"))
@@ -55,7 +53,6 @@ import Testing
         )
     }
 
-    /// Case 20.
     @Test func removedTableWaitsInUntypedRows() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO items(id, col) VALUES ('a', '1'), ('b', NULL)")
@@ -125,7 +122,6 @@ import Testing
         #expect(try database.rows("SELECT name FROM sqlite_master WHERE name LIKE 'ps_data_local%'").isEmpty)
     }
 
-    /// Case 22.
     @Test func viewNameMayChange() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO items(id, col) VALUES ('a', '1')")
@@ -167,7 +163,6 @@ import Testing
         #expect(try database.rows("SELECT id FROM ps_data__Items") == ["b"])
     }
 
-    /// Case 23.
     @Test func metadataAddsAndRemovesSecondDeleteTrigger() throws {
         let database = try LocalTestDatabase()
         let names = "SELECT name FROM sqlite_master WHERE name GLOB 'ps_view_delete*' ORDER BY name"
@@ -178,7 +173,6 @@ import Testing
         #expect(try database.rows(names) == ["ps_view_delete_items"])
     }
 
-    /// Case 24.
     @Test func indexesOfUsersAreKeptUnlessTheyUseOurPrefix() throws {
         let database = try LocalTestDatabase()
         try database.write(
@@ -190,7 +184,6 @@ import Testing
         )
     }
 
-    /// Case 25.
     @Test func viewsOfUsersAreReplacedAndTablesAreNot() throws {
         let database = try LocalTestDatabase(schema: ClientSchema())
         try database.write("CREATE VIEW items AS SELECT 1 AS x")
@@ -202,7 +195,6 @@ import Testing
         #expect(try database.rows("SELECT name FROM sqlite_master WHERE name LIKE 'ps_data%'").isEmpty)
     }
 
-    /// Case 27.
     @Test func duplicateTableIsReportedBySQLite() throws {
         let database = try LocalTestDatabase(schema: ClientSchema())
         expectDatabaseError(1, "already exists") { try database.apply(.items(), .items()) }
@@ -237,7 +229,6 @@ import Testing
         }
     }
 
-    /// Case 29.
     @Test(arguments: [(nil, "USING INDEX ps_data__t__i"), (ColumnType(rawValue: "TEXT"), "SCAN ps_data__t")])
     func indexIsUsedOnlyIfItsTypeIsWrittenTheSame(type: ColumnType?, plan: String) throws {
         let database = try LocalTestDatabase(table("t", "a", indexes: [index("i", "a", type: type)]))

@@ -115,7 +115,6 @@ import Testing
         )
     }
 
-    /// Case 26.
     @Test(arguments: [
         ("{", "schema"),
         ("[]", "schema is not an object"),

@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("C25: both ways to find the rows of a first apply agree", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test("both ways to find the rows of a first apply agree", arguments: 1...20 as ClosedRange<UInt64>)
     func sameRows(_ seed: UInt64) throws {
         let (checkpoint, data) = randomHistory(seed: seed, lines: 10, operations: 20)
         let scenario = try SyncScenario(delivery: .batched)

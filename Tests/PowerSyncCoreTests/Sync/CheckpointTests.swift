@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// The table `sync-client.md` 22.3, except for raw tables.
+/// Tracking and completing checkpoints (docs/client-sync.md "Completing a checkpoint"), except for raw tables.
 @Suite struct CheckpointTests {
     private func started(_ delivery: Delivery = .oneByOne, _ tables: ClientTable...) throws -> SyncScenario {
         let scenario =
@@ -16,7 +16,7 @@ import Testing
         return scenario
     }
 
-    @Test("C1: buckets of the request that the checkpoint lacks are deleted at once", arguments: Delivery.allCases)
+    @Test("buckets of the request that the checkpoint lacks are deleted at once", arguments: Delivery.allCases)
     func missingBucketsAreDeleted(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         let buckets = ["one", "two", "three"].map { BucketDescription.bucket($0) }
@@ -38,7 +38,7 @@ import Testing
         #expect(try scenario.itemIDs == ["a"])
     }
 
-    @Test("C2: rows of a removed bucket go unless another bucket has them", arguments: Delivery.allCases)
+    @Test("rows of a removed bucket go unless another bucket has them", arguments: Delivery.allCases)
     func removedBucket(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(
-        "C3, C4: nothing may be completed or changed before a checkpoint",
+        "nothing may be completed or changed before a checkpoint",
         arguments: [
             (SyncLine.diff(1), SyncEngineError.Code.protocol), (.done, .state), (.part(1), .state),
         ]
@@ -82,7 +82,7 @@ import Testing
         #expect(try scenario.send(.stop).isEmpty)
     }
 
-    @Test("C5: a wrong checksum deletes the bucket and ends the iteration", arguments: Delivery.allCases)
+    @Test("a wrong checksum deletes the bucket and ends the iteration", arguments: Delivery.allCases)
     func checksumMismatch(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(.cp(1, [.bucket("a", checksum: 1234)]), .ops("a", .put(1, "x", 4321)))
@@ -98,7 +98,7 @@ import Testing
         #expect(try scenario.start().buckets.isEmpty)
     }
 
-    @Test("C6: only buckets with wrong checksums are deleted")
+    @Test("only buckets with wrong checksums are deleted")
     func oneOfTwoMismatches() throws {
         let scenario = try started()
         try scenario.receive(
@@ -115,7 +115,7 @@ import Testing
         #expect(request.buckets == [.init(name: BucketName("a"), after: OpID(1))])
     }
 
-    @Test("C7: a partial completion looks at the buckets it covers only")
+    @Test("a partial completion looks at the buckets it covers only")
     func partialCompletionIgnoresOthers() throws {
         let scenario = try started()
         try scenario.receive(
@@ -129,7 +129,7 @@ import Testing
         #expect(try scenario.receive(.done).last == .closeStream(hideDisconnect: false))
     }
 
-    @Test("C8: a bucket with checksum 0 that was never sent is valid")
+    @Test("a bucket with checksum 0 that was never sent is valid")
     func emptyBucketIsValid() throws {
         let scenario = try started()
         let actions = try scenario.receive(.cp(1, [.bucket("a", count: 0)]), .done)
@@ -137,7 +137,7 @@ import Testing
         #expect(try scenario.bucketNames.isEmpty)
     }
 
-    @Test("C9: priorities become visible one after the other", arguments: Delivery.allCases)
+    @Test("priorities become visible one after the other", arguments: Delivery.allCases)
     func priorities(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         let buckets = (0...3).map { BucketDescription.bucket("\($0)", priority: Int32($0)) }
@@ -155,7 +155,7 @@ import Testing
         #expect(try scenario.syncState == ["2147483647|\(scenario.now.rawValue)"])
     }
 
-    @Test("C10: a partial completion after a complete one")
+    @Test("a partial completion after a complete one")
     func partialAfterComplete() throws {
         let scenario = try started()
         let first = scenario.now
@@ -175,7 +175,7 @@ import Testing
         #expect(scenario.status.priorities == expected)
     }
 
-    @Test("C11: a newer version in a bucket of lower priority is not used by a partial apply")
+    @Test("a newer version in a bucket of lower priority is not used by a partial apply")
     func newerVersionInLowerPriority() throws {
         let scenario = try started()
         try scenario.receive(
@@ -189,7 +189,7 @@ import Testing
         #expect(try scenario.items == ["x|12"])
     }
 
-    @Test("C12: an older version in a bucket of lower priority is never used")
+    @Test("an older version in a bucket of lower priority is never used")
     func olderVersionInLowerPriority() throws {
         let scenario = try started()
         try scenario.receive(
@@ -203,7 +203,7 @@ import Testing
         #expect(try scenario.items == ["x|12"])
     }
 
-    @Test("C13: a row that is removed from one bucket remains because of the other", arguments: Delivery.allCases)
+    @Test("a row that is removed from one bucket remains because of the other", arguments: Delivery.allCases)
     func removedFromOneOfTwoBuckets(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(
@@ -271,7 +271,7 @@ import Testing
         #expect(try scenario.items == ["x|10"])
     }
 
-    @Test("C14: deletions wait for the complete checkpoint", arguments: Delivery.allCases)
+    @Test("deletions wait for the complete checkpoint", arguments: Delivery.allCases)
     func deletionsWait(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         let bucket = BucketDescription.bucket("a", priority: 1)
@@ -282,7 +282,7 @@ import Testing
         #expect(try scenario.itemIDs.isEmpty)
     }
 
-    @Test("C15: rows of unknown types wait in ps_untyped", arguments: Delivery.allCases)
+    @Test("rows of unknown types wait in ps_untyped", arguments: Delivery.allCases)
     func unknownType(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(
@@ -296,7 +296,7 @@ import Testing
         #expect(try scenario.database.rows(untyped) == ["it\"em's|y|{}"])
     }
 
-    @Test("C16: a local-only table never gets synced rows")
+    @Test("a local-only table never gets synced rows")
     func localOnlyTable() throws {
         let scenario = try started(.oneByOne, .items(isLocalOnly: true))
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
@@ -304,7 +304,7 @@ import Testing
         #expect(try scenario.database.rows("SELECT * FROM ps_data_local__items").isEmpty)
     }
 
-    @Test("C17: a second completion of the same checkpoint")
+    @Test("a second completion of the same checkpoint")
     func secondCompletion() throws {
         let scenario = try started()
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
@@ -316,7 +316,7 @@ import Testing
         #expect(try scenario.syncState == ["2147483647|\(scenario.now.rawValue)"])
     }
 
-    @Test("C18: where the next request continues", arguments: Delivery.allCases)
+    @Test("where the next request continues", arguments: Delivery.allCases)
     func positionsOfTheNextRequest(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(
@@ -334,7 +334,7 @@ import Testing
         )
     }
 
-    @Test("C19: a new checkpoint supersedes one that was not completed")
+    @Test("a new checkpoint supersedes one that was not completed")
     func newCheckpoint() throws {
         let scenario = try started()
         try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", .put(1, "x", 1)))
@@ -345,7 +345,7 @@ import Testing
         #expect(try scenario.bucket("last_applied_op") == 2)
     }
 
-    @Test("C20: triggers of the user see the operation flag")
+    @Test("triggers of the user see the operation flag")
     func userTriggerSeesFlag() throws {
         let scenario = try started()
         try scenario.database.write(
@@ -369,7 +369,7 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
-    @Test("C26: a completion with nothing new")
+    @Test("a completion with nothing new")
     func nothingNew() throws {
         let scenario = try started()
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)

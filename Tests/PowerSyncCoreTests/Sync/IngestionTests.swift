@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// The table `sync-client.md` 22.2.
+/// Storing operations (docs/client-sync.md "Storing operations").
 @Suite struct IngestionTests {
     /// A scenario whose stream is open.
     private func started(_ delivery: Delivery) throws -> SyncScenario {
@@ -13,7 +13,7 @@ import Testing
         return scenario
     }
 
-    @Test("I1: the worked example of 7.4", arguments: Delivery.allCases)
+    @Test("the worked example of 7.4", arguments: Delivery.allCases)
     func workedExample(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(.ops("a", .put(1, "a", 10, type: "t"), .put(2, "b", 20, type: "t")))
@@ -38,7 +38,7 @@ import Testing
         #expect(try scenario.oplog == ["a|7|t/c/null|1"])
     }
 
-    @Test("I2: a PUT supersedes an earlier one of the same line")
+    @Test("a PUT supersedes an earlier one of the same line")
     func putSupersedesInOneLine() throws {
         let scenario = try started(.oneByOne)
         try scenario.receive(.ops("a", .put(1, "a", 10), .put(2, "a", 20)))
@@ -46,7 +46,7 @@ import Testing
         #expect(try scenario.checksums() == "10|20")
     }
 
-    @Test("I3: subkeys tell operations of one row apart", arguments: Delivery.allCases)
+    @Test("subkeys tell operations of one row apart", arguments: Delivery.allCases)
     func subkeysCoexist(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(
@@ -63,7 +63,7 @@ import Testing
         #expect(try scenario.items == [#"a|{"v":2}"#])
     }
 
-    @Test("I4: an absent subkey and the text null make the same key")
+    @Test("an absent subkey and the text null make the same key")
     func absentSubkeyIsNull() throws {
         let scenario = try started(.oneByOne)
         try scenario.receive(.ops("a", .put(1, "a"), .put(2, "a", subkey: "null")))
@@ -82,7 +82,7 @@ import Testing
         #expect(try scenario.checksums() == "1|2")
     }
 
-    @Test("I5: REMOVE of an unknown key")
+    @Test("REMOVE of an unknown key")
     func removeOfUnknownKey() throws {
         let scenario = try started(.oneByOne)
         try scenario.receive(.ops("a", .remove(1, "a", 9)))
@@ -90,7 +90,7 @@ import Testing
         #expect(try scenario.updatedRows.isEmpty)
     }
 
-    @Test("I6: a removed row stays visible until the next complete checkpoint", arguments: Delivery.allCases)
+    @Test("a removed row stays visible until the next complete checkpoint", arguments: Delivery.allCases)
     func removedRowStaysVisible(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
@@ -103,7 +103,7 @@ import Testing
         #expect(try scenario.updatedRows.isEmpty)
     }
 
-    @Test("I7: PUT and REMOVE in the first line of a new bucket")
+    @Test("PUT and REMOVE in the first line of a new bucket")
     func putAndRemoveAtOnce() throws {
         let scenario = try started(.oneByOne)
         try scenario.receive(.cp(2, [.bucket("a", checksum: 7)]), .ops("a", .put(1, "a", 3), .remove(2, "a", 4)))
@@ -113,7 +113,7 @@ import Testing
         #expect(try scenario.items.isEmpty)
     }
 
-    @Test("I8: CLEAR of an applied bucket", arguments: Delivery.allCases)
+    @Test("CLEAR of an applied bucket", arguments: Delivery.allCases)
     func clearOfAppliedBucket(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
@@ -129,7 +129,7 @@ import Testing
         #expect(try scenario.items == [#"b|{"v":2}"#])
     }
 
-    @Test("I8: CLEAR and completion in one transaction")
+    @Test("CLEAR and completion in one transaction")
     func clearAndCompletionTogether() throws {
         let scenario = try started(.batched)
         try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
@@ -142,14 +142,14 @@ import Testing
         #expect(try scenario.items == [#"b|{"v":2}"#])
     }
 
-    @Test("I9: CLEAR takes a checksum whose signed form is negative")
+    @Test("CLEAR takes a checksum whose signed form is negative")
     func clearWithNegativeChecksum() throws {
         let scenario = try started(.oneByOne)
         try scenario.receive(.ops("a", .clear(1, 0xffff_fff0), .move(2, 0x20)))
         #expect(try scenario.checksums() == "16|0")
     }
 
-    @Test("I10: checksums wrap around")
+    @Test("checksums wrap around")
     func checksumsWrapAround() throws {
         let scenario = try started(.oneByOne)
         try scenario.receive(.ops("a", .put(1, "a", 0xffff_ffff), .put(2, "b", 2)))
@@ -158,7 +158,7 @@ import Testing
         #expect(try scenario.oplog == ["a|1|items/a/null|-1", "a|2|items/b/null|2"])
     }
 
-    @Test("I11: a line that arrives twice makes the checksum wrong", arguments: Delivery.allCases)
+    @Test("a line that arrives twice makes the checksum wrong", arguments: Delivery.allCases)
     func repeatedLine(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         let line = SyncLine.ops("a", .put(1, "a", 10))
@@ -170,7 +170,7 @@ import Testing
         #expect(try scenario.items.isEmpty)
     }
 
-    @Test("I12: op ids are not compared with last_op")
+    @Test("op ids are not compared with last_op")
     func oldOpIDsAreProcessed() throws {
         let scenario = try started(.oneByOne)
         try scenario.receive(.ops("a", .put(5, "a", 1)), .ops("a", .put(3, "b", 2), .put(5, "c", 4)))
@@ -190,7 +190,7 @@ import Testing
         #expect(try scenario.itemIDs == ["a"])
     }
 
-    @Test("I13: an empty line creates the bucket and nothing else")
+    @Test("an empty line creates the bucket and nothing else")
     func emptyLine() throws {
         let scenario = try started(.oneByOne)
         try scenario.receive(.ops("a"))
@@ -199,7 +199,7 @@ import Testing
         #expect(try scenario.bucket("downloaded_size") == 0)
     }
 
-    @Test("I14: data of a bucket that is not tracked is stored")
+    @Test("data of a bucket that is not tracked is stored")
     func untrackedBucket() throws {
         let scenario = try started(.oneByOne)
         try scenario.receive(.cp(1, [.bucket("a", count: 3)]))
@@ -209,7 +209,7 @@ import Testing
         #expect(try scenario.oplog == ["other|1|items/a/null|0"])
     }
 
-    @Test("I15: data before any checkpoint is stored")
+    @Test("data before any checkpoint is stored")
     func dataBeforeCheckpoint() throws {
         let scenario = try started(.oneByOne)
         try scenario.receive(.ops("a", .put(1, "a")))
@@ -217,7 +217,7 @@ import Testing
         #expect(scenario.engine.isActive)
     }
 
-    @Test("I16: the length of lines adds up")
+    @Test("the length of lines adds up")
     func lineLengths() throws {
         let scenario = try started(.oneByOne)
         for (length, sum) in [(186, 186), (192, 378)] {
@@ -228,7 +228,7 @@ import Testing
         #expect(try scenario.bucket("count_since_last") == 2)
     }
 
-    @Test("I17: a PUT without data deletes the row", arguments: Delivery.allCases)
+    @Test("a PUT without data deletes the row", arguments: Delivery.allCases)
     func putWithoutData(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
@@ -238,7 +238,7 @@ import Testing
         #expect(try scenario.oplog == ["a|2|items/a/null|0"])
     }
 
-    @Test("I18: a PUT without row id counts, and is never shown", arguments: Delivery.allCases)
+    @Test("a PUT without row id counts, and is never shown", arguments: Delivery.allCases)
     func putWithoutRowID(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(
@@ -254,7 +254,7 @@ import Testing
         #expect(scenario.status.hasSynced == true)
     }
 
-    @Test("I19: nothing of a line is committed when SQLite fails in the middle")
+    @Test("nothing of a line is committed when SQLite fails in the middle")
     func failureInTheMiddle() throws {
         let scenario = try started(.oneByOne)
         try scenario.database.write(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// The engine's part of the table `sync-client.md` 22.4: local writes hold checkpoints back.
+/// Local writes hold checkpoints back (docs/client-sync.md "Local write gate").
 @Suite struct LocalWriteGateScenarioTests {
     private func started() throws -> SyncScenario {
         let scenario = try SyncScenario()
@@ -34,7 +34,7 @@ import Testing
 
     private let row = SyncLine.ops("a", .put(1, "remote"))
 
-    @Test("G1: a local write holds a complete checkpoint back")
+    @Test("a local write holds a complete checkpoint back")
     func localWriteHoldsBack() throws {
         let scenario = try started()
         try writeLocally(scenario)
@@ -50,7 +50,7 @@ import Testing
         #expect(try scenario.bucket("last_applied_op") == 0)
     }
 
-    @Test("G2: priority 0 is published next to a local write")
+    @Test("priority 0 is published next to a local write")
     func priorityZeroIsPublished() throws {
         let scenario = try started()
         try writeLocally(scenario)
@@ -81,7 +81,7 @@ import Testing
         #expect(try scenario.itemIDs == ["remote", "second", "third"])
     }
 
-    @Test("G3: other partial checkpoints wait without a word")
+    @Test("other partial checkpoints wait without a word")
     func priorityOneWaits() throws {
         let scenario = try started()
         try writeLocally(scenario)
@@ -91,7 +91,7 @@ import Testing
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 
-    @Test("G4: a checkpoint that was held back is applied after the upload")
+    @Test("a checkpoint that was held back is applied after the upload")
     func appliedAfterUpload() throws {
         let scenario = try started()
         try writeLocally(scenario)
@@ -107,7 +107,7 @@ import Testing
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 
-    @Test("G5: a checkpoint after the upload is applied at once")
+    @Test("a checkpoint after the upload is applied at once")
     func checkpointAfterUpload() throws {
         let scenario = try started()
         try writeLocally(scenario)
@@ -118,7 +118,7 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("G6: a checkpoint without write checkpoint is not the awaited one")
+    @Test("a checkpoint without write checkpoint is not the awaited one")
     func checkpointWithoutWriteCheckpoint() throws {
         let scenario = try started()
         try writeLocally(scenario)
@@ -131,7 +131,7 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("G7: a second local write keeps the checkpoint back, with a warning")
+    @Test("a second local write keeps the checkpoint back, with a warning")
     func secondLocalWrite() throws {
         let scenario = try started()
         try writeLocally(scenario)
@@ -146,7 +146,7 @@ import Testing
         #expect(scenario.engine.isActive)
     }
 
-    @Test("G7: a local write raises the target, so the checkpoint is not even tried")
+    @Test("a local write raises the target, so the checkpoint is not even tried")
     func secondLocalWriteRaisesTarget() throws {
         let scenario = try started()
         try writeLocally(scenario)
@@ -158,7 +158,7 @@ import Testing
         #expect(try scenario.itemIDs == ["local", "local 2"])
     }
 
-    @Test("G8: a newer checkpoint supersedes the one that was held back")
+    @Test("a newer checkpoint supersedes the one that was held back")
     func newerCheckpointSupersedes() throws {
         let scenario = try started()
         try writeLocally(scenario)
@@ -171,7 +171,7 @@ import Testing
         #expect(try scenario.itemIDs == ["local"])
     }
 
-    @Test("G9: ids seen before a local write do not acknowledge it")
+    @Test("ids seen before a local write do not acknowledge it")
     func localWriteForgetsSeenCheckpoints() throws {
         let scenario = try started()
         try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
@@ -189,7 +189,7 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("G10: the write checkpoint is remembered when a later checkpoint has none")
+    @Test("the write checkpoint is remembered when a later checkpoint has none")
     func absentWriteCheckpointChangesNothing() throws {
         let scenario = try started()
         try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), .done)
@@ -201,7 +201,7 @@ import Testing
         #expect(scenario.status.lastApplied == nil)
     }
 
-    @Test("G11: a partial completion says nothing about write checkpoints")
+    @Test("a partial completion says nothing about write checkpoints")
     func partialCompletionKeepsWriteCheckpoints() throws {
         let scenario = try started()
         try scenario.receive(.cp(1, [.bucket("a", priority: 1)], writeCheckpoint: 5), row, .part(1))
@@ -211,7 +211,7 @@ import Testing
         #expect(scenario.status.lastApplied == nil)
     }
 
-    @Test("G14, G15: a custom write checkpoint counts only when the queue is empty")
+    @Test("a custom write checkpoint counts only when the queue is empty")
     func customWriteCheckpoint() throws {
         let scenario = try started()
         try writeLocally(scenario)
@@ -229,7 +229,7 @@ import Testing
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == .max)
     }
 
-    @Test("G16: insert-only writes hold back until they are uploaded, and need no write checkpoint")
+    @Test("insert-only writes hold back until they are uploaded, and need no write checkpoint")
     func insertOnlyWrites() throws {
         let scenario = try SyncScenario(
             .items(),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// Case 84: what the database knows of earlier syncs.
+/// What the database knows of earlier syncs.
 @Suite struct OfflineStatusTests {
     private func offline(_ scenario: SyncScenario) throws -> DownloadStatus {
         try scenario.database.queue.read { try DownloadStatus.offline($0) }
@@ -49,7 +49,6 @@ import Testing
         #expect(stream.progress == nil)
     }
 
-    /// Case 77.
     @Test func partialPublicationLeavesRowsOfOtherBucketsAndLocalWritesAlone() throws {
         let scenario = try SyncScenario()
         try scenario.start()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// The engine's part of the table `sync-client.md` 22.6.
+/// The engine's part of progress and status (docs/client-sync.md "Progress").
 @Suite struct ProgressTests {
     private func started() throws -> SyncScenario {
         let scenario = try SyncScenario()
@@ -22,7 +22,7 @@ import Testing
         scenario.status.progress.map { "\($0.overall.downloaded)/\($0.overall.total)" }
     }
 
-    @Test("P1: progress counts from one complete checkpoint to the next")
+    @Test("progress counts from one complete checkpoint to the next")
     func fromCheckpointToCheckpoint() throws {
         let scenario = try started()
         try scenario.receive(.cp(10, [.bucket("a", count: 10)]))
@@ -85,7 +85,7 @@ import Testing
         try expect("8/8", "14/14")
     }
 
-    @Test("P6: a partial completion does not change the numbers")
+    @Test("a partial completion does not change the numbers")
     func partialCompletion() throws {
         let scenario = try started()
         try scenario.receive(.cp(4, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 2)]), moves("a", 2))
@@ -95,7 +95,7 @@ import Testing
         #expect(overall(scenario) == "2/4")
     }
 
-    @Test("P7: a bucket without count")
+    @Test("a bucket without count")
     func withoutCount() throws {
         let scenario = try started()
         try scenario.receive(.cp(4, [.bucket("a")]), moves("a", 2))
@@ -105,7 +105,7 @@ import Testing
         #expect(try scenario.bucket("count_since_last") == 2)
     }
 
-    @Test("P8: the entry that answers for a priority")
+    @Test("the entry that answers for a priority")
     func entryCoveringPriority() throws {
         func status(_ priorities: Priority...) -> DownloadStatus {
             DownloadStatus(
@@ -125,7 +125,7 @@ import Testing
         #expect(status(two, .complete).hasSynced == true)
     }
 
-    @Test("P10: connecting, connected, neither")
+    @Test("connecting, connected, neither")
     func connectionStates() throws {
         let scenario = try SyncScenario()
         let statuses =
@@ -135,7 +135,7 @@ import Testing
         #expect(statuses.map(\.isConnected) == [false, true, false])
     }
 
-    @Test("P11: a start never shows an empty offline state")
+    @Test("a start never shows an empty offline state")
     func startKeepsOfflineState() throws {
         let scenario = try started()
         try scenario.receive(.cp(1, []), .done)
@@ -144,7 +144,7 @@ import Testing
         #expect(statuses.map(\.hasSynced) == [true])
     }
 
-    @Test("P12: what changes nothing is not published")
+    @Test("what changes nothing is not published")
     func unchangedStatus() throws {
         let scenario = try started()
         #expect(try scenario.receive(.tokenExpires(in: 4000)).isEmpty)

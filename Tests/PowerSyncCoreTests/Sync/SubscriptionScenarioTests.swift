@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// The engine's part of the table `sync-client.md` 22.5.
+/// The engine's part of subscriptions (docs/client-sync.md "Stream subscriptions").
 @Suite struct SubscriptionScenarioTests {
     private let defaultStream = StreamDescription(name: "s", isDefault: true)
     private let optionalStream = StreamDescription(name: "s", isDefault: false)
@@ -38,7 +38,7 @@ import Testing
         try scenario.database.integer("SELECT expires_at FROM ps_stream_subscriptions")
     }
 
-    @Test("S1, S2: a default stream appears with the checkpoint and is synced with its buckets")
+    @Test("a default stream appears with the checkpoint and is synced with its buckets")
     func defaultStreamAppears() throws {
         let scenario = try SyncScenario()
         try scenario.start()
@@ -61,7 +61,7 @@ import Testing
         #expect(stored == scenario.now.rawValue)
     }
 
-    @Test("S3: a default stream that is no longer listed disappears")
+    @Test("a default stream that is no longer listed disappears")
     func unlistedDefaultStream() throws {
         let scenario = try SyncScenario()
         try scenario.start()
@@ -73,7 +73,7 @@ import Testing
         #expect(try rows(scenario) == ["s2|null|1|1|"])
     }
 
-    @Test("S4: subscribing to a default stream")
+    @Test("subscribing to a default stream")
     func subscribeToDefaultStream() throws {
         let scenario = try SyncScenario()
         try scenario.start()
@@ -86,7 +86,7 @@ import Testing
         #expect(scenario.status.streams?[0].hasExplicitSubscription == true)
     }
 
-    @Test("S5: unsubscribing")
+    @Test("unsubscribing")
     func unsubscribeAll() throws {
         let scenario = try SyncScenario()
         try subscribe(key, scenario)
@@ -100,7 +100,7 @@ import Testing
         #expect(try rows(scenario).isEmpty)
     }
 
-    @Test("S6, S7: an expired subscription lives on only with a handle", arguments: [false, true])
+    @Test("an expired subscription lives on only with a handle", arguments: [false, true])
     func expiry(hasHandle: Bool) throws {
         let scenario = try SyncScenario()
         try subscribe(key, timeToLive: 3600, scenario)
@@ -110,7 +110,7 @@ import Testing
         #expect(try expiry(scenario) == (hasHandle ? scenario.now.adding(seconds: 3600).rawValue : nil))
     }
 
-    @Test("S8: keepalives renew, stopping does not")
+    @Test("keepalives renew, stopping does not")
     func keepaliveRenews() throws {
         let scenario = try SyncScenario()
         try subscribe(key, timeToLive: 3600, scenario)
@@ -129,7 +129,7 @@ import Testing
         #expect(try expiry(scenario) == last)
     }
 
-    @Test("S9, S12: a new subscription or priority restarts the iteration")
+    @Test("a new subscription or priority restarts the iteration")
     func newSubscriptionRestarts() throws {
         let scenario = try SyncScenario()
         try scenario.start()
@@ -164,7 +164,7 @@ import Testing
         #expect(try scenario.send(keepalive).last == .closeStream(hideDisconnect: true))
     }
 
-    @Test("S13: the order of parameters does not matter")
+    @Test("the order of parameters does not matter")
     func parameterOrder() throws {
         let scenario = try SyncScenario()
         try subscribe(StreamKey(name: "s", parameters: ["b": 1, "a": ["y": "/", "x": 2]]), scenario)
@@ -177,7 +177,7 @@ import Testing
         #expect(request.streams.subscriptions[0].parameters?["b"] == 1)
     }
 
-    @Test("S14: a stream is synced when all its buckets are")
+    @Test("a stream is synced when all its buckets are")
     func streamWithTwoPriorities() throws {
         let scenario = try SyncScenario()
         try subscribe(key, scenario)
@@ -196,7 +196,7 @@ import Testing
         #expect(scenario.status.streams?[0].lastSyncedAt == scenario.now)
     }
 
-    @Test("S15: a subscription without buckets is synced by a complete checkpoint")
+    @Test("a subscription without buckets is synced by a complete checkpoint")
     func subscriptionWithoutBuckets() throws {
         let scenario = try SyncScenario()
         try subscribe(key, scenario)
@@ -208,7 +208,7 @@ import Testing
         #expect(scenario.status.streams?[0].priority == nil)
     }
 
-    @Test("S16: errors of streams are logged")
+    @Test("errors of streams are logged")
     func streamErrors() throws {
         let scenario = try SyncScenario()
         try subscribe(StreamKey(name: "s", parameters: ["list": 5]), scenario)
@@ -234,7 +234,7 @@ import Testing
         #expect(warnings[1].contains("stream d") && warnings[1].contains("broken"))
     }
 
-    @Test("S17: an offline subscription is listed and not active")
+    @Test("an offline subscription is listed and not active")
     func offlineSubscription() throws {
         let scenario = try SyncScenario()
         try subscribe(key, timeToLive: 60, scenario)
@@ -250,13 +250,13 @@ import Testing
         )
     }
 
-    @Test("S18: default streams can be declined")
+    @Test("default streams can be declined")
     func withoutDefaultStreams() throws {
         let scenario = try SyncScenario()
         #expect(try scenario.start(includeDefaultStreams: false).streams.includeDefaults == false)
     }
 
-    @Test("S19: clearing removes all subscriptions")
+    @Test("clearing removes all subscriptions")
     func clearing() throws {
         let scenario = try SyncScenario()
         try subscribe(key, scenario)
@@ -264,7 +264,7 @@ import Testing
         #expect(try scenario.write { try DownloadStatus.offline($0) }.streams == [])
     }
 
-    @Test("S20: a lifetime of 0 lasts as long as there are handles")
+    @Test("a lifetime of 0 lasts as long as there are handles")
     func lifetimeOfZero() throws {
         let scenario = try SyncScenario()
         try subscribe(key, timeToLive: 0, scenario)
@@ -280,7 +280,7 @@ import Testing
         #expect(try rows(scenario).isEmpty)
     }
 
-    @Test("S21: lifetimes are limited to 100 years")
+    @Test("lifetimes are limited to 100 years")
     func infiniteLifetime() throws {
         let scenario = try SyncScenario()
         try subscribe(key, timeToLive: .max, scenario)
@@ -293,7 +293,7 @@ import Testing
         #expect(try expiry(scenario) == scenario.now.adding(seconds: StreamSubscriptions.maximumTimeToLive).rawValue)
     }
 
-    @Test("S22: what is known of a stream after a restart")
+    @Test("what is known of a stream after a restart")
     func streamAfterRestart() throws {
         let scenario = try SyncScenario()
         try scenario.start()

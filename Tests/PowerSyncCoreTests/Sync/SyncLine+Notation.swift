@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-// Lines in the notation of `sync-client.md` 22, so that scenarios read like the table.
+// Lines in a short notation, so that scenarios read like a table.
 
 extension SyncLine {
     /// `checkpoint`.

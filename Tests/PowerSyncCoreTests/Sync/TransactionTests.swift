@@ -5,7 +5,8 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// What is atomic, what survives a rollback, and what does not depend on how lines are grouped (`sync-client.md` 20.5).
+/// What is atomic, what survives a rollback, and what does not depend on how lines are grouped
+/// (docs/client-sync.md "Batches and crashes").
 @Suite struct TransactionTests {
     /// A history with everything in it.
     static let history: [SyncLine] = [
@@ -120,7 +121,7 @@ import Testing
         #expect(step.handledEvents == 1)
     }
 
-    @Test("I20: a lock of another connection is an error that can be retried")
+    @Test("a lock of another connection is an error that can be retried")
     func busy() throws {
         let folder = try TemporaryFolder()
         var configuration = Configuration().forPowerSync()

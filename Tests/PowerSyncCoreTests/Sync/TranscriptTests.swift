@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// The canned transcripts of `wire-protocol.md` 22.3, from bytes to tables.
+/// Transcripts of streams, from bytes to tables.
 @Suite struct TranscriptTests {
     private let todosOfList = StreamKey(name: "todos", parameters: ["list_id": "l1"])
     private let lists = BucketName(#"1#lists|0["u1"]"#)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// The table `sync-client.md` 15.4, row by row.
+/// The table in docs/client-sync.md "Iterations", row by row.
 @Suite struct TransitionTests {
     /// The states of the table, and how to get there.
     enum StartingPoint: CaseIterable {

@@ -27,7 +27,6 @@ import Testing
         #expect(values == ["wal", "1", "-51200", "6291456", "30000"])
     }
 
-    /// Case 87, and functions on readers.
     @Test func readersHaveFunctionsAndReadViews() throws {
         try pool.write { try $0.execute(sql: "INSERT INTO items(id, col) VALUES ('a', '1')") }
         let row = try pool.read { db in
@@ -37,7 +36,6 @@ import Testing
         #expect(try pool.read { try KeyValueStore.clientID($0) } == pool.write { try KeyValueStore.clientID($0) })
     }
 
-    /// Case 88.
     @Test func readersFollowSchemaChangesAndNeedNoModules() throws {
         #expect(try pool.read { try Row.fetchAll($0, sql: "SELECT * FROM items").count } == 0)
         try pool.write { db in
@@ -52,7 +50,6 @@ import Testing
         #expect(try plain.read { try Int.fetchOne($0, sql: "SELECT other FROM items WHERE id = 'a'") } == 7)
     }
 
-    /// Case 86.
     @Test func closingReleasesEverything() throws {
         try pool.write { try $0.execute(sql: "INSERT INTO items(id, col) VALUES ('a', '1')") }
         let handle = try #require(pool.writeWithoutTransaction { $0.sqliteConnection })

@@ -56,7 +56,6 @@ import Testing
         #expect(try self.columns(database, table) == columns)
     }
 
-    /// The first half of case 11.
     @Test func writeGateBecomesLocalBucket() throws {
         let database = try LocalTestDatabase()
         try database.write(
@@ -75,14 +74,12 @@ import Testing
         #expect(try database.integer("SELECT value FROM ps_kv WHERE key LIKE 'last_requested%'") == 7)
     }
 
-    /// Case 12.
     @Test func openGateCreatesNoLocalBucket() throws {
         let database = try LocalTestDatabase()
         try goBack(database, to: 13)
         #expect(try database.integer("SELECT count(*) FROM ps_buckets") == 0)
     }
 
-    /// Case 13.
     @Test func goingBackToVersion4DropsViewsAndListsUpdatedRows() throws {
         let database = try LocalTestDatabase()
         try database.write(

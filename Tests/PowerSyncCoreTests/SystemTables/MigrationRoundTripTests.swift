@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// Files of ours that are opened by older implementations, and by us again: cases 11 to 13 and 89 of `database.md` 29.
+/// Files of ours that are opened by older implementations, and by us again.
 @Suite struct MigrationRoundTripTests {
     private let folder: TemporaryFolder
 
@@ -19,7 +19,7 @@ import Testing
         return database
     }
 
-    /// Includes case 89: version 12.
+    /// Includes version 12, which most SDKs in the field write.
     @Test(arguments: 1...13, [1, 2] as [UInt64])
     func contentSurvivesTheWayDownAndUp(version: Int, seed: UInt64) throws {
         var content = RandomContent(seed: seed &* 1000 &+ UInt64(version))
@@ -63,7 +63,6 @@ import Testing
         #expect(Set(views) == (version >= 10 ? ["leftover", "lists", "todos"] : ["leftover"]))
     }
 
-    /// Case 11.
     @Test func writeGateMovesToTheLocalBucketAndBack() throws {
         let database = try openFile()
         try database.write(

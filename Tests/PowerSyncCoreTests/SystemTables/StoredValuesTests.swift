@@ -97,7 +97,7 @@ import Testing
         #expect(error?.description.contains("secret") == false)
     }
 
-    /// Counters are read as numbers, whatever their type (`database.md` 3.8).
+    /// Counters are read as numbers, whatever their type.
     @Test(arguments: ["'7'", "x'37'", "7.9", "'7 or so'"])
     func countersAreCast(value: String) throws {
         let database = try LocalTestDatabase()

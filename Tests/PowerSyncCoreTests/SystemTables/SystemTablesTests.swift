@@ -9,7 +9,6 @@ import Testing
         try DatabaseQueue(configuration: Configuration().forPowerSync())
     }
 
-    /// Case 1.
     @Test func freshFileHasAllVersionsAndTables() throws {
         let database = try LocalTestDatabase(schema: ClientSchema())
         #expect(try database.rows("SELECT id FROM ps_migration ORDER BY id") == (1...14).map(String.init))
@@ -38,7 +37,6 @@ import Testing
         #expect(steps == Int64((1...14).map { DownMigrations.statements(from: $0).count }.reduce(0, +)))
     }
 
-    /// Case 2.
     @Test func secondMigrationChangesNothing() throws {
         let database = try LocalTestDatabase()
         let objects = try database.objects()
@@ -50,7 +48,6 @@ import Testing
         #expect(try database.rows("SELECT * FROM ps_kv") == rows)
     }
 
-    /// Case 3.
     @Test func migrationNeedsTransaction() throws {
         let queue = try makeQueue()
         queue.inDatabase { db in
@@ -65,7 +62,6 @@ import Testing
         }
     }
 
-    /// Case 4.
     @Test func foreignTableOfVersionsIsReportedAndNothingIsCreated() throws {
         let queue = try makeQueue()
         try queue.write { try $0.execute(sql: "CREATE TABLE ps_migration(x)") }
@@ -114,7 +110,6 @@ import Testing
         #expect(statements.allSatisfy { $0.hasPrefix("SELECT") || $0.hasPrefix("PRAGMA") }, "\(statements)")
     }
 
-    /// Case 14.
     @Test func newerVersionWithoutWayBackIsAnError() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO ps_migration(id, down_migrations) VALUES (15, NULL)")
@@ -142,7 +137,6 @@ import Testing
         #expect(try database.integer("SELECT max(id) FROM ps_migration") == 14)
     }
 
-    /// Case 15.
     @Test func newerVersionGoesBackByItsOwnStatements() throws {
         let database = try LocalTestDatabase()
         try database.write(
@@ -184,7 +178,7 @@ import Testing
         #expect(try database.objects() == objects)
     }
 
-    /// Case 17: functions must be registered before anything is migrated.
+    /// Functions must be registered before anything is migrated.
     @Test func alteringTablesNeedsTheModules() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("a.db")

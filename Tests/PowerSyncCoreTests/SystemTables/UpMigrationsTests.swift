@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// Upgrading files of older versions: cases 5 to 10 and 16 of `database.md` 29.
+/// Upgrading files of older versions (docs/database.md "Migrations").
 @Suite struct UpMigrationsTests {
     private static let schema = ClientSchema(
         tables: ["lists", "todos"].map {
@@ -19,7 +19,6 @@ import Testing
 
     // MARK: - Shapes
 
-    /// Case 5.
     @Test(arguments: 1...13, [false, true])
     func upgradedFilesLookLikeFreshOnes(version: Int, content: Bool) throws {
         let fresh = try LocalTestDatabase(schema: ClientSchema())
@@ -63,7 +62,6 @@ import Testing
 
     // MARK: - Content
 
-    /// Case 5 with data, and case 6.
     @Test(arguments: 1...13)
     func contentIsKept(version: Int) throws {
         let database = try LocalTestDatabase(version: version)
@@ -169,7 +167,6 @@ import Testing
 
     // MARK: - Single steps
 
-    /// Case 7.
     @Test func danglingRowsAreDeletedByTheNextCheckpoint() throws {
         let database = try LocalTestDatabase(version: 5, content: false)
         try database.write(
@@ -245,7 +242,7 @@ import Testing
         )
     }
 
-    /// Case 9, and texts that are no times.
+    /// Texts that are no times, too.
     @Test func textTimesBecomeMicroseconds() throws {
         let database = try LocalTestDatabase(version: 12, content: false)
         try database.write(
@@ -270,7 +267,6 @@ import Testing
         )
     }
 
-    /// Case 10.
     @Test(arguments: [
         (row: "5, 6, 7", keys: ["last_applied|5", "last_seen|6", "target|7"]),
         (row: "0, 0, 9223372036854775807", keys: ["target|9223372036854775807"]),
@@ -290,7 +286,6 @@ import Testing
         #expect(try database.rows("SELECT name FROM ps_buckets") == ["other"])
     }
 
-    /// Case 16.
     @Test func triggersOfTheApplicationSurvive() throws {
         let database = try LocalTestDatabase(version: 3)
         try database.write(

@@ -1,7 +1,7 @@
 import GRDB
 
-/// A database file as an implementation of an older internal schema version left it, built from the tables of
-/// `database.md` 3 and 5.3 and not from our migrations.
+/// A database file as an implementation of an older internal schema version left it, built from statements
+/// written down here and not from our migrations.
 ///
 /// The content is the same for every version, as far as the version can tell it: two lists with operations, a removed to-do,
 /// a superseded and a compacted operation, a row without operations, unfinished local writes. ``UpMigrationsTests``

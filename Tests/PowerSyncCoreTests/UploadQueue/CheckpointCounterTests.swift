@@ -4,10 +4,9 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// `sync-client.md` 10.5, tests G26 and G27.
+/// The numbers of checkpoint requests (docs/client-sync.md "Checkpoint requests").
 struct CheckpointCounterTests {
     @Test(
-        "G27",
         arguments: [
             (counter: nil, target: nil, expected: 1),
             (counter: nil, target: 4, expected: 4),
@@ -25,7 +24,7 @@ struct CheckpointCounterTests {
         }
     }
 
-    @Test("G26") func numbersCount() throws {
+    @Test func numbersCount() throws {
         let database = try LocalTestDatabase()
         try database.queue.write { db in
             #expect(try CheckpointCounter.current(db) == nil)

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// Case 76: the states of the gate.
+    /// The states of the gate.
     @Test(arguments: [
         (nil, nil, true), (nil, 3, true), ("5", nil, false), ("5", 4, false), ("5", 5, true), ("5", 6, true),
         ("9223372036854775807", 6, false),

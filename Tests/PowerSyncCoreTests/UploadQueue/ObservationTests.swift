@@ -109,7 +109,6 @@ import Testing
         )
     }
 
-    /// Case 83.
     @Test func failedCallbackStillAnnouncesWhatWasCommitted() async throws {
         let database = try open(.pool)
         try await follow(
@@ -166,7 +165,6 @@ import Testing
         }
     }
 
-    /// Case 82.
     @Test func transactionObserversLearnAboutTheTablesOfTheQueue() throws {
         for table in ["ps_data__items", "ps_crud", "ps_kv", "ps_tx"] {
             let database = try LocalTestDatabase()

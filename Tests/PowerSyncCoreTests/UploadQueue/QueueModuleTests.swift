@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// The virtual tables that triggers insert into, and transaction ids (`database.md` 15 and 16).
+/// The virtual tables that triggers insert into, and transaction ids (docs/database.md "Queue tables").
 @Suite struct QueueModuleTests {
     private let database: LocalTestDatabase
 
@@ -18,7 +18,6 @@ import Testing
         get throws { try database.queue.read { try LocalWriteGate.target($0) } == LocalWriteGate.pendingTarget }
     }
 
-    /// Case 52.
     @Test func entriesHaveTheirMembersInOrder() throws {
         try database.write(
             """
@@ -38,7 +37,6 @@ import Testing
         #expect(try database.transactionIDs() == [1, 1, 1])
     }
 
-    /// Case 53.
     @Test func writesMarkTheRowAndCloseTheGate() throws {
         try database.write(
             """
@@ -56,7 +54,6 @@ import Testing
         )
     }
 
-    /// Case 54.
     @Test func transactionIDsFollowTransactions() throws {
         try database.write("INSERT INTO items(id) VALUES ('a'); INSERT INTO items(id) VALUES ('b')")
         try database.run("INSERT INTO items(id) VALUES ('c'); INSERT INTO items(id) VALUES ('d')")
@@ -67,7 +64,6 @@ import Testing
         #expect(try database.transactionIDs() == [1, 1, 2, 3, 4, 6])
     }
 
-    /// Case 55.
     @Test func bothTablesShareTheTransaction() throws {
         for index in 0..<9 {
             let inserts = ["INSERT INTO items(id) VALUES ('\(index)')", "INSERT INTO log(id) VALUES ('\(index)')"]
@@ -76,7 +72,7 @@ import Testing
         #expect(try database.transactionIDs() == (1...9).flatMap { [$0, $0] })
     }
 
-    /// Case 56, explicit savepoint.
+    /// An explicit savepoint.
     @Test func rolledBackSavepointKeepsTheTransactionID() throws {
         try database.run(
             """
@@ -88,7 +84,7 @@ import Testing
         #expect(try database.transactionIDs() == [1, 2])
     }
 
-    /// Case 56, in a savepoint inside the transaction's first statements.
+    /// In a savepoint inside the transaction's first statements.
     @Test func savepointAfterTheFirstWriteMayBeRolledBack() throws {
         try database.run(
             """
@@ -102,7 +98,7 @@ import Testing
         #expect(try database.transactionIDs() == [1, 1, 2])
     }
 
-    /// Case 56, failing statement.
+    /// A statement that fails.
     @Test func failedStatementKeepsTheTransactionID() throws {
         try database.run("INSERT INTO ps_data__items(id, data) VALUES ('x', '{}')")
         try database.queue.writeWithoutTransaction { db in
@@ -115,7 +111,7 @@ import Testing
         #expect(try database.transactionIDs() == [1, 2])
     }
 
-    /// Case 56, gate after a statement that failed in its second row.
+    /// The gate after a statement that failed in its second row.
     @Test func gateIsClosedAfterAPartlyFailedStatement() throws {
         try database.queue.write { db in
             expectDatabaseError(1555) { try db.execute(sql: "INSERT INTO items(id) VALUES ('a'), ('a')") }
@@ -125,7 +121,6 @@ import Testing
         #expect(try isGateClosed)
     }
 
-    /// Case 57.
     @Test(arguments: ["powersync_crud", "powersync_crud_"])
     func tablesOnlyTakeInserts(table: String) {
         for sql in ["SELECT * FROM \(table)", "UPDATE \(table) SET data = ''", "DELETE FROM \(table)"] {

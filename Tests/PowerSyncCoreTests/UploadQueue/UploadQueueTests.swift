@@ -36,7 +36,6 @@ import Testing
         try read { try LocalWriteGate.target($0)?.rawValue }
     }
 
-    /// Case 58.
     @Test func transactionsFollowEachOther() throws {
         for count in [5, 10, 15] {
             try add(count)
@@ -53,7 +52,6 @@ import Testing
         #expect(try read { try UploadQueue.nextTransaction(after: nil, $0) } == groups[2])
     }
 
-    /// Case 58.
     @Test func removedEntrySplitsATransaction() throws {
         try add(5)
         try database.write("DELETE FROM ps_crud WHERE id = 3")
@@ -88,7 +86,6 @@ import Testing
         )
     }
 
-    /// Case 59.
     @Test func batchesSayWhetherMoreFollows() throws {
         #expect(try read { try UploadQueue.batch($0) == nil })
         try add(100)
@@ -146,7 +143,6 @@ import Testing
         #expect(try target() == 5)
     }
 
-    /// Case 60.
     @Test func completingInsertOnlyWritesSetsNoTarget() throws {
         try add(2, to: "log")
         #expect(try !read { try LocalWriteGate.isOpen($0) })
@@ -155,7 +151,6 @@ import Testing
         #expect(try read { try LocalWriteGate.isOpen($0) })
     }
 
-    /// Case 61.
     @Test func idsAreNotUsedAgain() throws {
         try add(3)
         try complete(through: 3)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// The text of generated objects, as `sqlite_master` has it (`database.md` appendix A).
+/// The text of generated objects, as `sqlite_master` has it (docs/database.md "Views").
 @Suite struct CanonicalTextTests {
     private static let trip = ClientTable(
         name: "trip",
@@ -17,7 +17,7 @@ import Testing
         try database.texts("SELECT sql FROM sqlite_master WHERE name = ?", [name]).first ?? nil
     }
 
-    /// Appendix 30.1.
+    /// A table with metadata and previous values.
     @Test func constructedExample() throws {
         let database = try LocalTestDatabase(Self.trip)
         #expect(
@@ -76,7 +76,7 @@ import Testing
         )
     }
 
-    /// The statements of appendix 30.1.
+    /// What the statements on this table put into the queue.
     @Test func constructedExampleFillsTheQueue() throws {
         let database = try LocalTestDatabase(Self.trip)
         try database.write(
@@ -185,8 +185,6 @@ import Testing
         #expect(try database.rows("SELECT c0, c98, c199 FROM items") == ["-1|98|-2"])
     }
 
-    /// Case 45.
-    ///
     /// Names that validation forbids are still quoted.
     @Test(arguments: [#"a"b"#, "a'b", #"a"" 'b"#])
     func quotesInNamesAreDoubled(name: String) throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// How values travel between JSON and columns (`database.md` 11.2, 11.4 and 16.2).
+/// How values travel between JSON and columns (docs/database.md "Values").
 @Suite struct ColumnValueTests {
     private static let typed: [ClientColumn] = [
         ClientColumn(name: "t", type: .text), ClientColumn(name: "i", type: .integer),
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// The table of section 11.2; reals as texts are what this SQLite makes of them.
+    /// Reals as texts are what this SQLite makes of them.
     static let readings = [
         Reading("", "NULL NULL NULL"),
         Reading(#""v":null"#, "NULL NULL NULL"),

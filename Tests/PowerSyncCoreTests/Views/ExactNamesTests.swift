@@ -4,8 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// Names and ids are equal when their bytes are: `String` would make one of a composed and a decomposed é
-/// (`database.md` 25).
+/// Names and ids are equal when their bytes are: `String` would make one of a composed and a decomposed é.
 @Suite struct ExactNamesTests {
     private static let composed = "\u{e9}"
     private static let decomposed = "e\u{301}"
@@ -103,7 +102,7 @@ import Testing
         #expect(bytes(try database.texts("SELECT type FROM ps_untyped")) == bytes([Self.composed]))
     }
 
-    /// Case 45, for every object that has a name.
+    /// For every object that has a name.
     @Test func quotesInAllNames() throws {
         let table = ClientTable(
             name: #"t"'a"#,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// What follows from views and triggers (`database.md` 12.4 and 12.5).
+/// What follows from views and triggers (docs/database.md "Triggers of views").
 @Suite struct ViewSemanticsTests {
     private static func drafts(tracksMetadata: Bool = false) -> ClientTable {
         var table = ClientTable.items(isLocalOnly: true, tracksMetadata: tracksMetadata)
@@ -88,7 +88,7 @@ import Testing
         #expect(Set(writes.map(\.transactionID)) == [1])
     }
 
-    /// Case 46, and what `RETURNING` says of each kind of write.
+    /// What `RETURNING` says of each kind of write.
     @Test func returningGivesValuesAsWritten() throws {
         let database = try LocalTestDatabase(.items(tracksMetadata: true))
         let returned = try database.queue.write { db in
@@ -113,7 +113,7 @@ import Testing
         )
     }
 
-    /// Case 47: `json_extract` in the view needs trust as well, on some versions of SQLite.
+    /// `json_extract` in the view needs trust as well, on some versions of SQLite.
     @Test func untrustedSchemaCannotBeWritten() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO items(id, col) VALUES ('a', '1')")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// What writes to views do to rows and to the upload queue (`database.md` 11 and 12).
+/// What writes to views do to rows and to the upload queue (docs/database.md "Triggers of views").
 @Suite struct ViewWritesTests {
     private static let typed: [ClientColumn] = [
         ClientColumn(name: "t", type: .text), ClientColumn(name: "i", type: .integer),
@@ -17,7 +17,6 @@ import Testing
         var testDescription: String { "\(self)" }
     }
 
-    /// Case 31.
     @Test(arguments: [1, 49, 50, 51, 63, 64, 100, 1999], Kind.allCases)
     func anyNumberOfColumns(count: Int, kind: Kind) throws {
         let columns = (0..<count).map { ClientColumn(name: "c\($0)", type: .text) }
@@ -61,7 +60,6 @@ import Testing
         }
     }
 
-    /// Case 32.
     @Test func idsAreRequiredText() throws {
         for table in [ClientTable.items(), .items(isInsertOnly: true)] {
             let database = try LocalTestDatabase(table)
@@ -75,7 +73,6 @@ import Testing
         #expect(try local.rows("SELECT id, typeof(id) FROM items") == ["1|text"])
     }
 
-    /// Case 33.
     @Test func failingStatementKeepsEarlierRowsUnlessATransactionIsRolledBack() throws {
         let database = try LocalTestDatabase()
         let insert = "INSERT INTO items(id, col) VALUES ('a', '1'), (NULL, '2'), ('c', '3')"
@@ -86,7 +83,6 @@ import Testing
         #expect(try database.entries().count == 1)
     }
 
-    /// Case 34.
     @Test func conflictsOfIDs() throws {
         let database = try LocalTestDatabase(.items(Self.typed))
         try database.write("INSERT INTO items(id, t, i) VALUES ('a', '1', 1)")
@@ -109,7 +105,6 @@ import Testing
         )
     }
 
-    /// Case 35.
     @Test func idsCannotBeChanged() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO items(id, col) VALUES ('a', '1')")
@@ -119,7 +114,6 @@ import Testing
         #expect(try database.rows("SELECT * FROM items") == ["a|1"])
     }
 
-    /// Case 36.
     @Test func updateWithoutChange() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO ps_data__items VALUES ('a', '{\"col\":\"1\"}')")
@@ -136,7 +130,6 @@ import Testing
         #expect(try ignoring.entries() == [#"{"op":"PATCH","id":"a","type":"items","data":{"col":"2"}}"#])
     }
 
-    /// Case 37.
     @Test func nullsAreLeftOutOfInsertsAndKeptInUpdates() throws {
         let database = try LocalTestDatabase()
         try database.write(
@@ -152,7 +145,6 @@ import Testing
         #expect(try database.rows("SELECT data FROM ps_data__items") == [#"{"col":null}"#])
     }
 
-    /// Case 38.
     @Test func jsonValuesAreStoredAsText() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO items(id, col) VALUES ('a', json_object())")
@@ -160,7 +152,6 @@ import Testing
         #expect(try database.rows("SELECT * FROM items") == ["a|{}"])
     }
 
-    /// Case 39.
     @Test func insertsKeepTheTypeOfTheValueAndUpdatesCastTheOthers() throws {
         let columns = [ClientColumn(name: "col", type: .integer), ClientColumn(name: "other", type: .text)]
         let database = try LocalTestDatabase(.items(columns))
@@ -178,7 +169,6 @@ import Testing
         #expect(try database.entries().last == #"{"op":"PATCH","id":"c","type":"items","data":{"other":"x"}}"#)
     }
 
-    /// Case 39a.
     @Test(arguments: [
         ("t = 5", #"{"t":"5"}"#), ("t = 7.5", #"{"t":"7.5"}"#), ("i = '8'", #"{"i":8}"#), ("i = 8.0", #"{"i":8}"#),
         ("i = 7.5", #"{"i":7.5}"#), ("i = 'abc'", #"{"i":"abc"}"#), ("r = '8'", #"{"r":8.0}"#),
@@ -192,7 +182,6 @@ import Testing
         #expect(try database.entries().last == #"{"op":"PATCH","id":"a","type":"items","data":\#(data)}"#)
     }
 
-    /// Case 40.
     @Test func numbersAreExact() throws {
         let database = try LocalTestDatabase(.items(Self.typed))
         try database.write("INSERT INTO items(id, i, r) VALUES ('a', 9223372036854775807, 1)")
@@ -235,7 +224,6 @@ import Testing
         #expect(write.rowID == "a\0b")
     }
 
-    /// Case 41.
     @Test func keysOutsideOfTheSchemaAreLostByLocalUpdates() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO ps_data__items VALUES ('a', '{\"col\":\"1\",\"extra\":true}')")
@@ -251,7 +239,7 @@ import Testing
         let delete: String
     }
 
-    /// Case 42: name and note change from n and NULL to n2 and x, content stays c.
+    /// Name and note change from n and NULL to n2 and x, content stays c.
     static let previousCases = [
         PreviousCase(testDescription: "off", options: nil, patch: "", delete: ""),
         PreviousCase(
@@ -306,7 +294,6 @@ import Testing
         )
     }
 
-    /// Case 43.
     @Test func metadata() throws {
         let plain = try LocalTestDatabase()
         expectDatabaseError(1, "_metadata") { try plain.write("INSERT INTO items(id, _metadata) VALUES ('a', 'm')") }
@@ -328,7 +315,6 @@ import Testing
         #expect(try database.rows("SELECT id, _metadata, _deleted FROM items") == ["c||"])
     }
 
-    /// Case 44.
     @Test func insertOnlyTablesDoNotCloseTheGate() throws {
         let database = try LocalTestDatabase(.items(isInsertOnly: true))
         try database.write("INSERT INTO items(id, col) VALUES ('a', '1')")
@@ -342,7 +328,6 @@ import Testing
         #expect(try both.entries().isEmpty)
     }
 
-    /// Case 46.
     @Test func returningGivesRows() throws {
         let database = try LocalTestDatabase()
         let rows = try database.queue.write { db in
@@ -359,7 +344,6 @@ import Testing
         )
     }
 
-    /// Case 47.
     @Test func untrustedSchemaCannotWrite() throws {
         let database = try LocalTestDatabase()
         try database.run("PRAGMA trusted_schema = OFF")
