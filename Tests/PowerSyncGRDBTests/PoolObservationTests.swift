@@ -18,7 +18,7 @@ import Testing
         }.values(in: harness.pool)
     }
 
-    @Test("P-63") func observationsFollowBothKindsOfWrites() async throws {
+    @Test func observationsFollowBothKindsOfWrites() async throws {
         try await harness.database.waitForReady()
         var values = try names().makeAsyncIterator()
         #expect(try await values.next() == [])
@@ -30,7 +30,7 @@ import Testing
         while let names = try await values.next(), names != [] {}
     }
 
-    @Test("P-63, T-18") func watchesFollowBothKindsOfWrites() async throws {
+    @Test func watchesFollowBothKindsOfWrites() async throws {
         let query = "SELECT name FROM lists ORDER BY name"
         var first = try harness.database.watch(query) { try $0.getString(index: 0) }.makeAsyncIterator()
         var second = try harness.database.watch(query) { try $0.getString(index: 0) }.makeAsyncIterator()

@@ -11,7 +11,7 @@ import Testing
         harness = try PoolHarness()
     }
 
-    @Test("P-62") func recordsAndPowerSyncSeeTheSameRows() async throws {
+    @Test func recordsAndPowerSyncSeeTheSameRows() async throws {
         try await harness.database.execute("INSERT INTO lists (id, name) VALUES ('1', 'Groceries')")
         #expect(try await harness.pool.read { try List.fetchAll($0) } == [List(id: "1", name: "Groceries")])
 
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("P-62") func associationsJoinViews() async throws {
+    @Test func associationsJoinViews() async throws {
         try await harness.database.waitForReady()
         try await harness.pool.write { db in
             try List(id: "1", name: "Groceries").insert(db)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test("P-10, P-64") func valuesComeBackAsTheyWere() async throws {
+    @Test func valuesComeBackAsTheyWere() async throws {
         let blobs = try await harness.database.get(
             sql: "SELECT ?, ?, ?, ?, ?, ?, typeof(?), typeof(?)",
             parameters: [nil, true, Int32.max, Int64.min, 1.5, "text", Data(), Data([0, 255])]
@@ -118,7 +118,7 @@ import Testing
         #expect(row == expected.map(\.databaseValue))
     }
 
-    @Test("P-64") func errorsNameTheTable() async throws {
+    @Test func errorsNameTheTable() async throws {
         let error = await #expect(throws: PowerSyncError.self) {
             try await harness.database.getAll("SELECT * FROM usersfail") { _ in () }
         }
