@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import TestSupport
 import Testing
 
-/// What only BSON has: `sync-client.md` 4.8, and D27 to D29 of 22.1.
+/// What only BSON has (docs/protocol.md "BSON").
 @Suite struct BSONDecodingTests {
     /// A data line with one operation, made of given elements.
     private func dataLine(_ elements: [ByteBuffer]) -> ByteBuffer {
@@ -23,7 +23,7 @@ import Testing
         return (data, try #require(data.operations.first))
     }
 
-    @Test("D27", arguments: ["", "🥖", "a\0b", "\0"])
+    @Test(arguments: ["", "🥖", "a\0b", "\0"])
     func stringsAreDecodedExactly(text: String) throws {
         let line = try SyncLine(bson: dataLine(required + [TestBSON.element("data", .string(text))]))
         let (data, operation) = try operation(line)
@@ -31,7 +31,6 @@ import Testing
     }
 
     @Test(
-        "D28",
         arguments: [
             (2, "00000000", .invalidStringLength(0)), (2, "ffffffff 00", .invalidStringLength(-1)),
             (2, "02000000 6162", .missingTerminator), (2, "ffffff7f 00", .truncated), (2, "03", .truncated),
@@ -51,7 +50,7 @@ import Testing
         #expect(error.description.contains("byte \(error.offset)"))
     }
 
-    @Test("D29")
+    @Test
     func unknownMembersOfEveryTypeAreSkipped() throws {
         let values: [(UInt8, String)] = [
             (1, "0000000000000840"), (2, "02000000 6100"), (3, "05000000 00"), (4, "05000000 00"),
@@ -96,7 +95,7 @@ import Testing
         #expect(error.reason == reason)
     }
 
-    @Test("D13: NaN and infinity", arguments: [Double.nan, .infinity, -.infinity, 1e19])
+    @Test("NaN and infinity", arguments: [Double.nan, .infinity, -.infinity, 1e19])
     func checksumsThatAreNotFiniteAreErrors(checksum: Double) {
         let elements = [required[0], required[1], TestBSON.element("checksum", .double(checksum))]
         #expect(throws: SyncLineError.self) { try SyncLine(bson: dataLine(elements)) }

@@ -14,7 +14,7 @@ import Testing
         for incomplete in ["", "05", "050000", "05000000", "06000000 00"] { #expect(try decode(incomplete) == nil) }
     }
 
-    @Test("D26: lengths that no document has, and lengths above the limit")
+    @Test("lengths that no document has, and lengths above the limit")
     func impossibleLengthsAreErrorsBeforeAnythingIsStored() {
         for (hex, length) in [("04000000", 4), ("00000000", 0), ("ffffffff", -1), ("00000080", Int32.min)] {
             #expect(throws: FramingError.invalidDocumentLength(length)) { try decode(hex) }

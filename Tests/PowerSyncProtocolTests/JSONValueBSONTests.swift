@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import TestSupport
 import Testing
 
-/// Requests as BSON documents (`wire-protocol.md` 5.3).
+/// Requests as BSON documents.
 @Suite struct JSONValueBSONTests {
     @Test func documentsBecomeObjects() throws {
         let object: JSONObject = [

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import Testing
 
 @Suite struct SyncLineEncodingTests {
-    /// `wire-protocol.md` 22.4: the same line as JSON and as BSON.
+    /// The same line as JSON and as BSON.
     @Test(
         arguments: [
             (
@@ -66,7 +66,6 @@ import Testing
     }
 
     @Test(
-        "wire-protocol.md 23, server case 24",
         arguments: [
             (2_147_483_647, "10", "ffffff7f"), (2_147_483_648, "01", "000000000000e041"),
             (4_294_967_295, "01", "0000e0ffffffef41"), (0, "10", "00000000"),
@@ -88,7 +87,7 @@ import Testing
         #expect(LineForm.bson.encode(line).readableBytesView.firstRange(of: element) != nil)
     }
 
-    @Test("wire-protocol.md 23, server case 23", arguments: [true, false])
+    @Test(arguments: [true, false])
     func lineBreaksOfOtherReadersAreEscaped(rawData: Bool) throws {
         var data = DataLine(bucket: BucketName("b\u{2028}"))
         let row = "{\"t\":\"a\u{85}b\u{2028}c\u{2029}d\u{2030}\u{84}é🥖\"}"

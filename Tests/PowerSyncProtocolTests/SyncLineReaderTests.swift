@@ -25,7 +25,7 @@ import Testing
         return chunks
     }
 
-    @Test("D23, D24, transcript N: chunks do not matter", arguments: LineForm.allCases)
+    @Test("chunks do not matter", arguments: LineForm.allCases)
     func anyDivisionIntoChunksGivesTheSameLines(form: LineForm) throws {
         let body = try form.body(of: .initialSync)
         let whole = try read([body], as: form)
@@ -60,7 +60,7 @@ import Testing
         #expect(bson.map(\.byteCount) == [27])
     }
 
-    @Test("D30: a JSON text that ends early")
+    @Test("a JSON text that ends early")
     func aTruncatedLastLineIsAnError() throws {
         var reader = SyncLineReader(format: .ndjson)
         reader.append(ByteBuffer(string: "{\"token_expires_in\":1}\n{\"checkpoint_comp"))
@@ -69,7 +69,7 @@ import Testing
         #expect(throws: SyncLineError.json(JSONError(parsing: "{\"checkpoint_comp"))) { try reader.finish() }
     }
 
-    @Test("D25: a BSON stream that ends inside a document; documents before it have been read")
+    @Test("a BSON stream that ends inside a document; documents before it have been read")
     func aTruncatedDocumentIsAnErrorAfterTheDocumentsBeforeIt() throws {
         var reader = SyncLineReader(format: .bson)
         let body = LineForm.bson.encode(.keepalive(tokenExpiresIn: 1))

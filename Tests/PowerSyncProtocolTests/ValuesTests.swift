@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func checksumsWrapAround() {
-        // The operations and sums of `wire-protocol.md` 22.
+        // Operations and sums of the transcripts.
         #expect((Checksum(455_782_866) + Checksum(2_869_993_394)).signed == -969_191_036)
         #expect((Checksum(455_782_866) - Checksum(2_869_993_394) + Checksum(2_869_993_394)) == Checksum(455_782_866))
         #expect(Checksum(0xab).description == "0x000000ab")

@@ -8,7 +8,7 @@ extension ByteBuffer {
         self.init(bytes: stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
     }
 
-    /// The bytes of a hex dump as in `wire-protocol.md` 22.4: offset, bytes; no text column.
+    /// The bytes of a hex dump: offset, bytes; no text column.
     init(dump: String) {
         let lines = dump.split(separator: "\n").map { $0.split(separator: " ").dropFirst().joined() }
         self.init(hex: lines.joined())

@@ -1,4 +1,4 @@
-/// Complete response bodies in NDJSON, from `wire-protocol.md` 22.3, with the letters that they have there.
+/// Complete response bodies in NDJSON; `Tests/Fixtures/Transcripts/README.md` says what they are.
 enum Transcript: String, CaseIterable {
     /// Initial sync with two priorities.
     case initialSync = "A"
