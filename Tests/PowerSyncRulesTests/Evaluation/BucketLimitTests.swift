@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-/// Limits: `service.md` 6.6, `wire-protocol.md` 16.
+/// Limits (docs/sync-config.md "Limits of a connection").
 @Suite struct BucketLimitTests {
     private let plan: SyncPlan
 
@@ -20,7 +20,6 @@ import Testing
     }
 
     @Test func aThousandBucketsAreAllowedAndOneMoreIsNot() async throws {
-        // D21
         let index = ParameterStore(plan, ["u": rows(600), "v": rows(400)])
         #expect(try await plan.buckets(index: index).count == 1000)
         let more = ParameterStore(plan, ["u": rows(600), "v": rows(401)])
@@ -34,7 +33,6 @@ import Testing
     }
 
     @Test func resultsOfAllLookupsCountTogether() async throws {
-        // D22
         let index = ParameterStore(plan, ["u": rows(600), "v": rows(401)])
         let error = await #expect(throws: BucketLimitError.self) { try await plan.buckets(index: index) }
         #expect(error?.message == "Too many parameter query results (limit of 1000)")

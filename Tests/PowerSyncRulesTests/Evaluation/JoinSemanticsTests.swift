@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-/// How values of several lookups are combined: `service.md` 6.4, cases D16 … D20.
+/// How values of several lookups are combined (docs/sync-config.md "Requests to buckets").
 ///
 /// The joins are written as correlated subqueries.
 @Suite struct JoinSemanticsTests {
@@ -32,13 +32,13 @@ import Testing
 
     static let cases = [
         Case(
-            name: "D16 correlated pair",
+            name: "correlated pair",
             query: pair,
             tables: ["s": [["id": 1, "a": 1, "b": "A"], ["id": 1, "a": 2, "b": "B"], ["id": 2, "a": 3, "b": "C"]]],
             keys: [#"[1,"A"]"#, #"[2,"B"]"#]
         ),
         Case(
-            name: "D17 independent lookups",
+            name: "independent lookups",
             query: """
                 SELECT * FROM p WHERE a IN (SELECT id FROM x WHERE k = auth.user_id())
                     AND b IN (SELECT id FROM y WHERE k = auth.user_id())
@@ -49,22 +49,22 @@ import Testing
             ],
             keys: ["[1,3]", "[1,4]", "[1,5]", "[2,3]", "[2,4]", "[2,5]"]
         ),
-        Case(name: "D18 crossed pairs", query: intersection, tables: pairs(("A", "B"), ("B", "A")), keys: []),
-        Case(name: "D18 equal pair", query: intersection, tables: pairs(("A", "A")), keys: [#"["A"]"#]),
+        Case(name: "crossed pairs", query: intersection, tables: pairs(("A", "B"), ("B", "A")), keys: []),
+        Case(name: "equal pair", query: intersection, tables: pairs(("A", "A")), keys: [#"["A"]"#]),
         Case(
-            name: "D18 two equal pairs",
+            name: "two equal pairs",
             query: intersection,
             tables: pairs(("A", "A"), ("B", "B")),
             keys: [#"["A"]"#, #"["B"]"#]
         ),
         Case(
-            name: "D19d",
+            name: "two equal pairs and a crossed one",
             query: intersection,
             tables: pairs(("A", "A"), ("A", "B"), ("B", "B")),
             keys: [#"["A"]"#, #"["B"]"#]
         ),
         Case(
-            name: "D19 two outer rows with the same inner key",
+            name: "two outer rows with the same inner key",
             query: """
                 SELECT * FROM p WHERE a IN (SELECT o.a FROM o WHERE o.uid = auth.user_id() AND o.k IN
                     (SELECT i.k FROM i WHERE i.b = p.b))
@@ -78,7 +78,7 @@ import Testing
             keys: ["[1,10]", "[2,10]", "[3,20]"]
         ),
         Case(
-            name: "D19a outputs of a lookup reached through several keys",
+            name: "outputs of a lookup reached through several keys",
             query: """
                 SELECT * FROM p WHERE a IN (SELECT s.a FROM s WHERE s.b = p.b AND s.id IN
                     (SELECT sid FROM us WHERE uid = auth.user_id()))
@@ -87,7 +87,7 @@ import Testing
             keys: [#"["A1","B1"]"#, #"["A2","B2"]"#]
         ),
         Case(
-            name: "D19b output of the outer and of the inner lookup",
+            name: "output of the outer and of the inner lookup",
             query: """
                 SELECT * FROM p WHERE sid IN (SELECT us.sid FROM us WHERE us.uid = auth.user_id() AND us.sid IN
                     (SELECT s.id FROM s WHERE s.b = p.b))
@@ -96,13 +96,13 @@ import Testing
             keys: [#"["B1","s1"]"#, #"["B2","s2"]"#]
         ),
         Case(
-            name: "D20 existence",
+            name: "existence",
             query: "SELECT * FROM p WHERE auth.user_id() IN (SELECT id FROM users WHERE is_admin)",
             tables: ["users": [["id": "u1", "is_admin": 1]]],
             keys: ["[]"]
         ),
         Case(
-            name: "D20 no existence",
+            name: "no existence",
             query: "SELECT * FROM p WHERE auth.user_id() IN (SELECT id FROM users WHERE is_admin)",
             tables: ["users": [["id": "u1", "is_admin": 0], ["id": "u2", "is_admin": 1]]],
             keys: []

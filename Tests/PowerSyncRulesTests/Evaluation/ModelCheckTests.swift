@@ -3,7 +3,7 @@ import PowerSyncRules
 import TestSupport
 import Testing
 
-/// A client gets exactly the rows that the query selects, whatever way they take through buckets: `service.md` 24.15.
+/// A client gets exactly the rows that the query selects, whatever way they take through buckets.
 ///
 /// Random small tables are evaluated by the plan and, as a model, by nested loops.
 @Suite struct ModelCheckTests {

@@ -1,7 +1,7 @@
 import PowerSyncRules
 import Testing
 
-/// Rows to parameter indexes: `service.md` 6.2, 24.6.
+/// Rows to parameter indexes (docs/sync-config.md "Rows to buckets").
 @Suite struct ParameterIndexTests {
     private let table = SourceTableName(schema: "main", name: "m")
 
@@ -21,7 +21,6 @@ import Testing
     }
 
     @Test func aSubqueryWithoutConditionHasAnEmptyKey() throws {
-        // F5
         let plan = try plan(query: "SELECT * FROM docs WHERE grp IN (SELECT grp FROM m)")
         #expect(lookups(plan, ["grp": "g1"]) == [#"0[] → [["g1"]]"#])
     }
@@ -43,7 +42,6 @@ import Testing
     }
 
     @Test func anIndexForExistenceHasNoOutputs() throws {
-        // 7.9
         let plan = try plan(query: "SELECT * FROM audit WHERE auth.user_id() IN (SELECT id FROM m WHERE is_admin)")
         #expect(lookups(plan, ["id": "u1", "is_admin": 1]) == [#"0["u1"] → [[]]"#])
         #expect(lookups(plan, ["id": "u1", "is_admin": 0]).isEmpty)

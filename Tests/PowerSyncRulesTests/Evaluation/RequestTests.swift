@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-/// Requests to buckets: `service.md` 6.3 … 6.6, 24.4.
+/// Requests to buckets (docs/sync-config.md "Requests to buckets").
 @Suite struct RequestTests {
     private typealias Streams = StreamingSyncRequest.Streams
     private typealias Subscription = StreamingSyncRequest.Subscription
@@ -25,7 +25,6 @@ import Testing
     }
 
     @Test func theUserGetsTheirBucket() async throws {
-        // D1
         #expect(try await plan.bucketNames() == [#"1#own|0["u1"]"#])
         #expect(try await plan.bucketNames(token: ["sub": 5]) == ["1#own|0[5]"])
         #expect(try await plan.bucketNames(token: [:]).isEmpty)
@@ -33,7 +32,6 @@ import Testing
     }
 
     @Test func subscriptionsCarryParametersAndReasons() async throws {
-        // D5, D6
         let once = Streams(
             includeDefaults: false,
             subscriptions: [Subscription(stream: "sub", parameters: ["id": "7"])]
@@ -67,7 +65,6 @@ import Testing
     }
 
     @Test func aSubscriptionWithoutTheParameterHasNoBuckets() async throws {
-        // D7, D15
         let streams = Streams(
             includeDefaults: false,
             subscriptions: [
@@ -88,14 +85,12 @@ import Testing
     ]
 
     @Test(arguments: adminValues) func requestFiltersGoByTruth(_ value: JSONValue?, isAdmin: Bool) async throws {
-        // D8
         var token: JSONObject = [:]
         token["admin"] = value
         #expect(try await plan.bucketNames(token: token) == (isAdmin ? ["1#adm|0[]"] : []))
     }
 
     @Test func lookupsGiveDynamicBuckets() async throws {
-        // D9, D10
         let index = ParameterStore(
             plan,
             ["u": [["id": "k1", "x": "u1"], ["id": "k2", "x": "u1"], ["id": "k3", "x": "u2"]]]
@@ -113,7 +108,6 @@ import Testing
     }
 
     @Test func withoutDefaultsAndSubscriptionsThereIsNothing() async throws {
-        // D11
         let request = SyncPlanRequest(tokenPayload: ["sub": "u1"], streams: Streams(includeDefaults: false))
         let querier = plan.querier(for: request, bucketPrefix: "1#")
         #expect(querier.streams.isEmpty)
@@ -157,7 +151,7 @@ import Testing
     }
 
     @Test func aBrokenSubscriptionIsReportedAndTheOthersWork() async throws {
-        // D14, with a path as the value that cannot be evaluated.
+        // A path is the value that cannot be evaluated.
         let plan = try PowerSyncRulesTests.plan(
             query: "SELECT * FROM t WHERE a = auth.parameter(subscription.parameter('path'))"
         )
@@ -243,7 +237,6 @@ import Testing
     }
 
     @Test func numbersMeetInLookups() async throws {
-        // D23, D24, D25
         let plan = try PowerSyncRulesTests.plan(
             query: "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.parameter('n'))"
         )
@@ -256,7 +249,6 @@ import Testing
     }
 
     @Test func integerAndRealOutputsGiveOneBucket() async throws {
-        // F9
         let index = ParameterStore(plan, ["u": [["id": 1, "x": "u1"], ["id": 1.0, "x": "u1"]]])
         #expect(try await plan.bucketNames(index: index) == ["1#dyn|0[1]", #"1#own|0["u1"]"#])
     }

@@ -1,7 +1,7 @@
 import PowerSyncRules
 import Testing
 
-/// Rows to buckets: `service.md` 6.1, 24.3.
+/// Rows to buckets (docs/sync-config.md "Rows to buckets").
 @Suite struct RowEvaluationTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String
@@ -22,25 +22,40 @@ import Testing
     private static let all = "SELECT * FROM t"
 
     static let cases = [
-        Case("C1", owned, ["id": "1", "a": "u1"], #"1#s|0["u1"] t/1 {"id":"1","a":"u1"}"#),
-        Case("C2", owned, ["id": "1", "a": nil]),
-        Case("C2 without the column", owned, ["id": "1"]),
-        Case("C3", owned, ["id": "1", "a": 3.0], #"1#s|0[3] t/1 {"id":"1","a":3.0}"#),
-        Case("C3", owned, ["id": "1", "a": 3], #"1#s|0[3] t/1 {"id":"1","a":3}"#),
-        Case("C4", owned, ["id": "1", "a": 3.5], #"1#s|0[3.5] t/1 {"id":"1","a":3.5}"#),
-        Case("C5", owned, ["id": "1", "a": .blob([1])]),
+        Case("a key", owned, ["id": "1", "a": "u1"], #"1#s|0["u1"] t/1 {"id":"1","a":"u1"}"#),
+        Case("NULL is not a key", owned, ["id": "1", "a": nil]),
+        Case("a key that the row lacks", owned, ["id": "1"]),
+        Case("a whole real as a key", owned, ["id": "1", "a": 3.0], #"1#s|0[3] t/1 {"id":"1","a":3.0}"#),
+        Case("an integer as a key", owned, ["id": "1", "a": 3], #"1#s|0[3] t/1 {"id":"1","a":3}"#),
+        Case("a real as a key", owned, ["id": "1", "a": 3.5], #"1#s|0[3.5] t/1 {"id":"1","a":3.5}"#),
+        Case("bytes are not a key", owned, ["id": "1", "a": .blob([1])]),
         Case("infinity is not a key", owned, ["id": "1", "a": .real(.infinity)]),
-        Case("C6", "SELECT id, a AS x, b AS x FROM t", ["id": "1", "a": 1, "b": 2], #"1#s|0[] t/1 {"id":"1","x":2}"#),
-        Case("C7", all, ["id": "1", "a": .blob([1]), "b": nil], #"1#s|0[] t/1 {"id":"1","b":null}"#),
-        Case("C8", all, ["id": 7], #"1#s|0[] t/7 {"id":7}"#),
+        Case(
+            "two columns with one name",
+            "SELECT id, a AS x, b AS x FROM t",
+            ["id": "1", "a": 1, "b": 2],
+            #"1#s|0[] t/1 {"id":"1","x":2}"#
+        ),
+        Case(
+            "bytes are left out, NULL is not",
+            all,
+            ["id": "1", "a": .blob([1]), "b": nil],
+            #"1#s|0[] t/1 {"id":"1","b":null}"#
+        ),
+        Case("integer id", all, ["id": 7], #"1#s|0[] t/7 {"id":7}"#),
         Case("real id", all, ["id": 7.0], #"1#s|0[] t/7 {"id":7.0}"#),
         Case("real id with fraction", all, ["id": 7.5], #"1#s|0[] t/7.5 {"id":7.5}"#),
-        Case("C9", "SELECT a FROM t", ["a": 1], #"1#s|0[] t/ {"a":1}"#),
-        Case("C10", "SELECT * FROM t WHERE a != 'x'", ["id": "1", "a": nil], #"1#s|0[] t/1 {"id":"1","a":null}"#),
-        Case("C10", "SELECT * FROM t WHERE a <> 'x'", ["id": "1", "a": "x"]),
-        Case("C19", owned, ["id": "1", "a": #"a"/ü"#], #"1#s|0["a\"/ü"] t/1 {"id":"1","a":"a\"/ü"}"#),
+        Case("no id", "SELECT a FROM t", ["a": 1], #"1#s|0[] t/ {"a":1}"#),
         Case(
-            "C23",
+            "NULL is unequal",
+            "SELECT * FROM t WHERE a != 'x'",
+            ["id": "1", "a": nil],
+            #"1#s|0[] t/1 {"id":"1","a":null}"#
+        ),
+        Case("equal", "SELECT * FROM t WHERE a <> 'x'", ["id": "1", "a": "x"]),
+        Case("escapes", owned, ["id": "1", "a": #"a"/ü"#], #"1#s|0["a\"/ü"] t/1 {"id":"1","a":"a\"/ü"}"#),
+        Case(
+            "integers beyond 2^53",
             owned,
             ["id": "1", "a": 9_007_199_254_740_993],
             #"1#s|0[9007199254740993] t/1 {"id":"1","a":9007199254740993}"#
@@ -189,14 +204,12 @@ import Testing
     ]
 
     @Test(arguments: truth) func filtersByTruth(_ value: SQLiteValue, isTrue: Bool) throws {
-        // C11, C12
         let row: SourceRow = ["id": "1", "a": value]
         #expect(try plan(query: "SELECT id FROM t WHERE a").synced("t", row).isEmpty == !isTrue)
         #expect(try plan(query: "SELECT id FROM t WHERE NOT a").synced("t", row).isEmpty == isTrue)
     }
 
     @Test func wildcardsNameTheRealTable() throws {
-        // C16
         let plan = try plan(query: "SELECT * FROM \"t_%\"")
         #expect(plan.synced("t_2024", ["id": "1"]) == [#"1#s|0[] t_2024/1 {"id":"1"}"#])
         #expect(plan.synced("t", ["id": "1"]).isEmpty)
@@ -204,7 +217,6 @@ import Testing
     }
 
     @Test func wildcardSchemasLeaveOutSystemSchemas() throws {
-        // C18
         let plan = try plan(query: "SELECT * FROM \"%\".t")
         #expect(plan.synced("t", ["id": "1"], schema: "a").count == 1)
         #expect(plan.synced("t", ["id": "1"], schema: "pg_catalog").isEmpty)

@@ -2,17 +2,15 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-/// The worked examples of `service.md` 7 that are in scope.
+/// Complete examples, from a sync config to what clients get.
 @Suite struct WorkedExampleTests {
     @Test func globalData() async throws {
-        // 7.1
         let plan = try plan(config(TestStream("categories", "SELECT * FROM categories")))
         #expect(plan.bucketNames("categories", ["id": "c1"]) == ["1#categories|0[]"])
         #expect(try await plan.bucketNames(token: [:]) == ["1#categories|0[]"])
     }
 
     @Test func listsByOwner() async throws {
-        // 7.2
         let plan = try plan(config(TestStream("my_lists", "SELECT * FROM lists WHERE owner_id = auth.user_id()")))
         #expect(
             plan.synced("lists", ["id": "l1", "owner_id": "u1", "name": "Groceries"])
@@ -23,7 +21,6 @@ import Testing
     }
 
     @Test func todosInListsOwnedByTheUser() async throws {
-        // 7.3
         let plan = try plan(
             config(
                 TestStream(
@@ -44,7 +41,6 @@ import Testing
     }
 
     @Test func membership() async throws {
-        // 7.4
         let plan = try plan(
             query: "SELECT * FROM projects WHERE org_id IN (SELECT org_id FROM members WHERE user_id = auth.user_id())"
         )
@@ -53,7 +49,6 @@ import Testing
     }
 
     @Test func orAndRequestFilters() async throws {
-        // 7.8
         let plan = try plan(
             config(
                 TestStream("notes", "SELECT * FROM notes WHERE owner_id = auth.user_id() OR auth.parameter('is_admin')")
@@ -67,7 +62,6 @@ import Testing
     }
 
     @Test func twoQueriesInOneBucket() throws {
-        // 7.10
         let plan = try plan(
             config(
                 TestStream(

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-/// The stored form of plans: `service.md` 5.7.
+/// The stored form of plans (docs/sync-config.md "The plan").
 @Suite struct SyncPlanCodingTests {
     private let plan: SyncPlan
 

@@ -1,10 +1,9 @@
 import PowerSyncRules
 import Testing
 
-/// What queries compile to: `service.md` 5, 24.2.
+/// What queries compile to (docs/sync-config.md "Compilation").
 @Suite struct PlanShapeTests {
     @Test func aFilterOnTheRowAndOneOnTheRequestAreTwoVariants() throws {
-        // B11
         let plan = try plan(query: "SELECT * FROM t WHERE NOT (a = 1 AND auth.parameter('r') = 'x')")
         #expect(plan.buckets.map(\.name) == ["s|0", "s|1"])
         #expect(plan.evaluators.map(\.filters.count) == [1, 0])
@@ -12,7 +11,6 @@ import Testing
     }
 
     @Test func orOfFiltersOnTheRowIsOneBucket() throws {
-        // B29
         let plan = try plan(query: "SELECT * FROM t WHERE a = 1 OR b = 2 OR a = 3")
         #expect(plan.buckets.map(\.name) == ["s|0"])
     }
@@ -23,7 +21,6 @@ import Testing
     }
 
     @Test func twoWaysToTheSameRowsShareABucket() throws {
-        // B36
         let plan = try plan(
             query: """
                 SELECT * FROM t WHERE a IN (SELECT id FROM u WHERE x = auth.user_id())
@@ -36,7 +33,6 @@ import Testing
     }
 
     @Test func streamsShareBucketsOfTheSameRows() throws {
-        // B37
         let plan = try plan(
             config(
                 TestStream("a", "SELECT * FROM p WHERE k = auth.user_id()"),
@@ -48,14 +44,12 @@ import Testing
     }
 
     @Test func queriesWithoutParametersShareABucket() throws {
-        // B38
         let plan = try plan(config(TestStream("s", "SELECT * FROM t", "SELECT * FROM u")))
         #expect(plan.buckets.map(\.name) == ["s|0"])
         #expect(plan.buckets[0].evaluators == [0, 1])
     }
 
     @Test func equalSubqueriesShareAnIndex() throws {
-        // B39
         let subquery = "(SELECT id FROM lists WHERE owner = auth.user_id())"
         let plan = try plan(
             config(
@@ -96,7 +90,6 @@ import Testing
     }
 
     @Test func aChainOfSubqueriesIsAChainOfStages() throws {
-        // D19c
         let plan = try plan(
             query: """
                 SELECT * FROM a WHERE c1 IN (SELECT b.c1 FROM b WHERE b.c2 IN (SELECT c.c2 FROM c WHERE c.c3 IN

@@ -1,7 +1,7 @@
 import PowerSyncRules
 import Testing
 
-/// What the compiler says about queries: `service.md` 2.6, 24.2.
+/// What the compiler says about queries (docs/sync-config.md "Findings").
 ///
 /// Positions are relative to the query.
 @Suite struct QueryDiagnosticTests {
@@ -32,38 +32,38 @@ import Testing
     }
 
     static let invalid = [
-        Case("B3", "SELECT auth.user_id() AS id FROM t", "1:8 stream.output_request_value"),
-        Case("B4", "SELECT 1 AS id", "1:1 stream.no_table_output"),
+        Case("", "SELECT auth.user_id() AS id FROM t", "1:8 stream.output_request_value"),
+        Case("", "SELECT 1 AS id", "1:1 stream.no_table_output"),
         Case("", "SELECT 1 AS id FROM t", "1:1 stream.no_table_output"),
-        Case("B5", "SELECT * FROM t ORDER BY id", "1:17 sql.unsupported_clause"),
-        Case("B5", "SELECT * FROM t LIMIT 1", "1:17 sql.unsupported_clause"),
-        Case("B5", "SELECT * FROM t GROUP BY a", "1:17 sql.unsupported_clause"),
+        Case("", "SELECT * FROM t ORDER BY id", "1:17 sql.unsupported_clause"),
+        Case("", "SELECT * FROM t LIMIT 1", "1:17 sql.unsupported_clause"),
+        Case("", "SELECT * FROM t GROUP BY a", "1:17 sql.unsupported_clause"),
         Case("", "SELECT * FROM t WHERE a HAVING b", "1:25 sql.unsupported_clause"),
         Case("", "SELECT * FROM t UNION SELECT * FROM u", "1:17 sql.unsupported_clause"),
         Case("", "SELECT DISTINCT ON (a) * FROM t", "1:17 sql.unsupported_clause"),
-        Case("B6", "SELECT t.* FROM t LEFT JOIN u ON t.a = u.x", "1:19 sql.unsupported_clause"),
-        Case("B7", "SELECT * FROM t WHERE a LIKE 'x%'", "1:25 sql.unsupported_expr"),
-        Case("B9", "SELECT * FROM t WHERE a != auth.user_id()", "1:28 filter.mixed_dependencies"),
+        Case("", "SELECT t.* FROM t LEFT JOIN u ON t.a = u.x", "1:19 sql.unsupported_clause"),
+        Case("", "SELECT * FROM t WHERE a LIKE 'x%'", "1:25 sql.unsupported_expr"),
+        Case("", "SELECT * FROM t WHERE a != auth.user_id()", "1:28 filter.mixed_dependencies"),
         Case("", "SELECT * FROM t WHERE NOT a = auth.user_id()", "1:31 filter.mixed_dependencies"),
         Case("", "SELECT * FROM t WHERE (a = auth.user_id()) = 1", "1:28 filter.mixed_dependencies"),
         Case("", "SELECT * FROM t WHERE (a = auth.user_id()) IS NULL", "1:28 filter.mixed_dependencies"),
-        Case("B10", "SELECT * FROM t WHERE a NOT IN (SELECT id FROM u)", "1:23 sql.unsupported_expr"),
+        Case("", "SELECT * FROM t WHERE a NOT IN (SELECT id FROM u)", "1:23 sql.unsupported_expr"),
         Case("", "SELECT * FROM t WHERE NOT a IN (SELECT id FROM u)", "1:27 sql.unsupported_expr"),
         Case("", "SELECT * FROM t WHERE NOT (b OR 'x' IN (SELECT id FROM u))", "1:33 sql.unsupported_expr"),
         Case("", "SELECT * FROM t WHERE (a IN (SELECT id FROM u)) = 1", "1:23 sql.unsupported_expr"),
         Case("", "SELECT a IN (SELECT id FROM u) AS b FROM t", "1:8 sql.unsupported_expr"),
         Case("", "SELECT * FROM t WHERE (SELECT id FROM u)", "1:24 sql.unsupported_expr"),
         Case("", "SELECT * FROM t WHERE EXISTS (SELECT id FROM u)", "1:23 sql.unsupported_expr"),
-        Case("B15", "SELECT * FROM t WHERE random() > 1", "1:23 sql.nondeterministic"),
+        Case("", "SELECT * FROM t WHERE random() > 1", "1:23 sql.nondeterministic"),
         Case("", "SELECT * FROM t WHERE a = now()", "1:27 sql.nondeterministic"),
         Case("", "SELECT * FROM t WHERE a = CURRENT_TIMESTAMP", "1:27 sql.nondeterministic"),
-        Case("B16", "SELECT * FROM t WHERE foo(a)", "1:23 sql.unknown_function"),
+        Case("", "SELECT * FROM t WHERE foo(a)", "1:23 sql.unknown_function"),
         Case("", "SELECT * FROM t WHERE request.user_id() = a", "1:23 sql.unknown_function"),
-        Case("B17", "SELECT * FROM t WHERE a = $1", "1:27 sql.unsupported_expr"),
+        Case("", "SELECT * FROM t WHERE a = $1", "1:27 sql.unsupported_expr"),
         Case("", "SELECT * FROM t WHERE a = :id", "1:27 sql.unsupported_expr"),
         Case("", "SELECT * FROM t WHERE a = ?", "1:27 sql.unsupported_expr"),
-        Case("B33", "SELECT * FROM t WHERE auth.parameter() = 'x'", "1:23 sql.arity"),
-        Case("B33", "SELECT * FROM t WHERE connection.user_id() = a", "1:23 sql.unknown_function"),
+        Case("", "SELECT * FROM t WHERE auth.parameter() = 'x'", "1:23 sql.arity"),
+        Case("", "SELECT * FROM t WHERE connection.user_id() = a", "1:23 sql.unknown_function"),
         Case("", "SELECT * FROM t WHERE auth.user_id('x') = a", "1:23 sql.arity"),
         Case("", "SELECT * FROM t WHERE auth.parameter('x', 'y') = a", "1:23 sql.arity"),
         Case("", "SELECT * FROM t WHERE u.a = 1", "1:23 sql.unknown_table"),
@@ -113,13 +113,13 @@ import Testing
     }
 
     static let later = [
-        Case("B1", "SELECT * FROM t, u WHERE t.a = u.x", "1:16 sql.not_supported_yet"),
+        Case("", "SELECT * FROM t, u WHERE t.a = u.x", "1:16 sql.not_supported_yet"),
         Case("", "SELECT t.* FROM t JOIN u ON t.a = u.x", "1:19 sql.not_supported_yet"),
         Case("", "SELECT t.* FROM t INNER JOIN u ON t.a = u.x", "1:19 sql.not_supported_yet"),
         Case("", "SELECT s.id FROM (SELECT id FROM t) AS s", "1:18 sql.not_supported_yet"),
         Case("", "SELECT j.value AS id FROM json_each(auth.parameter('x')) j", "1:27 sql.not_supported_yet"),
         Case("", "SELECT * FROM db.s.t", "1:15 sql.not_supported_yet"),
-        Case("B8", "SELECT * FROM t WHERE a > auth.parameter('min')", "1:25 sql.not_supported_yet"),
+        Case("", "SELECT * FROM t WHERE a > auth.parameter('min')", "1:25 sql.not_supported_yet"),
         Case("", "SELECT * FROM t WHERE a + 1 = 2", "1:25 sql.not_supported_yet"),
         Case("", "SELECT a || b AS c FROM t", "1:10 sql.not_supported_yet"),
         Case("", "SELECT a ->> 'k' AS c FROM t", "1:10 sql.not_supported_yet"),
@@ -146,40 +146,40 @@ import Testing
     }
 
     static let warnings = [
-        Case("B18", "SELECT id, a = b FROM t", "1:12 column.unnamed"),
-        Case("B19", "SELECT a AS b, * FROM t", "1:16 column.star_after_alias"),
+        Case("", "SELECT id, a = b FROM t", "1:12 column.unnamed"),
+        Case("", "SELECT a AS b, * FROM t", "1:16 column.star_after_alias"),
         Case("", "SELECT *, a AS b FROM t"),
         Case("", "SELECT a, * FROM t"),
         Case("", "SELECT a AS b, c, *, d AS e FROM t", "1:19 column.star_after_alias"),
         Case(
-            "B20",
+            "",
             "SELECT x.* FROM t AS x WHERE a IN (SELECT id FROM u WHERE y = auth.user_id())",
             "1:22 table.alias_renames"
         ),
-        Case("B20", "SELECT x.* FROM t AS \"x\" WHERE a IN (SELECT id FROM u WHERE y = auth.user_id())"),
+        Case("", "SELECT x.* FROM t AS \"x\" WHERE a IN (SELECT id FROM u WHERE y = auth.user_id())"),
         Case("", "SELECT x.* FROM t AS x"),
-        Case("B21", "SELECT * FROM t WHERE a = subscription.parameter('p')", "1:27 stream.dangerous_parameter"),
+        Case("", "SELECT * FROM t WHERE a = subscription.parameter('p')", "1:27 stream.dangerous_parameter"),
         Case(
-            "B21",
+            "",
             "SELECT * FROM t WHERE a = subscription.parameter('p')",
             options: ["accept_potentially_dangerous_queries: true"]
         ),
-        Case("B22", "SELECT * FROM t WHERE a = connection.parameter('p') AND b = auth.user_id()"),
+        Case("", "SELECT * FROM t WHERE a = connection.parameter('p') AND b = auth.user_id()"),
         Case(
-            "B23",
+            "",
             "SELECT * FROM t WHERE a = subscription.parameter('p') AND auth.parameter('role') = 'x'",
             "1:27 stream.dangerous_parameter"
         ),
         Case(
-            "B24",
+            "",
             "SELECT * FROM t WHERE a IN (SELECT id FROM u WHERE x = subscription.parameter('p'))",
             "1:56 stream.dangerous_parameter"
         ),
         Case(
-            "B25",
+            "",
             "SELECT * FROM t WHERE a = subscription.parameter('p') AND a IN (SELECT id FROM u WHERE y = auth.user_id())"
         ),
-        Case("B26", "SELECT * FROM t WHERE connection.parameter('flag')", "1:23 stream.dangerous_parameter"),
+        Case("", "SELECT * FROM t WHERE connection.parameter('flag')", "1:23 stream.dangerous_parameter"),
         Case("", "SELECT * FROM t WHERE auth.parameter('flag')"),
         Case("", "SELECT * FROM t WHERE a IN (SELECT id FROM u)", "1:44 lookup.unbounded"),
         Case(
@@ -196,14 +196,12 @@ import Testing
     }
 
     @Test func manyOrsUnderAndAreTooComplex() {
-        // B27
         let factors = (0..<7).map { "(a = auth.parameter('i\($0)') OR b = auth.parameter('j\($0)'))" }
         let test = Case("", "SELECT * FROM t WHERE " + factors.joined(separator: " AND "), "1:24 filter.too_complex")
         #expect(test.actual == test.findings)
     }
 
     @Test func aStreamHasAtMostAHundredQueriers() {
-        // B28
         let queries = ["x", "y"].map { column in
             let factors = (0..<6).map {
                 "(\(column)\($0) = auth.parameter('i\($0)') OR b\($0) = auth.parameter('\(column)'))"

@@ -1,7 +1,7 @@
 import PowerSyncRules
 import Testing
 
-/// Places in SQL are mapped back through every style of YAML scalar: `service.md` 2.6, 24.1 A16.
+/// Places in SQL are mapped back through every style of YAML scalar (docs/sync-config.md "Findings").
 @Suite struct SourcePositionTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String

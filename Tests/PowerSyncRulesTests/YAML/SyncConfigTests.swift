@@ -1,7 +1,7 @@
 import PowerSyncRules
 import Testing
 
-/// Reading the YAML: `service.md` 24.1.
+/// Reading the YAML (docs/sync-config.md "The file").
 @Suite struct SyncConfigTests {
     @Test func readsStreamsWithTheirOptions() throws {
         let plan = try plan(
@@ -53,15 +53,15 @@ import Testing
         Case(name: "tab", yaml: "config:\n\tedition: 3", findings: ["2:1 yaml.syntax"]),
         Case(name: "two documents", yaml: "a: 1\n---\nb: 2", findings: ["2:1 yaml.syntax"]),
         Case(
-            name: "A2 unknown root key",
+            name: "unknown root key",
             yaml: "config: {edition: 3}\nstream: {}\n" + streams,
             findings: ["2:1 yaml.unknown_key"]
         ),
-        Case(name: "A3 no streams", yaml: "config: {edition: 3}", findings: ["1:1 streams.missing"]),
+        Case(name: "no streams", yaml: "config: {edition: 3}", findings: ["1:1 streams.missing"]),
         Case(name: "no stream", yaml: "config: {edition: 3}\nstreams: {}", findings: ["2:1 streams.missing"]),
         Case(name: "streams is a list", yaml: "config: {edition: 3}\nstreams: [a]", findings: ["2:10 yaml.not_map"]),
         .stream(
-            "A4 both",
+            "query and queries",
             "query: SELECT * FROM t",
             "queries: [SELECT * FROM t]",
             findings: ["5:5 stream.query_xor_queries"]
@@ -84,13 +84,13 @@ import Testing
         .stream("query is the text null", "query: \"null\"", findings: ["4:13 sql.not_select"]),
         .stream("queries is null", "queries:", findings: ["4:13 yaml.expected_sequence"]),
         .stream(
-            "A6 bool as text",
+            "bool as text",
             "query: SELECT * FROM t",
             "auto_subscribe: \"true\"",
             findings: ["5:21 yaml.expected_bool"]
         ),
         .stream("bool as yes", "query: SELECT * FROM t", "auto_subscribe: yes", findings: ["5:21 yaml.expected_bool"]),
-        .stream("A7 queries is a scalar", "queries: SELECT 1", findings: ["4:14 yaml.expected_sequence"]),
+        .stream("queries is a scalar", "queries: SELECT 1", findings: ["4:14 yaml.expected_sequence"]),
         .stream("queries is empty", "queries: []", findings: ["4:14 yaml.expected_sequence"]),
         .stream("query is a list", "query: [SELECT]", findings: ["4:12 yaml.expected_scalar"]),
         .stream("query is null", "query:", findings: ["4:11 yaml.expected_scalar"]),
@@ -109,12 +109,12 @@ import Testing
             findings: ["4:5 yaml.syntax"]
         ),
         Case(
-            name: "A8 bucket_definitions in edition 3",
+            name: "bucket_definitions in edition 3",
             yaml: "config: {edition: 3}\nbucket_definitions: {a: {data: []}}\n" + streams,
             findings: ["2:1 config.edition"]
         ),
         Case(
-            name: "A9 global with in edition 2",
+            name: "global with in edition 2",
             yaml: "config: {edition: 2}\nwith: {a: SELECT id FROM t}\n" + streams,
             findings: ["2:1 cte.edition"]
         ),
@@ -123,9 +123,9 @@ import Testing
             yaml: "config: {edition: 3}\nwith: {a: SELECT id FROM t}\n" + streams,
             findings: ["2:1 config.not_supported_yet"]
         ),
-        Case(name: "A11 edition 4", yaml: "config: {edition: 4}\n" + streams, findings: ["1:19 config.edition"]),
+        Case(name: "edition 4", yaml: "config: {edition: 4}\n" + streams, findings: ["1:19 config.edition"]),
         Case(
-            name: "A11 edition as text",
+            name: "edition as text",
             yaml: "config: {edition: \"3\"}\n" + streams,
             findings: ["1:19 config.edition"]
         ),
@@ -234,7 +234,6 @@ import Testing
     }
 
     @Test func streamNamesAppearVerbatimInBucketNames() async throws {
-        // A17
         let plan = try plan(config(TestStream("a/b=c", "SELECT * FROM t")))
         #expect(try await plan.bucketNames() == ["1#a/b=c|0[]"])
         #expect(plan.synced("t", ["id": "1"]) == [#"1#a/b=c|0[] t/1 {"id":"1"}"#])
