@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `wire-protocol.md` 3.10.
+/// Tokens for development.
 @Suite struct DevelopmentTokenTests {
     private func configuration() -> ServiceConfiguration {
         ServiceConfiguration(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `wire-protocol.md` 3.2.
+/// The forms of keys (docs/service.md "Authentication").
 @Suite struct JSONWebKeyTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var members: [String: String]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `wire-protocol.md` 3.3–3.5, 22.1 and cases 16, 17, 21 of 23.
+/// Which tokens are accepted, and why others are not (docs/service.md "Authentication").
 @Suite struct TokenVerifierTests {
     /// 100 s after `iat` of the tokens in 22.1.
     static let now = 1_767_225_700.0
@@ -161,7 +161,7 @@ import Testing
 
     // MARK: Keys
 
-    @Test("23.16: the key that a token names is the only one that counts")
+    @Test("the key that a token names is the only one that counts")
     func aNamedKeyIsFinal() async {
         let other = JSONWebKey(id: "test-1", algorithm: .hs256, material: .symmetric(Array("another secret".utf8)))
         let wildcard = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Self.secret))
@@ -170,7 +170,7 @@ import Testing
         #expect(failure == AuthorizationError(.authentication, "signature verification failed"))
     }
 
-    @Test("23.17: a wildcard key verifies tokens with and without kid", arguments: [nil, "unknown"])
+    @Test("a wildcard key verifies tokens with and without kid", arguments: [nil, "unknown"])
     func wildcardsAreTried(_ keyID: String?) async throws {
         var header: JSONObject = ["alg": "HS256"]
         header["kid"] = keyID.map { .string($0) }
@@ -295,7 +295,7 @@ import Testing
     }
 
     @Test(
-        "23.21: user ids are texts",
+        "user ids are texts",
         arguments: [
             ("u1", "u1"), (true, "1"), (false, "0"), (JSONValue.null, "null"), (["id": 1], "{\"id\":1}"), (123, "123"),
         ] as [(JSONValue, String)]

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `service.md` 21.1.
+/// Reading the configuration file (docs/service.md "Configuration").
 @Suite struct ServiceConfigurationYAMLTests {
     /// The smallest file that can be used, with more lines.
     private static func yaml(

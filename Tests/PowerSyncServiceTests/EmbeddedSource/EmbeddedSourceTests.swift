@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// The embedded source by itself: capture, positions, writes (`service.md` 19.5, 19.6).
+/// The embedded source by itself: capture, positions, writes (docs/service.md "The embedded source").
 @Suite(.timeLimit(.minutes(1))) struct EmbeddedSourceTests {
     /// The next changes after a position, as texts like `put {"id":"a"}` and `delete ["a"]`.
     private func changes(_ scenario: SourceScenario, after lsn: LSN) async throws -> [String] {
@@ -54,7 +54,7 @@ import Testing
         )
     }
 
-    @Test("N2: INSERT OR REPLACE deletes rows of a foreign connection")
+    @Test("INSERT OR REPLACE deletes rows of a foreign connection")
     func replacedRowsAreNoticedThroughUniqueIndexes() async throws {
         let scenario = try SourceScenario(
             schema: ["CREATE TABLE lists (id TEXT PRIMARY KEY, slug TEXT UNIQUE, name TEXT)"]
@@ -93,7 +93,7 @@ import Testing
         )
     }
 
-    @Test("N3: values are exact")
+    @Test("values are exact")
     func valuesAreExact() async throws {
         let scenario = try SourceScenario(
             schema: ["CREATE TABLE lists (k1 INTEGER, k2, v, w, g AS (v * 2), PRIMARY KEY (k1, k2)) WITHOUT ROWID"]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Noticing commits of other programs (`service.md` 19.5).
+/// Noticing commits of other programs.
 @Suite(.timeLimit(.minutes(1))) struct SourcePollingTests {
     private let clock = TestClock()
     private let folder: TemporaryFolder

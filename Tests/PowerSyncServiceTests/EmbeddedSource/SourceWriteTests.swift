@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Writes of clients (`service.md` 19.6).
+/// Writes of clients.
 @Suite struct SourceWriteTests {
     private func rows(_ scenario: SourceScenario) async throws -> [String] {
         try await scenario.source.pool.read { db in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `POST /sync/checkpoint-request` (`wire-protocol.md` 12.2; 22.2, items 34 and 35).
+/// `POST /sync/checkpoint-request` (docs/protocol.md "Write checkpoints").
 @Suite(.timeLimit(.minutes(1))) struct CheckpointRequestRouteTests {
     private typealias Scenario = ServiceScenario
 

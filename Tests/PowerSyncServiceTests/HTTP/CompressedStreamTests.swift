@@ -8,7 +8,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Streams with `Content-Encoding: gzip`, over a socket (`wire-protocol.md` 4.4; 22.2, item 10).
+/// Streams with `Content-Encoding: gzip`, over a socket.
 @Suite(.timeLimit(.minutes(3))) struct CompressedStreamTests {
     private typealias Scenario = ServiceScenario
 

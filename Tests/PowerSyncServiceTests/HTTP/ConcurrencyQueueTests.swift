@@ -3,7 +3,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `wire-protocol.md` 2.6, 8.5.
+/// How work waits for its turn, and when it is refused.
 @Suite(.timeLimit(.minutes(1))) struct ConcurrencyQueueTests {
     @Test func aSlotIsFreeWhenItsLastReferenceGoesAway() async throws {
         let queue = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: 0)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `wire-protocol.md` 4.4.
+/// Which coding an `Accept-Encoding` header gets (docs/protocol.md "Formats").
 @Suite struct ContentCodingTests {
     @Test(
         arguments: [

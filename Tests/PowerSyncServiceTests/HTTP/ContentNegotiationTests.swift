@@ -3,7 +3,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `wire-protocol.md` 4.3 and case 14 of 23.
+/// Which format an `Accept` header gets (docs/protocol.md "Formats").
 @Suite struct ContentNegotiationTests {
     private static let bson = "application/vnd.powersync.bson-stream"
     private static let ndjson = "application/x-ndjson"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `service.md` 19.6, 19.7.
+/// Endpoints for development.
 @Suite(.timeLimit(.minutes(1))) struct DevelopmentRoutesTests {
     private typealias Scenario = ServiceScenario
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Keepalives and the end of tokens, with a clock moved by hand (`wire-protocol.md` 9; 22.2, items 22 and 23).
+/// Keepalives and the end of tokens, with a clock moved by hand (docs/protocol.md "Keepalives").
 @Suite(.timeLimit(.minutes(1))) struct KeepaliveTests {
     private typealias Scenario = ServiceScenario
 
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("22.1: a token that expired within the tolerance gets the end at once")
+    @Test("a token that expired within the tolerance gets the end at once")
     func expiredWithinTolerance() async throws {
         try await Scenario.run(timing: TestClock().timing) { scenario in
             let issued = TestClock.start.addingTimeInterval(-100)

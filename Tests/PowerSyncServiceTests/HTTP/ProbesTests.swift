@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `wire-protocol.md` 14.
+/// What health checks are told.
 @Suite struct ProbesTests {
     @Test func aProcessIsReadyOnceItHasStarted() {
         let probes = Probes { Date(timeIntervalSince1970: 0) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Requests that fail, and headers of all responses (`wire-protocol.md` 2; 22.2, items 1–12 and 36).
+/// Requests that fail, and headers of all responses (docs/protocol.md "Requests and responses").
 @Suite(.timeLimit(.minutes(1))) struct RequestTests {
     private typealias Scenario = ServiceScenario
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Urgent data overtakes a long download, and the end of connections (`wire-protocol.md` 8.4, 4.8).
+/// Urgent data overtakes a long download, and the end of connections (docs/service.md "Sync sessions").
 @Suite(.timeLimit(.minutes(3))) struct SyncStreamInterruptionTests {
     private typealias Scenario = ServiceScenario
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// What `POST /sync/stream` sends over a socket (`wire-protocol.md` 22.2, items 13–29).
+/// What `POST /sync/stream` sends over a socket.
 @Suite(.timeLimit(.minutes(2))) struct SyncStreamTests {
     private typealias Scenario = ServiceScenario
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Sync streams over WebSocket, against a peer that sends frames by hand (`wire-protocol.md` 5; the table of 22.5).
+/// Sync streams over WebSocket, against a peer that sends frames by hand (docs/protocol.md "WebSocket").
 @Suite(.timeLimit(.minutes(2))) struct WebSocketTests {
     private typealias Scenario = ServiceScenario
 

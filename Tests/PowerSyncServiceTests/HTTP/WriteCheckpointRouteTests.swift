@@ -3,7 +3,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Write checkpoints over HTTP (`wire-protocol.md` 12; 22.2, items 32 and 33).
+/// Write checkpoints over HTTP (docs/protocol.md "Write checkpoints").
 @Suite(.timeLimit(.minutes(1))) struct WriteCheckpointRouteTests {
     private typealias Scenario = ServiceScenario
 

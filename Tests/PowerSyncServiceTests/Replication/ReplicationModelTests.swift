@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Random source changes, and what clients and lookups would see after each commit (`service.md` 24.15, 1 and 2).
+/// Random source changes, and what clients and lookups would see after each commit.
 @Suite(.timeLimit(.minutes(2))) struct ReplicationModelTests {
     private static let schema = [
         "CREATE TABLE lists (id TEXT PRIMARY KEY, owner TEXT, slug TEXT UNIQUE, archived INTEGER)",

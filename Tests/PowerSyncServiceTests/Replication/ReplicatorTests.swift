@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Source to buckets through the replicator (`service.md` 12, 13, 16, 19.5, 24.14).
+/// Source to buckets through the replicator.
 ///
 /// Case numbers in the names.
 @Suite(.timeLimit(.minutes(1))) struct ReplicatorTests {
@@ -18,7 +18,7 @@ import Testing
 
     private func json(_ id: String) -> String { #"{"id":"\#(id)","owner":"u1","name":"n\#(id)"}"# }
 
-    @Test("N1: rows of the snapshot, of this process and of other programs")
+    @Test("rows of the snapshot, of this process and of other programs")
     func allWritesReachTheBuckets() async throws {
         let scenario = try SourceScenario()
         try await insert(scenario, "snapshot")
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("N4: writes while the service is down are applied at the next start")
+    @Test("writes while the service is down are applied at the next start")
     func restartContinuesFromTheLastCheckpoint() async throws {
         var scenario = try SourceScenario()
         try await insert(scenario, "a")
@@ -60,7 +60,7 @@ import Testing
         #expect(try await scenario.stream()?.id == stream)
     }
 
-    @Test("N5: a write checkpoint becomes visible in an idle source")
+    @Test("a write checkpoint becomes visible in an idle source")
     func writeCheckpointBecomesVisible() async throws {
         let scenario = try SourceScenario()
         let issuer = WriteCheckpointIssuer(storage: scenario.storage, source: scenario.source)
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("K8: head, store, marker, in this order")
+    @Test("head, store, marker, in this order")
     func writeCheckpointIsStoredBetweenHeadAndMarker() async throws {
         let scenario = try SourceScenario()
         try await scenario.replicate()
@@ -103,7 +103,7 @@ import Testing
         #expect(heads == ["head, stored: nil"] + (1..<20).map { "head, stored: \($0)" })
     }
 
-    @Test("N6: a column added to a table")
+    @Test("a column added to a table")
     func addedColumnIsCopied() async throws {
         let scenario = try SourceScenario()
         try await insert(scenario, "a", "b")
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test("N7: an edited config")
+    @Test("an edited config")
     func editedConfigReplacesTheStream() async throws {
         var scenario = try SourceScenario()
         try await insert(scenario, "a")
@@ -185,7 +185,7 @@ import Testing
         #expect(groups == [2])
     }
 
-    @Test("L15: a replaced source file starts a new stream while the old one serves")
+    @Test("a replaced source file starts a new stream while the old one serves")
     func lostHistoryStartsAgain() async throws {
         let old = try SourceScenario()
         try await insert(old, "a")

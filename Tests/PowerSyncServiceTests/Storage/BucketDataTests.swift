@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Checksums and chunks (`service.md` 14, 24.8; `wire-protocol.md` 8.2, 23).
+/// Checksums and chunks (docs/service.md "Reading buckets").
 ///
 /// Case numbers in the names.
 @Suite struct BucketDataTests {
@@ -80,7 +80,7 @@ import Testing
     private let u1 = #"1#o|0["u1"]"#
     private let u2 = #"1#o|0["u2"]"#
 
-    @Test("H7: limit of operations")
+    @Test("limit of operations")
     func readsAreChainedByTheirPositions() async throws {
         let scenario = try await scenario((1...10).map { row($0) })
         var after: Int64 = 0
@@ -99,7 +99,7 @@ import Testing
         )
     }
 
-    @Test("H8: the limit counts all buckets")
+    @Test("the limit counts all buckets")
     func limitCountsAllBuckets() async throws {
         let scenario = try await scenario([
             row(1), row(2), row(3, owner: "u2"), row(4, owner: "u2"),
@@ -112,7 +112,7 @@ import Testing
         )
     }
 
-    @Test("H9 and wire case 12: a large operation is alone in its chunk")
+    @Test("a large operation is alone in its chunk")
     func largeOperationIsAloneInItsChunk() async throws {
         let scenario = try await scenario([row(1), row(2, bytes: 5 * 1024 * 1024), row(3), row(4)])
         #expect(
@@ -131,7 +131,7 @@ import Testing
         #expect(try await chunks(scenario).map(\.hasMore) == [true, true, false])
     }
 
-    @Test("H10 and wire case 10: exactly the limit")
+    @Test("exactly the limit")
     func exactlyTheLimitHasMoreAndThenNothing() async throws {
         let scenario = try await scenario((1...1000).map { row($0) })
         #expect(
@@ -140,7 +140,7 @@ import Testing
         #expect(try await chunks(scenario, [("u1", 1000)]).isEmpty)
     }
 
-    @Test("H11, H12: outside of the range")
+    @Test("outside of the range")
     func nothingIsReadBeyondTheCheckpoint() async throws {
         var scenario = try await scenario([row(1)])
         #expect(try await chunks(scenario, [("u1", 99)]).isEmpty)
@@ -190,7 +190,7 @@ import Testing
 
     // MARK: Checksums
 
-    @Test("H2, H3: sums up to the checkpoint")
+    @Test("sums up to the checkpoint")
     func checksumsAreTheSumsOfTheOperations() async throws {
         var scenario = try await scenario((1...5).map { row($0) })
         let first = try scenario.checkpoint

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Watching checkpoints (`service.md` 13.5).
+/// Watching checkpoints.
 @Suite(.timeLimit(.minutes(1))) struct CheckpointFeedTests {
     private let streamID = ReplicationStreamID(rawValue: 1)
 
@@ -25,7 +25,7 @@ import Testing
         #expect(try await checkpoints.next() == checkpoint(10, 10))
     }
 
-    @Test("G11: older checkpoints are ignored")
+    @Test("older checkpoints are ignored")
     func olderCheckpointsAreIgnored() async throws {
         let feed = CheckpointFeed(checkpoint(5, 5))
         feed.publish(checkpoint(4, 6))
@@ -77,7 +77,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test("G14: positions compare like the log")
+    @Test("positions compare like the log")
     func positionsCompareByBytes() {
         #expect(LSN("00000000/9FFFFFFF") < LSN("00000000/A0000000"))
         #expect(LSN("00000000/A0000000") < LSN("00000001/00000000"))

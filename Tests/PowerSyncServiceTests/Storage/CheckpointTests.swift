@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// When checkpoints are made, and which stream is served (`service.md` 13, 24.7).
+/// When checkpoints are made, and which stream is served (docs/service.md "Checkpoints").
 ///
 /// Case numbers in the names.
 @Suite struct CheckpointTests {
@@ -19,7 +19,7 @@ import Testing
     private static let second = first + "\n# another text\n"
     private static let third = first + "\n# yet another text\n"
 
-    @Test("G1: flushed operations are not visible")
+    @Test("flushed operations are not visible")
     func flushDoesNotPublish() async throws {
         var scenario = try await StorageScenario(Self.first)
         let table = try await scenario.table("test")
@@ -30,7 +30,7 @@ import Testing
         #expect(try await scenario.operations("g|0[]").isEmpty)
     }
 
-    @Test("G2, G3, G4: the first checkpoint waits for the snapshot")
+    @Test("the first checkpoint waits for the snapshot")
     func firstCheckpointWaitsForTheSnapshot() async throws {
         var scenario = try await StorageScenario(Self.first, isActive: false)
         let table = try await scenario.table("test")
@@ -48,7 +48,7 @@ import Testing
         #expect(try scenario.checkpoint == checkpoint)
     }
 
-    @Test("G5, G6: commits without operations")
+    @Test("commits without operations")
     func emptyCommitAdvancesThePositionIfWanted() async throws {
         var scenario = try await StorageScenario(Self.first)
         let before = try scenario.checkpoint
@@ -59,7 +59,7 @@ import Testing
         #expect(result == .created(StorageCheckpoint(streamID: before.streamID, opID: before.opID, lsn: .at(5))))
     }
 
-    @Test("G7: replay after a restart does not show the past")
+    @Test("replay after a restart does not show the past")
     func replayFromAnOlderPositionIsBlockedUntilItCatchesUp() async throws {
         var scenario = try await StorageScenario(Self.first)
         _ = try await scenario.writer.commit(.at(20), createsEmptyCheckpoints: true)
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("G8: operations stored before a crash are published by the next commit")
+    @Test("operations stored before a crash are published by the next commit")
     func operationsOfACrashedWriterArePublished() async throws {
         var scenario = try await StorageScenario(Self.first, isActive: false)
         let table = try await scenario.table("test")
@@ -119,7 +119,7 @@ import Testing
         #expect(again.slotName == scenario.stream.slotName)
     }
 
-    @Test("G9: the old stream serves until the new one is active")
+    @Test("the old stream serves until the new one is active")
     func secondConfigTakesOverAtItsFirstCheckpoint() async throws {
         var scenario = try await StorageScenario(Self.first)
         let active = try #require(try await scenario.storage.activeStream())
@@ -144,7 +144,7 @@ import Testing
         #expect(try await scenario.storage.streams().map(\.id) == [next.id])
     }
 
-    @Test("G10: a third config replaces the second before it is active")
+    @Test("a third config replaces the second before it is active")
     func thirdConfigStopsTheSecond() async throws {
         let scenario = try await StorageScenario(Self.first)
         _ = try await scenario.storage.deploy(Self.second, plan: try plan(Self.second))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// The checksum cache (`service.md` 14.1, 24.8).
+/// The checksum cache (docs/service.md "Reading buckets").
 ///
 /// Case numbers in the names.
 @Suite(.timeLimit(.minutes(1))) struct ChecksumCacheTests {
@@ -22,7 +22,7 @@ import Testing
         )
     }
 
-    @Test("H3: only the range since the last value is read")
+    @Test("only the range since the last value is read")
     func laterCheckpointAddsTheRangeSinceTheEarlierOne() async throws {
         _ = try await cache.checksums([bucket], at: checkpoint(10)) { ranges in
             #expect(ranges.map(\.after) == [.zero])
@@ -41,7 +41,7 @@ import Testing
         #expect(again == later)
     }
 
-    @Test("H6: a range with a CLEAR is the whole")
+    @Test("a range with a CLEAR is the whole")
     func rangeWithAClearIsNotAdded() async throws {
         _ = try await cache.checksums([bucket], at: checkpoint(10)) { _ in [sum(100, 4)] }
         let later = try await cache.checksums([bucket], at: checkpoint(15)) { _ in [sum(7, 2, isWhole: true)] }
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("H4: concurrent requests share one read")
+    @Test("concurrent requests share one read")
     func concurrentRequestsShareOneRead() async throws {
         let isReading = ChangeSignal()
         let mayFinish = ChangeSignal()
@@ -90,7 +90,7 @@ import Testing
         #expect(reads.count == 1)
     }
 
-    @Test("H5: errors are not kept")
+    @Test("errors are not kept")
     func failedReadIsTriedAgain() async throws {
         struct Failure: Error {}
         await #expect(throws: Failure.self) {

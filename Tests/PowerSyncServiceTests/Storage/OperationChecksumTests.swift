@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Vectors of `service.md` 10.3 and 10.4.
+/// Identities and checksums as the established service computes them (docs/service.md "Rows and operations").
 @Suite struct OperationChecksumTests {
     struct Put: CustomTestStringConvertible {
         var table: String
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(
-        "H1: checksums of PUT",
+        "checksums of PUT",
         arguments: [
             Put(
                 table: "lists",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// The parameter index (`service.md` 11, 24.6).
+/// The parameter index (docs/service.md "Parameter index").
 ///
 /// Case numbers in the names.
 @Suite struct ParameterIndexTests {
@@ -26,7 +26,7 @@ import Testing
         ParameterRow(values: [value])
     }
 
-    @Test("F1, F2, F3, F7: rows at the checkpoint that is asked for")
+    @Test("rows at the checkpoint that is asked for")
     func lookupsSeeTheStateAtTheirCheckpoint() async throws {
         var scenario = try await StorageScenario(Self.config)
         let table = try await scenario.table("m")
@@ -50,7 +50,7 @@ import Testing
         #expect(try await scenario.lookUp(Self.u1, at: inserted) == [row("g1")])
     }
 
-    @Test("F4, F9: several rows under one key keep their types")
+    @Test("several rows under one key keep their types")
     func rowsUnderOneKeyAreAllFound() async throws {
         var scenario = try await StorageScenario(Self.config)
         let table = try await scenario.table("m")
@@ -62,7 +62,7 @@ import Testing
         #expect(Set(try await scenario.lookUp(Self.u1)) == Set(groups.map { row($0) }))
     }
 
-    @Test("F6: truncate empties the index")
+    @Test("truncate empties the index")
     func truncateEmptiesTheIndex() async throws {
         var scenario = try await StorageScenario(Self.config)
         let table = try await scenario.table("m")
@@ -75,7 +75,7 @@ import Testing
         #expect(try await scenario.lookUp(Self.u2, at: filled).count == 1)
     }
 
-    @Test("F8: too many rows are an error")
+    @Test("too many rows are an error")
     func moreRowsThanTheLimitAreAnError() async throws {
         var scenario = try await StorageScenario(Self.config)
         let table = try await scenario.table("m")

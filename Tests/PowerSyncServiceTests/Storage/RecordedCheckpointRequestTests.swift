@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Checkpoint requests in the storage (`wire-protocol.md` 12.2, `service.md` 16.2).
+/// Checkpoint requests in the storage (docs/protocol.md "Write checkpoints").
 @Suite struct RecordedCheckpointRequestTests {
     private static let config = """
         config:

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Write checkpoints in the storage (`service.md` 16, 24.11; `wire-protocol.md` 12.3).
+/// Write checkpoints in the storage (docs/service.md "Write checkpoints of the service").
 ///
 /// Case numbers in the names.
 @Suite struct WriteCheckpointTests {
@@ -27,7 +27,7 @@ import Testing
         _ = try await scenario.writer.commit(.at(position), createsEmptyCheckpoints: true)
     }
 
-    @Test("K1, K2, K3: visible when the head is reached")
+    @Test("visible when the head is reached")
     func writeCheckpointIsVisibleWhenItsHeadIsReached() async throws {
         var scenario = try await StorageScenario(Self.config)
         try await commit(&scenario, at: 5)
@@ -56,7 +56,7 @@ import Testing
         #expect(try await visible(scenario) == 3)
     }
 
-    @Test("K4: clients of one user have their own numbers")
+    @Test("clients of one user have their own numbers")
     func keysAreIndependent() async throws {
         let scenario = try await StorageScenario(Self.config)
         #expect(try await create(scenario, head: 1, "u/a") == 1)

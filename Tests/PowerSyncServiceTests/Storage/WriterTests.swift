@@ -4,11 +4,11 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Operations that changes of the source become (`service.md` 12.2, 24.5).
+/// Operations that changes of the source become (docs/service.md "Rows and operations").
 ///
 /// Case numbers in the names.
 @Suite struct WriterTests {
-    /// Stream `g` of the specification; its only bucket is `g|0[]`.
+    /// A stream `g`, whose only bucket is `g|0[]`.
     private static let global = """
         config:
           edition: 3
@@ -28,7 +28,7 @@ import Testing
         ["id": .text(id), "description": .text(description)]
     }
 
-    @Test("E1, E3, E4, E5, E6: changes and their replays")
+    @Test("changes and their replays")
     func replaysLeaveTheReducedStateUnchanged() async throws {
         var scenario = try await StorageScenario(Self.global)
         let table = try await scenario.table("test")
@@ -57,7 +57,7 @@ import Testing
         #expect(try await scenario.rows("g|0[]") == ["test/test1": #"{"id":"test1","description":""}"#])
     }
 
-    @Test("E2: a row that comes back in one batch")
+    @Test("a row that comes back in one batch")
     func rowComesBackInOneBatch() async throws {
         var scenario = try await StorageScenario(Self.global)
         let table = try await scenario.table("test")
@@ -71,7 +71,7 @@ import Testing
         #expect(try await scenario.summary("g|0[]") == ["PUT test1", "REMOVE test1", "PUT test1"])
     }
 
-    @Test("E7: another row id under the same key")
+    @Test("another row id under the same key")
     func changedRowIDRemovesTheOldRow() async throws {
         var scenario = try await StorageScenario(
             """
@@ -91,7 +91,7 @@ import Testing
         #expect(Set(operations.map(\.subkey)).count == 1)
     }
 
-    @Test("E8, E9: changed keys")
+    @Test("changed keys")
     func changedKeyMovesTheRowToAnotherSubkey() async throws {
         var scenario = try await StorageScenario(Self.global)
         let table = try await scenario.table("test")
@@ -118,7 +118,7 @@ import Testing
         )
     }
 
-    @Test("E10, E11: all columns are the identity")
+    @Test("all columns are the identity")
     func fullIdentityGivesAnotherSubkeyWhenARowChanges() async throws {
         var scenario = try await StorageScenario(Self.global)
         let table = try await scenario.table("test", key: ["id", "description"])
@@ -137,7 +137,7 @@ import Testing
         #expect(try await scenario.rows("g|0[]").count == 1)
     }
 
-    @Test("E12: two source tables under one name")
+    @Test("two source tables under one name")
     func deletingOneOfTwoSourceRowsKeepsTheOther() async throws {
         var scenario = try await StorageScenario(
             """
@@ -157,7 +157,7 @@ import Testing
         #expect(try await scenario.rows("g|0[]") == ["test/x": #"{"id":"x","description":"first"}"#])
     }
 
-    @Test("E13: a row moves to another bucket")
+    @Test("a row moves to another bucket")
     func rowMovesBetweenBuckets() async throws {
         var scenario = try await StorageScenario(Self.byOwner)
         let table = try await scenario.table("test")
@@ -171,7 +171,7 @@ import Testing
         #expect(try await scenario.summary(#"o|0["u2"]"#) == ["PUT a"])
     }
 
-    @Test("E14: a row leaves because of a NULL")
+    @Test("a row leaves because of a NULL")
     func rowThatLosesItsBucketIsRemoved() async throws {
         var scenario = try await StorageScenario(Self.byOwner)
         let table = try await scenario.table("test")
@@ -180,7 +180,7 @@ import Testing
         #expect(try await scenario.summary(#"o|0["u1"]"#) == ["PUT a", "REMOVE a"])
     }
 
-    @Test("E17, E18: rows that are too large")
+    @Test("rows that are too large")
     func rowThatIsTooLargeIsSkippedAndItsBucketsAreRemembered() async throws {
         var scenario = try await StorageScenario(Self.global)
         let table = try await scenario.table("test")
@@ -203,7 +203,7 @@ import Testing
         #expect(try await scenario.summary("g|0[]").suffix(1) == ["REMOVE b"])
     }
 
-    @Test("E19, E20: truncate")
+    @Test("truncate")
     func truncateRemovesAllRowsAndAnEmptyTableWritesNothing() async throws {
         var scenario = try await StorageScenario(Self.byOwner)
         let table = try await scenario.table("test")
@@ -227,7 +227,7 @@ import Testing
         #expect(try await scenario.rows(#"o|0["u1"]"#).isEmpty)
     }
 
-    @Test("E21: large rows of one transaction")
+    @Test("large rows of one transaction")
     func largeTransactionIsVisibleAtOnce() async throws {
         var scenario = try await StorageScenario(Self.global)
         let table = try await scenario.table("test")
@@ -240,7 +240,7 @@ import Testing
         #expect(try await scenario.operations("g|0[]").count == 22)
     }
 
-    @Test("E22: a snapshot does not replace what streaming has stored")
+    @Test("a snapshot does not replace what streaming has stored")
     func snapshotSkipsStoredRows() async throws {
         var scenario = try await StorageScenario(Self.global)
         let table = try await scenario.table("test")

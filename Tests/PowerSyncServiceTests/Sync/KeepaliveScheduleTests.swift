@@ -2,7 +2,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `wire-protocol.md` 9.
+/// When keepalives are sent (docs/protocol.md "Keepalives").
 ///
 /// Times are seconds.
 @Suite struct KeepaliveScheduleTests {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// `service.md` 14.3, 14.4; cases of `wire-protocol.md` 23 and `service.md` 24.9.
+/// What a session sends, without storage and network (docs/service.md "Sync sessions").
 @Suite struct SyncSessionStateMachineTests {
     typealias StateMachine = SyncSession.StateMachine
 
@@ -104,7 +104,7 @@ import Testing
 
     // MARK: Lines
 
-    @Test("23.1: an empty bucket is announced and completed")
+    @Test("an empty bucket is announced and completed")
     func firstCheckpointWithAnEmptyBucket() throws {
         var machine = Self.machine()
         let line = try Self.announce(Self.candidate(0, [Bucket(name: "a")]), &machine)
@@ -139,7 +139,7 @@ import Testing
         #expect(machine.next() == .waitForCheckpoint)
     }
 
-    @Test("23.2, 23.3: nothing new for the client, no line")
+    @Test("nothing new for the client, no line")
     func nothingNew() throws {
         let machine = try Self.idle(Self.candidate(5, write: 1, [Bucket(name: "a", checksum: 3, count: 1)]))
         for opID in [5, 6] as [Int64] {
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test("23.4: another count with the same checksum is announced and completed without data")
+    @Test("another count with the same checksum is announced and completed without data")
     func countChanged() throws {
         var machine = try Self.idle(Self.candidate(5, [Bucket(name: "a", checksum: 3, count: 9)]))
         let line = try Self.announce(Self.candidate(6, [Bucket(name: "a", checksum: 3, count: 2)]), &machine)
@@ -163,7 +163,7 @@ import Testing
         #expect(machine.next() == Self.complete(6))
     }
 
-    @Test("23.5, 23.6: a bucket that was lost and comes back is sent from the beginning")
+    @Test("a bucket that was lost and comes back is sent from the beginning")
     func lostAndFound() throws {
         let both = [Bucket(name: "a", checksum: 1, count: 1), Bucket(name: "b", checksum: 2, count: 2)]
         var machine = Self.machine([("a", 1), ("b", 2)])
@@ -179,7 +179,7 @@ import Testing
         #expect(machine.next() == Self.read([("b", 0)], at: 4))
     }
 
-    @Test("23.8: a write checkpoint that was announced stays while a newer one is pending")
+    @Test("a write checkpoint that was announced stays while a newer one is pending")
     func writeCheckpointsStay() throws {
         var machine = try Self.idle(Self.candidate(1, write: 5, [Bucket(name: "a")]))
         #expect(machine.prepareLine(for: Self.candidate(2, write: nil, [Bucket(name: "a")]))?.line == nil)
@@ -194,7 +194,7 @@ import Testing
         #expect(diff.writeCheckpoint == WriteCheckpoint(5))
     }
 
-    @Test("I6: a write checkpoint alone gives an empty diff and a completion")
+    @Test("a write checkpoint alone gives an empty diff and a completion")
     func writeCheckpointOnly() throws {
         var machine = try Self.idle(Self.candidate(1, [Bucket(name: "a")]))
         let line = try Self.announce(Self.candidate(1, write: 1, [Bucket(name: "a")]), &machine)
@@ -202,14 +202,14 @@ import Testing
         #expect(machine.next() == Self.complete(1))
     }
 
-    @Test("I3: positions of unknown buckets are ignored; of duplicate names the last counts")
+    @Test("positions of unknown buckets are ignored; of duplicate names the last counts")
     func requestPositions() throws {
         var machine = Self.machine([("a", 3), ("unknown", 9), ("a", 4)])
         try Self.announce(Self.candidate(5, [Bucket(name: "a", checksum: 1, count: 5)]), &machine)
         #expect(machine.next() == Self.read([("a", 4)], at: 5))
     }
 
-    @Test("I13, I15: a line that is thrown away changes nothing, and late data counts")
+    @Test("a line that is thrown away changes nothing, and late data counts")
     func preparedLinesAreDisposable() throws {
         var machine = Self.machine()
         try Self.announce(Self.candidate(1, [Bucket(name: "a", checksum: 1, count: 1)]), &machine)
@@ -225,7 +225,7 @@ import Testing
 
     // MARK: Data
 
-    @Test("23.10: a bucket with exactly 1000 operations needs one more read")
+    @Test("a bucket with exactly 1000 operations needs one more read")
     func exactlyOneThousand() throws {
         var machine = Self.machine()
         try Self.announce(Self.candidate(1000, [Bucket(name: "a", checksum: 1, count: 1000)]), &machine)
@@ -237,7 +237,7 @@ import Testing
         #expect(machine.next() == Self.complete(1000))
     }
 
-    @Test("I9: priorities are sent in order, with a partial completion for all but the last")
+    @Test("priorities are sent in order, with a partial completion for all but the last")
     func priorityGroups() throws {
         var machine = Self.machine()
         let buckets = [
@@ -256,7 +256,7 @@ import Testing
         #expect(machine.next() == Self.complete(5))
     }
 
-    @Test("23.13: only the buckets of a diff count for its groups")
+    @Test("only the buckets of a diff count for its groups")
     func diffGroups() throws {
         var machine = try Self.idle(
             Self.candidate(1, [Bucket(name: "a", priority: 0), Bucket(name: "b", priority: 2)])
@@ -270,7 +270,7 @@ import Testing
         #expect(machine.next() == Self.complete(2))
     }
 
-    @Test("23.9: no completion after an operation that was compacted later; lower priorities are skipped")
+    @Test("no completion after an operation that was compacted later; lower priorities are skipped")
     func invalidatedCheckpoint() throws {
         var machine = Self.machine()
         let buckets = [
@@ -309,7 +309,7 @@ import Testing
 
     // MARK: Interruption
 
-    @Test("23.7, I14: what was interrupted goes on from its position, without being announced again")
+    @Test("what was interrupted goes on from its position, without being announced again")
     func interruptedDownload() throws {
         var machine = Self.machine()
         let x = Bucket(name: "x", priority: 3, checksum: 1, count: 5000)
@@ -341,7 +341,7 @@ import Testing
         #expect(machine.pendingDownloads.isEmpty)
     }
 
-    @Test("I11: finished priorities are not sent twice after an interruption")
+    @Test("finished priorities are not sent twice after an interruption")
     func finishedGroupsStayFinished() throws {
         var machine = Self.machine()
         func buckets(_ first: UInt32, _ third: UInt32) -> [Bucket] {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSyncService
 
-/// Sessions over the real storage, without HTTP (`service.md` 24.9).
+/// Sessions over the real storage, without HTTP.
 @Suite(.timeLimit(.minutes(1))) struct SyncSessionTests {
     private static let config = """
         config: {edition: 3}
@@ -35,7 +35,7 @@ import Testing
         try line.map { try JSONObject(parsing: $0).summary }
     }
 
-    @Test("I1, I4: a row, and another one")
+    @Test("a row, and another one")
     func rows() async throws {
         var scenario = try await StorageScenario(Self.config)
         let table = try await scenario.table("t")
@@ -63,7 +63,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await running.value }
     }
 
-    @Test("I18: a session ends when another sync config becomes active")
+    @Test("a session ends when another sync config becomes active")
     func redeployment() async throws {
         let scenario = try await StorageScenario(Self.config)
         var session = try await Self.session(scenario.storage)
