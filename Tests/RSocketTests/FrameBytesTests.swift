@@ -3,7 +3,7 @@ import Testing
 
 @testable import RSocket
 
-/// The bytes are written down by hand from `wire-protocol.md` 5.2, or taken from 22.5 there.
+/// The bytes are written down by hand (docs/protocol.md "WebSocket").
 @Suite struct FrameBytesTests {
     struct Case: CustomTestStringConvertible {
         let name: String

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RSocket
 
-/// Streams and keepalives of a connection whose SETUP was accepted (`wire-protocol.md` 5.4 to 5.6).
+/// Streams and keepalives of a connection whose SETUP was accepted (docs/protocol.md "WebSocket").
 @Suite struct ResponderConnectionTests {
     private let lifetime = Duration.seconds(90)
 

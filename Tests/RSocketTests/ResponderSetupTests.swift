@@ -3,7 +3,7 @@ import Testing
 
 @testable import RSocket
 
-/// From the opened socket to the accepted SETUP (`wire-protocol.md` 5.1, 5.3).
+/// From the opened socket to the accepted SETUP (docs/protocol.md "WebSocket").
 @Suite struct ResponderSetupTests {
     private let configuration: ResponderConnection.Configuration = {
         var configuration = ResponderConnection.Configuration()
