@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Checkpoint requests (`sync-client.md` 10.5, `swift-api.md` 8.5 and 9.1).
+/// Checkpoint requests (docs/client-sync.md "Checkpoint requests").
 @Suite(.timeLimit(.minutes(1))) struct CheckpointRequestTests {
     private let harness = SyncHarness()
     private var service: ScriptedTransport { harness.service }
@@ -25,7 +25,7 @@ import Testing
         )
     }
 
-    @Test("G26: the counter is agreed on for each stream, then counts")
+    @Test("the counter is agreed on for each stream, then counts")
     func counterIsSeeded() async throws {
         try await harness.connect(ConnectOptions(checkpointMode: .requests()))
         let stream = try await harness.acceptNext()
@@ -94,7 +94,7 @@ import Testing
         #expect(try await harness.lists() == ["a1": "remote"])
     }
 
-    @Test("G29: a service without checkpoint requests fails the connection")
+    @Test("a service without checkpoint requests fails the connection")
     func serviceMustSupportThem() async throws {
         try await harness.connect(ConnectOptions(checkpointMode: .requests()))
         let request = Task { [database] in try await database.requestCheckpoint() }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSync
 
-/// The rows of `sync-client.md` 22.4 about the requests mode; G26 and G29 are in ``CheckpointRequestTests``.
+/// The requests mode (docs/client-sync.md "Checkpoint requests"); more is in ``CheckpointRequestTests``.
 @Suite(.timeLimit(.minutes(1))) struct RequestsModeTests {
     private let harness = SyncHarness()
     private var service: ScriptedTransport { harness.service }
@@ -29,7 +29,7 @@ import Testing
         return try await request
     }
 
-    @Test("G28: there are no numbers without a connection, and none before the counter is agreed on")
+    @Test("there are no numbers without a connection, and none before the counter is agreed on")
     func numbersNeedAnAgreement() async throws {
         await #expect { try await database.requestCheckpoint() } throws: { $0.isNotConnecting }
         try await harness.connect(Self.options)
@@ -71,7 +71,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await request.value }
     }
 
-    @Test("G30: an upload that waits for its number ends the delay before the next attempt")
+    @Test("an upload that waits for its number ends the delay before the next attempt")
     func uploadsEndTheDelay() async throws {
         try await harness.insert("x")
         try await harness.connect(Self.options)
@@ -94,7 +94,7 @@ import Testing
         #expect(try await harness.lists() == ["a1": "remote"])
     }
 
-    @Test("G31: a number that is not acknowledged is posted again every 10 s, until it is")
+    @Test("a number that is not acknowledged is posted again every 10 s, until it is")
     func numbersAreRepeatedUntilAcknowledged() async throws {
         let stream = try await connect()
         let request = try await request(2)
@@ -120,7 +120,7 @@ import Testing
         harness.clock.advance(by: .seconds(10))
     }
 
-    @Test("G32: in the legacy mode, and without a connection, nothing can be requested")
+    @Test("in the legacy mode, and without a connection, nothing can be requested")
     func requestsNeedTheirMode() async throws {
         await #expect { try await database.requestCheckpoint() } throws: { $0.isNotConnecting }
         _ = try await harness.connectAndAccept()
@@ -132,7 +132,7 @@ import Testing
         await #expect { try await database.requestCheckpoint() } throws: { $0.isNotConnecting }
     }
 
-    @Test("G33: a wait that a disconnection has ended can be repeated after connecting again")
+    @Test("a wait that a disconnection has ended can be repeated after connecting again")
     func waitsCanBeRepeated() async throws {
         _ = try await connect()
         let request = try await request(2)
