@@ -1,7 +1,7 @@
 import Foundation
 import PowerSync
 
-// T-46: apps fake the SDK's protocols in their own tests, with the official requirements and nothing more.
+// Apps fake the SDK's protocols in their own tests, with the official requirements and nothing more.
 
 /// Rows by column name, for every query.
 struct MockRow: Sendable {

@@ -1,7 +1,7 @@
 public import Foundation
 public import PowerSync
 
-// T-47: apps declare these themselves, so the SDK must not.
+// Apps declare these themselves, so the SDK must not.
 
 extension UUID: PowerSyncDataTypeConvertible {
     /// Lower case, unlike the SDK's own text of a UUID.

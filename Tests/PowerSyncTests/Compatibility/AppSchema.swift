@@ -1,6 +1,6 @@
 import PowerSync
 
-// T-48: the data layer of an app, as its author would write it for the established SDK. The files of this folder whose
+// The data layer of an app, as its author would write it for the established SDK. The files of this folder whose
 // names begin with `App` import nothing of ours but `PowerSync`.
 
 let LISTS_TABLE = "lists"

@@ -3,7 +3,7 @@ import PowerSync
 import PowerSyncTesting
 import Testing
 
-/// T-48: the data layer of an app in this folder compiles unchanged, and works.
+/// The data layer of an app in this folder compiles unchanged, and works.
 @Suite(.timeLimit(.minutes(1))) struct SourceCompatibilityTests {
     private let backend = BackendClient(session: BackendClient.Session(userID: "ada", accessToken: "jwt"))
 
