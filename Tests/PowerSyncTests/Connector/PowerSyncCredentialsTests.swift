@@ -6,7 +6,7 @@ import Testing
 @Suite struct PowerSyncCredentialsTests {
     private let credentials = PowerSyncCredentials(endpoint: "https://x", token: "secret")
 
-    @Test("C-C8") func tokenIsNotShown() throws {
+    @Test func tokenIsNotShown() throws {
         #expect(!"\(credentials)".contains("secret"))
         #expect(!String(reflecting: credentials).contains("secret"))
         #expect(try !"\(ServiceCredentials(credentials))".contains("secret"))
