@@ -2,7 +2,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite("P-60: waiting for a lock", .timeLimit(.minutes(1))) struct AsyncLockTests {
+@Suite("waiting for a lock", .timeLimit(.minutes(1))) struct AsyncLockTests {
     /// Holds the lock until told otherwise.
     private func hold(_ lock: AsyncLock, until gate: AsyncStream<Void>) async -> Task<Void, any Error> {
         let isHeld = Counter()

@@ -3,7 +3,7 @@ import PowerSync
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ClosingTests {
-    @Test("P-21: closing can delete the files, and else keeps them", arguments: [true, false])
+    @Test("closing can delete the files, and else keeps them", arguments: [true, false])
     func closingCanDeleteFiles(_ deleteDatabase: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
@@ -16,14 +16,14 @@ import Testing
         }
     }
 
-    @Test("T-43: deleting a database in memory succeeds")
+    @Test("deleting a database in memory succeeds")
     func deletingMemoryDatabaseSucceeds() async throws {
         let database = PowerSyncDatabase(schema: testSchema, dbFilename: ":memory:", logger: DefaultLogger(writers: []))
         try await database.insertUser("Ada")
         try await database.close(deleteDatabase: true)
     }
 
-    @Test("T-44: closing again does nothing, and everything else throws")
+    @Test("closing again does nothing, and everything else throws")
     func everythingThrowsAfterClosing() async throws {
         let database = PowerSyncDatabase(schema: testSchema, dbFilename: ":memory:", logger: DefaultLogger(writers: []))
         try await database.close()
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("P-26: clearing works on a database that was never connected")
+    @Test("clearing works on a database that was never connected")
     func clearingWorksWithoutConnection() async throws {
         try await withMemoryDatabase { database in
             try await database.insertUser("Ada")
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("P-33: a soft clear keeps the synced history", arguments: [true, false])
+    @Test("a soft clear keeps the synced history", arguments: [true, false])
     func softClearKeepsHistory(_ soft: Bool) async throws {
         try await withMemoryDatabase { database in
             try await database.execute("INSERT INTO ps_buckets (name, last_applied_op) VALUES ('lists', 10)")

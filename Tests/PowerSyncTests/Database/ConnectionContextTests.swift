@@ -2,7 +2,7 @@ import PowerSync
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ConnectionContextTests {
-    @Test("T-9: a cancelled waiter throws, and the connections come back")
+    @Test("a cancelled waiter throws, and the connections come back")
     func cancelledWaiterThrows() async throws {
         try await withFileDatabase { database in
             try await database.waitForReady()
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test("T-10: a callback that has begun runs to its end")
+    @Test("a callback that has begun runs to its end")
     func begunCallbackRunsToItsEnd() async throws {
         try await withMemoryDatabase { database async throws in
             let gate = Gate()
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test("T-11: a context throws after its callback has returned")
+    @Test("a context throws after its callback has returned")
     func contextEndsWithItsCallback() async throws {
         try await withMemoryDatabase { database in
             let context = try await database.writeLock { $0 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Instances of one file share what they share until the last one is gone (W-8, W-9).
+/// Instances of one file share what they share until the last one is gone.
 @Suite(.timeLimit(.minutes(1))) struct DatabaseGroupTests {
     @Test func groupOutlivesItsFirstMember() async throws {
         try await withTemporaryDirectory { directory in

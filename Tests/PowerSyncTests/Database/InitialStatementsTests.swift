@@ -2,7 +2,7 @@ import Foundation
 import PowerSync
 import Testing
 
-/// Statements of the app that run before anything else (`swift-api.md` 3.3).
+/// Statements of the app that run before anything else.
 @Suite(.timeLimit(.minutes(1))) struct InitialStatementsTests {
     private func open(_ path: String, _ statements: [String]) -> any PowerSyncDatabaseProtocol {
         PowerSyncDatabase(
@@ -59,7 +59,6 @@ import Testing
                 #expect(error?.localizedDescription.contains(#"near "SELEKT": syntax error"#) == true)
             }
             #expect(database.currentStatus.hasSynced == nil)
-            // T-45, W-7
             try await database.close()
         }
     }

@@ -4,7 +4,7 @@ import PowerSync
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct OpeningTests {
-    @Test("P-19: opening is logged for debugging, and the minimum severity counts")
+    @Test("opening is logged for debugging, and the minimum severity counts")
     func openingIsLogged() async throws {
         let writer = CollectingLogWriter()
         try await withMemoryDatabase(logger: DefaultLogger(writers: [writer])) { try await $0.waitForReady() }
@@ -16,7 +16,7 @@ import Testing
         #expect(quiet.entries.isEmpty)
     }
 
-    @Test("P-20: a second instance is warned about, until the first is gone")
+    @Test("a second instance is warned about, until the first is gone")
     func secondInstanceIsWarnedAbout() async throws {
         let writer = CollectingLogWriter()
         let logger = DefaultLogger(minSeverity: .warning, writers: [writer])
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("P-20: databases in memory are strangers")
+    @Test("databases in memory are strangers")
     func memoryDatabasesAreStrangers() async throws {
         let writer = CollectingLogWriter()
         let logger = DefaultLogger(minSeverity: .warning, writers: [writer])
@@ -65,7 +65,7 @@ import Testing
         #expect(writer.entries.isEmpty)
     }
 
-    @Test("P-22: an absolute path gets its directories, and keeps its data")
+    @Test("an absolute path gets its directories, and keeps its data")
     func absolutePathKeepsData() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("deep/er/a.db").path
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("A file database is in WAL mode, with the limits of the specification")
+    @Test("A file database is in WAL mode, with the limits of the SDK")
     func connectionsAreConfigured() async throws {
         try await withFileDatabase { database async throws in
             let pragma = { (name: String) in
@@ -123,7 +123,6 @@ import Testing
                 let error = await #expect(throws: PowerSyncError.self) { try await broken.waitForReady() }
                 #expect(error?.localizedDescription.contains("no such table: missing") == true)
             }
-            // T-45
             try await broken.close()
         }
     }
@@ -139,7 +138,7 @@ import Testing
         return other
     }
 
-    @Test("P-23: waiting for another connection's lock is cancellable")
+    @Test("waiting for another connection's lock is cancellable")
     func waitingForLockIsCancellable() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
@@ -171,7 +170,7 @@ import Testing
         #expect(writer.messages(.debug).filter { $0.contains("Opened connection") }.count == 1)
     }
 
-    @Test("T-50: wide tables work, and validation tells")
+    @Test("wide tables work, and validation tells")
     func wideTablesWork() async throws {
         let table = Table(name: "wide", columns: (0..<70).map { .text("c\($0)") })
         #expect(throws: TableError.self) { try table.validate() }

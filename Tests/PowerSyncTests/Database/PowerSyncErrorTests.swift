@@ -2,7 +2,7 @@ import Foundation
 import PowerSync
 import Testing
 
-/// The texts of errors that apps show and tests compare (`swift-api.md` 14).
+/// The texts of errors that apps show and tests compare.
 @Suite struct PowerSyncErrorTests {
     struct Underlying: LocalizedError {
         var errorDescription: String? { "no disk" }

@@ -23,7 +23,7 @@ import Testing
         },
     ]
 
-    @Test("P-1: a missing table gives the exact error text", arguments: missingTable)
+    @Test("a missing table gives the exact error text", arguments: missingTable)
     func missingTableGivesExactErrorText(_ operation: MissingTable) async throws {
         try await withMemoryDatabase { database in
             let sql = "SELECT name FROM usersfail"
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test("T-3: get without a row names the SQL")
+    @Test("get without a row names the SQL")
     func getWithoutRowNamesTheSQL() async throws {
         try await withMemoryDatabase { database in
             let error = await #expect(throws: PowerSyncError.self) {
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test("T-4: text without a statement throws", arguments: ["", "  ", ";", "\n;\n", "-- only a comment"])
+    @Test("text without a statement throws", arguments: ["", "  ", ";", "\n;\n", "-- only a comment"])
     func textWithoutStatementThrows(_ sql: String) async throws {
         try await withMemoryDatabase { database in
             await #expect(throws: PowerSyncError.self) { try await database.execute(sql) }
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("P-3: an error of a mapper comes out unchanged")
+    @Test("an error of a mapper comes out unchanged")
     func mapperErrorComesOutUnchanged() async throws {
         try await withMemoryDatabase { database in
             let thrown = NSError(domain: "app", code: 7, userInfo: [NSLocalizedDescriptionKey: "cannot map"])
@@ -82,7 +82,7 @@ import Testing
 
     // MARK: - Reading
 
-    @Test("P-2: an inserted row can be read in every way")
+    @Test("an inserted row can be read in every way")
     func insertedRowCanBeReadInEveryWay() async throws {
         try await withMemoryDatabase { database in
             let sql = "INSERT INTO users (id, name, email) VALUES (?, ?, ?)"
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test("T-1, T-2: a mapper may return nil for a row")
+    @Test("a mapper may return nil for a row")
     func mapperMayReturnNil() async throws {
         try await withMemoryDatabase { database in
             let all = try await database.getAll("SELECT * FROM (VALUES ('a'), (NULL), ('b'))") {
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test("P-9: a statement runs inside the mapper of another one, even of itself")
+    @Test("a statement runs inside the mapper of another one, even of itself")
     func statementRunsInsideMapper() async throws {
         try await withMemoryDatabase { database in
             for name in ["Ada", "Bob", "Cyd"] { try await database.insertUser(name, id: name) }
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test("P-11, P-12, A-10: full-text search, joins and functions are there")
+    @Test("full-text search, joins and functions are there")
     func capabilitiesAreThere() async throws {
         try await withFileDatabase { database in
             #expect(
@@ -153,7 +153,7 @@ import Testing
 
     // MARK: - Several statements
 
-    @Test("T-5: only the first of several statements runs, with a warning")
+    @Test("only the first of several statements runs, with a warning")
     func onlyFirstStatementRuns() async throws {
         let writer = CollectingLogWriter()
         try await withMemoryDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [writer])) { database in

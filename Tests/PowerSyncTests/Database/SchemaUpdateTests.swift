@@ -4,7 +4,7 @@ import Testing
 @Suite struct SchemaUpdateTests {
     private static let users = [Column.text("name"), .text("email")]
 
-    @Test("P-25: a view can be renamed, and keeps its rows")
+    @Test("a view can be renamed, and keeps its rows")
     func viewCanBeRenamed() async throws {
         try await withFileDatabase { database in
             try await database.insertUser("Ada")
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test("P-25: tables can be added, and rows of removed ones come back")
+    @Test("tables can be added, and rows of removed ones come back")
     func tablesCanBeAdded() async throws {
         try await withFileDatabase { database in
             try await database.insertUser("Ada")

@@ -5,7 +5,7 @@ import Testing
 @Suite struct SqlCursorTests {
     private static let sql = "SELECT 'Ada' AS name, 36 AS age, 1.5 AS score, 1 AS flag, '110' AS digits, NULL AS absent"
 
-    @Test("P-13: values are read by name and by index")
+    @Test("values are read by name and by index")
     func valuesAreRead() async throws {
         try await withMemoryDatabase { database in
             try await database.get(Self.sql) { cursor throws in
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test("P-14: optional getters give nil for NULL, by index also out of range")
+    @Test("optional getters give nil for NULL, by index also out of range")
     func optionalGettersGiveNil() async throws {
         try await withMemoryDatabase { database in
             try await database.get(Self.sql) { cursor throws in
@@ -53,7 +53,7 @@ import Testing
         Failure(testDescription: "SqlCursorError:nullValueFound:invalid index 6") { _ = try $0.getInt(index: 6) },
     ]
 
-    @Test("P-15: errors name the column", arguments: failures)
+    @Test("errors name the column", arguments: failures)
     func errorsNameTheColumn(_ failure: Failure) async throws {
         try await withMemoryDatabase { database in
             let error = await #expect(throws: SqlCursorError.self) {

@@ -3,7 +3,7 @@ import PowerSync
 import Testing
 
 @Suite struct TransactionTests {
-    @Test("P-5: a write transaction commits all statements")
+    @Test("a write transaction commits all statements")
     func writeTransactionCommitsAllStatements() async throws {
         try await withMemoryDatabase { database in
             try await database.writeTransaction { transaction in
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("P-6: an error rolls the write transaction back")
+    @Test("an error rolls the write transaction back")
     func errorRollsBack() async throws {
         struct Refusal: Error {}
         try await withMemoryDatabase { database async throws in
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("P-7: results pass through, Sendable or not")
+    @Test("results pass through, Sendable or not")
     func resultsPassThrough() async throws {
         final class Box { let value = 1 }
         try await withMemoryDatabase { database in
@@ -51,7 +51,7 @@ import Testing
 
     enum Kind: CaseIterable { case memory, file }
 
-    @Test("P-8: a read transaction reads and cannot write", arguments: Kind.allCases)
+    @Test("a read transaction reads and cannot write", arguments: Kind.allCases)
     func readTransactionCannotWrite(_ kind: Kind) async throws {
         let body = { (database: any PowerSyncDatabaseProtocol) async throws in
             try await database.insertUser("Ada")
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("T-12: a statement that ends the transaction leaves the connection usable")
+    @Test("a statement that ends the transaction leaves the connection usable")
     func statementEndsTransaction() async throws {
         try await withMemoryDatabase { database in
             try await database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("T-13: a commit that fails is rolled back")
+    @Test("a commit that fails is rolled back")
     func commitFails() async throws {
         try await withMemoryDatabase { database in
             try await database.execute("PRAGMA foreign_keys = ON")
