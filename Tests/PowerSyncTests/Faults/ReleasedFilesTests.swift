@@ -7,7 +7,7 @@ import Testing
 
 #if os(Linux)
 @Suite(.timeLimit(.minutes(1))) struct ReleasedFilesTests {
-    @Test("N16: nothing keeps the file open after closing, whatever was going on")
+    @Test("nothing keeps the file open after closing, whatever was going on")
     func closingReleasesAllFiles() async throws {
         try await withTemporaryDirectory { directory in
             let harness = SyncHarness(path: directory.appendingPathComponent("a.db").path)

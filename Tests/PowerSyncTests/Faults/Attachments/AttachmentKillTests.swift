@@ -18,7 +18,7 @@ import Testing
         return task
     }
 
-    @Test("S-11 to S-23: at a point", arguments: AttachmentDeath.allCases)
+    @Test("at a point", arguments: AttachmentDeath.allCases)
     func namedPoint(_ death: AttachmentDeath) async throws {
         try await withTemporaryDirectory { directory in
             var state = AttachmentKillState(directory: directory)

@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(
-        "N20: loses nothing, shows what was applied, uploads nothing twice after completing it",
+        "loses nothing, shows what was applied, uploads nothing twice after completing it",
         arguments: [20_260_812]
     )
     func syncing(seed: UInt64) async throws {
