@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct JsonValueTests {
     @Test(
-        "P-59, T-49: JSON and values correspond",
+        "JSON and values correspond",
         arguments: [
             ("null", JsonValue.null),
             ("123", .int(123)),
