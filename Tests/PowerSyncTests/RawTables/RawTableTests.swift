@@ -47,9 +47,9 @@ import Testing
         try await database.getAll(sql) { $0.getStringOptional(index: 0) }
     }
 
-    // MARK: - P-34
+    // MARK: - Triggers
 
-    @Test("P-34: the insert trigger yields one PUT")
+    @Test("the insert trigger yields one PUT")
     func insertTriggerYieldsOnePut() async throws {
         let database = harness().database
         try await createTable(database)
@@ -61,7 +61,7 @@ import Testing
         #expect(entries.first?.opData == ["title": "Milk"])
     }
 
-    @Test("P-34: the update trigger yields one PATCH, and none for a column that is not synced")
+    @Test("the update trigger yields one PATCH, and none for a column that is not synced")
     func updateTriggerYieldsOnePatch() async throws {
         let table = RawTable(
             name: "todos",
@@ -84,7 +84,7 @@ import Testing
         #expect(entries.first?.previousValues == ["title": "Milk"])
     }
 
-    // MARK: - P-47
+    // MARK: - Syncing
 
     private static let explicit = RawTable(
         name: "todos",
@@ -96,7 +96,7 @@ import Testing
     )
 
     @Test(
-        "P-47: puts and removes arrive",
+        "puts and removes arrive",
         arguments: [(inferred, "l|Milk|"), (explicit, #"|Milk|{"list_id":"l","other":[1]}"#)]
     )
     func putsAndRemovesArrive(_ table: RawTable, _ stored: String) async throws {
