@@ -2,7 +2,7 @@ import Foundation
 import PowerSync
 import Testing
 
-@Suite("P-36") struct SchemaSerializationTests {
+@Suite struct SchemaSerializationTests {
     private func json(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

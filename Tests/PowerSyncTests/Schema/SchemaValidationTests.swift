@@ -1,7 +1,7 @@
 import PowerSync
 import Testing
 
-@Suite("P-37") struct SchemaValidationTests {
+@Suite struct SchemaValidationTests {
     struct Case: Sendable, CustomTestStringConvertible {
         /// The error, as text.
         let testDescription: String
