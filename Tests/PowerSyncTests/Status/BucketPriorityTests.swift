@@ -4,7 +4,7 @@ import Testing
 @testable import PowerSync
 
 @Suite struct BucketPriorityTests {
-    @Test("T-36") func lowerCodeIsGreater() {
+    @Test func lowerCodeIsGreater() {
         #expect(max(BucketPriority(0), BucketPriority(3)).priorityCode == 0)
         #expect(BucketPriority(0) > BucketPriority(3))
         #expect(BucketPriority.fullSyncPriority < BucketPriority.defaultPriority)

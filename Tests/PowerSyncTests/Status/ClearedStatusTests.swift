@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Clearing a database resets the status of every instance that shows it (W-4).
+/// Clearing a database resets the status of every instance that shows it.
 @Suite(.timeLimit(.minutes(1))) struct ClearedStatusTests {
     /// Two instances of one file; both know of a complete sync.
     private func withSyncedPair(_ body: (_ first: SyncHarness, _ second: SyncHarness) async throws -> Void) async throws

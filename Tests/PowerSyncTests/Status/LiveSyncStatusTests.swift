@@ -56,7 +56,7 @@ import Testing
         #expect(await flow.next()?.downloadProgress?.totalOperations == 7)
     }
 
-    @Test("P12") func sameDownloadPartIsNotPublishedAgain() async {
+    @Test func sameDownloadPartIsNotPublishedAgain() async {
         var flow = status.asFlow().makeAsyncIterator()
         status.downloadChanged(to: download(1))
         status.downloadChanged(to: download(1))
@@ -78,7 +78,7 @@ import Testing
         #expect(element?.connected == true)
     }
 
-    @Test("P11") func offlineStateDoesNotOverwriteNews() {
+    @Test func offlineStateDoesNotOverwriteNews() {
         let version = status.downloadVersion
         status.downloadChanged(to: download(1))
         status.offlineStateLoaded(DownloadStatus(streams: []), ifDownloadVersionIs: version)
@@ -87,7 +87,7 @@ import Testing
         #expect(!status.connected)
     }
 
-    @Test("T-37") func cancelledWaitThrows() async {
+    @Test func cancelledWaitThrows() async {
         let task = Task { try await status.wait { $0.connected } }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -110,7 +110,7 @@ import Testing
         #expect(subscription == nil)
     }
 
-    @Test("P-58") @MainActor func observableIsOneObjectThatFollows() async {
+    @Test @MainActor func observableIsOneObjectThatFollows() async {
         let observable = status.observable
         #expect(observable === status.observable)
         status.downloadChanged(to: download(1))

@@ -15,7 +15,6 @@ import Testing
     }
 
     @Test(
-        "P8, T-33, T-34, T-35",
         arguments: [
             Case(entries: [], asked: 1, expected: (1, nil, false)),
             Case(entries: [(.max, 20)], asked: 0, expected: (.max, 20, true)),
@@ -42,7 +41,7 @@ import Testing
         #expect(entry.hasSynced == testCase.expected.hasSynced)
     }
 
-    @Test("W-6") func nothingIsKnownBeforeTheDatabaseIsOpen() {
+    @Test func nothingIsKnownBeforeTheDatabaseIsOpen() {
         let status = SyncStatusSnapshot()
         #expect(status.hasSynced == nil)
         #expect(status.syncStreams == nil)
@@ -61,7 +60,7 @@ import Testing
         #expect(progress.untilPriority(priority: BucketPriority(0)).fraction == 0)
     }
 
-    @Test("P7") func emptyDownloadHasFractionZero() {
+    @Test func emptyDownloadHasFractionZero() {
         var status = SyncStatusSnapshot()
         status.download.progress = DownloadProgress()
         #expect(status.downloadProgress?.fraction == 0)
