@@ -26,7 +26,7 @@ import Testing
         #expect(streams.release(new))
     }
 
-    @Test("T-39") func parametersAreComparedByValue() {
+    @Test func parametersAreComparedByValue() {
         _ = streams.retain(StreamKey(name: "a", parameters: ["x": 1, "y": 2]))
         _ = streams.retain(StreamKey(name: "a", parameters: ["y": 2, "x": 1]))
         #expect(streams.keys.count == 1)

@@ -29,7 +29,7 @@ import Testing
         #expect(service.request.streams.subscriptions == [.init(stream: "a", parameters: nil)])
     }
 
-    @Test("P-52") func subscriptionsAreRequestedAndFollowTheirPriorities() async throws {
+    @Test func subscriptionsAreRequestedAndFollowTheirPriorities() async throws {
         let first = try await stream("a", ["id": .int(1)]).subscribe(ttl: nil, priority: nil)
         let second = try await stream("a", ["id": .int(2)]).subscribe(ttl: nil, priority: BucketPriority(1))
         let service = try await harness.connectAndAccept()
@@ -67,7 +67,7 @@ import Testing
         try await first.waitForFirstSync()
     }
 
-    @Test("P-53, T-49") func parametersOfAllKindsComeBack() async throws {
+    @Test func parametersOfAllKindsComeBack() async throws {
         let params: JsonParam = [
             "zero": .int(0), "one": .int(1), "yes": .bool(true), "real": .double(1.5), "text": .string("a/b"),
             "null": .null, "list": .array([.int(1), .string("x")]), "object": .object(["k": .bool(false)]),
@@ -79,7 +79,7 @@ import Testing
         #expect(harness.database.currentStatus.forStream(stream: subscription) != nil)
     }
 
-    @Test("P-54") func defaultStreamsAreReported() async throws {
+    @Test func defaultStreamsAreReported() async throws {
         let service = try await harness.connectAndAccept()
         service.send(.checkpoint(1, streams: [StreamDescription(name: "d", isDefault: true)]))
         try await harness.wait { $0.syncStreams?.isEmpty == false }
@@ -90,7 +90,7 @@ import Testing
         #expect(status.parameters == nil)
     }
 
-    @Test("P-55, S17") func subscribingOfflineIsOneStatusElement() async throws {
+    @Test func subscribingOfflineIsOneStatusElement() async throws {
         try await harness.database.execute("SELECT 1")
         var flow = harness.database.currentStatus.asFlow().makeAsyncIterator()
         #expect(await flow.next()?.syncStreams?.isEmpty == true)
@@ -113,7 +113,7 @@ import Testing
         #expect(harness.database.currentStatus.syncStreams?.count == subscriptions.count)
     }
 
-    @Test("P-55, S9") func subscribingWhileConnectedReconnectsAtOnce() async throws {
+    @Test func subscribingWhileConnectedReconnectsAtOnce() async throws {
         let service = try await harness.connectAndAccept()
         let subscription = try await stream().subscribe()
         try await harness.passSubscriptionChanges()
@@ -150,7 +150,7 @@ import Testing
         for subscription in subscriptions { try await subscription.unsubscribe() }
     }
 
-    @Test("T-39, S13") func orderOfParametersDoesNotMatter() async throws {
+    @Test func orderOfParametersDoesNotMatter() async throws {
         let keys = (0..<8).map { "key\($0)" }
         let forward = JsonParam(uniqueKeysWithValues: keys.map { ($0, .string($0)) })
         let backward = JsonParam(uniqueKeysWithValues: keys.reversed().map { ($0, .string($0)) })
@@ -159,7 +159,7 @@ import Testing
         for subscription in subscriptions { try await subscription.unsubscribe() }
     }
 
-    @Test("P-56, T-40, S11") func unsubscribingTwiceReleasesOneHandle() async throws {
+    @Test func unsubscribingTwiceReleasesOneHandle() async throws {
         let kept = try await stream().subscribe(ttl: 0, priority: nil)
         var released: (any SyncStreamSubscription)? = try await stream().subscribe(ttl: 0, priority: nil)
         try await released?.unsubscribe()
@@ -169,7 +169,7 @@ import Testing
         try await kept.unsubscribe()
     }
 
-    @Test("T-41, W-5") func lastHandleWithoutTimeToLiveEndsTheStream() async throws {
+    @Test func lastHandleWithoutTimeToLiveEndsTheStream() async throws {
         do {
             let subscription = try await stream().subscribe(ttl: 0, priority: nil)
             #expect(subscription.name == "a")
@@ -178,14 +178,14 @@ import Testing
         #expect(try await harness.connectAndAccept().request.streams.subscriptions.isEmpty)
     }
 
-    @Test("P-56, S7") func expiredSubscriptionWithAHandleIsRequested() async throws {
+    @Test func expiredSubscriptionWithAHandleIsRequested() async throws {
         let subscription = try await stream().subscribe(ttl: 10, priority: nil)
         harness.date.advance(by: 3600)
         #expect(try await harness.connectAndAccept().request.streams.subscriptions.count == 1)
         try await subscription.unsubscribe()
     }
 
-    @Test("P-57, S5") func unsubscribingAllRemovesTheStreamFromTheRequest() async throws {
+    @Test func unsubscribingAllRemovesTheStreamFromTheRequest() async throws {
         let subscription = try await stream().subscribe()
         try await stream().unsubscribeAll()
         #expect(try await harness.connectAndAccept().request.streams.subscriptions.isEmpty)
@@ -201,17 +201,17 @@ import Testing
         try await subscription.unsubscribe()
     }
 
-    @Test("S21", arguments: [-1.0, .nan]) func nonsensicalTimeToLiveIsAnError(ttl: Double) async {
+    @Test(arguments: [-1.0, .nan]) func nonsensicalTimeToLiveIsAnError(ttl: Double) async {
         await #expect(throws: PowerSyncError.self) { try await stream().subscribe(ttl: ttl, priority: nil) }
     }
 
-    @Test("S21") func infiniteTimeToLiveIsClamped() async throws {
+    @Test func infiniteTimeToLiveIsClamped() async throws {
         let subscription = try await stream().subscribe(ttl: .infinity, priority: nil)
         #expect(try await harness.integer("SELECT ttl FROM ps_stream_subscriptions") == 3_153_600_000)
         try await subscription.unsubscribe()
     }
 
-    @Test("W-3") func cancelledWaitForAStreamThrows() async throws {
+    @Test func cancelledWaitForAStreamThrows() async throws {
         let subscription = try await stream().subscribe()
         let task = Task { try await subscription.waitForFirstSync() }
         task.cancel()
