@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
     private let harness = SyncHarness()
 
-    @Test("P-38, P-51: request") func requestCarriesWhatTheOptionsSay() async throws {
+    @Test("request") func requestCarriesWhatTheOptionsSay() async throws {
         try await harness.connect(
             ConnectOptions(
                 params: ["n": .int(1), "flag": .bool(true)],
@@ -25,7 +25,7 @@ import Testing
         #expect(request.clientID?.isEmpty == false)
     }
 
-    @Test("P-40, P10") func statusFollowsTheConnection() async throws {
+    @Test func statusFollowsTheConnection() async throws {
         #expect(!harness.database.currentStatus.connecting)
         try await harness.connect()
         let stream = try await harness.service.nextStream()
@@ -39,14 +39,14 @@ import Testing
         #expect(try await harness.lists() == ["a1": "remote"])
     }
 
-    @Test("P-41, N17") func syncOutlivesTheTaskThatConnected() async throws {
+    @Test func syncOutlivesTheTaskThatConnected() async throws {
         let task = Task { try await harness.connect() }
         try await task.value
         task.cancel()
         _ = try await harness.acceptNext()
     }
 
-    @Test("P-42") func disconnectedDatabaseConnectsAgain() async throws {
+    @Test func disconnectedDatabaseConnectsAgain() async throws {
         let first = try await harness.connectAndAccept()
         try await harness.database.disconnect()
         #expect(!harness.database.currentStatus.connected)
@@ -69,7 +69,7 @@ import Testing
         _ = try await harness.connectAndAccept()
     }
 
-    @Test("P-42") func connectingAgainUsesTheNewOptions() async throws {
+    @Test func connectingAgainUsesTheNewOptions() async throws {
         let first = try await harness.connectAndAccept()
         try await harness.connect(ConnectOptions(params: ["n": .int(2)]))
         let second = try await harness.service.nextStream()
@@ -78,7 +78,7 @@ import Testing
         #expect(harness.service.mostOpenStreams == 1)
     }
 
-    @Test("N10, T-42") func concurrentConnectsLeaveOneStream() async throws {
+    @Test func concurrentConnectsLeaveOneStream() async throws {
         try await withThrowingTaskGroup { tasks in
             for number in 0..<10 {
                 tasks.addTask { try await harness.connect(ConnectOptions(params: ["n": .int(number)])) }
@@ -94,7 +94,7 @@ import Testing
         #expect(harness.service.mostOpenStreams == 1)
     }
 
-    @Test("P-48, N7") func endOfTheResponseReconnectsAfterTheDelay() async throws {
+    @Test func endOfTheResponseReconnectsAfterTheDelay() async throws {
         let stream = try await harness.connectAndAccept()
         stream.end()
         try await harness.wait { !$0.connected && !$0.connecting }
@@ -105,7 +105,7 @@ import Testing
         _ = try await harness.acceptNext()
     }
 
-    @Test("N5, P-48") func brokenStreamIsAnErrorUntilTheNextCompleteCheckpoint() async throws {
+    @Test func brokenStreamIsAnErrorUntilTheNextCompleteCheckpoint() async throws {
         let stream = try await harness.connectAndAccept()
         stream.fail(ScriptedError())
         try await harness.wait { $0.lastDownloadError is ScriptedError && !$0.connected }
@@ -126,7 +126,7 @@ import Testing
         #expect(try await harness.lists() == ["a1": "remote"])
     }
 
-    @Test("N8") func silentStreamIsGivenUp() async throws {
+    @Test func silentStreamIsGivenUp() async throws {
         let stream = try await harness.connectAndAccept()
         try await stream.waitUntilRead()
         try await harness.clock.waitForTimer(of: .seconds(40))
@@ -141,7 +141,7 @@ import Testing
         #expect(stream.isClosed)
     }
 
-    @Test("N11") func disconnectEndsAPendingRequest() async throws {
+    @Test func disconnectEndsAPendingRequest() async throws {
         try await harness.connect()
         let stream = try await harness.service.nextStream()
         try await harness.database.disconnect()
@@ -149,7 +149,7 @@ import Testing
         #expect(!harness.database.currentStatus.connecting)
     }
 
-    @Test("N11") func disconnectEndsTheRetryDelay() async throws {
+    @Test func disconnectEndsTheRetryDelay() async throws {
         try await harness.connectAndAccept().end()
         try await harness.clock.waitForTimer(of: .seconds(5))
         try await harness.database.disconnect()
@@ -167,7 +167,7 @@ import Testing
         #expect(!harness.database.currentStatus.connected)
     }
 
-    @Test("N13, P-25") func schemaIsNotReplacedWhileConnected() async throws {
+    @Test func schemaIsNotReplacedWhileConnected() async throws {
         _ = try await harness.connectAndAccept()
         await #expect(throws: PowerSyncError.self) {
             try await harness.database.updateSchema(schema: SyncHarness.schema)
@@ -176,7 +176,7 @@ import Testing
         try await harness.database.updateSchema(schema: SyncHarness.schema)
     }
 
-    @Test("N14, T-31, W-4") func clearingResetsTheStatus() async throws {
+    @Test func clearingResetsTheStatus() async throws {
         let stream = try await harness.connectAndAccept()
         let clientID = stream.request.clientID
         stream.send(.checkpoint(1, [.bucket("a", count: 1)]), .put("a", 1...1), .done)
@@ -191,7 +191,7 @@ import Testing
         #expect(try await harness.connectAndAccept().request.clientID == clientID)
     }
 
-    @Test("N15") func softClearKeepsTheHistory() async throws {
+    @Test func softClearKeepsTheHistory() async throws {
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1, [.bucket("a", count: 1)]), .put("a", 1...1), .done)
         try await harness.wait { $0.hasSynced == true }
@@ -224,7 +224,7 @@ import Testing
         try await harness.database.waitForStatus { $0.connected }
     }
 
-    @Test("T-37") func cancelledWaitForFirstSyncThrows() async throws {
+    @Test func cancelledWaitForFirstSyncThrows() async throws {
         let task = Task { try await harness.database.waitForFirstSync(priority: 1) }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct CredentialsTests {
     private let harness = SyncHarness()
 
-    @Test("P-46, N1") func expiredTokenIsReplacedOnReconnection() async throws {
+    @Test func expiredTokenIsReplacedOnReconnection() async throws {
         let stream = try await harness.connectAndAccept()
         #expect(stream.token == "token 1")
         stream.send(.keepalive(tokenExpiresIn: 4000))
@@ -19,7 +19,7 @@ import Testing
         #expect(try await harness.acceptNext().token == "token 2")
     }
 
-    @Test("P-46, N2") func tokenThatExpiresSoonIsReplacedInTheBackground() async throws {
+    @Test func tokenThatExpiresSoonIsReplacedInTheBackground() async throws {
         let gate = TaskGate()
         harness.connector.onFetch { call in
             if call == 2 { try await gate.pass() }
@@ -38,7 +38,7 @@ import Testing
         #expect(stream.isClosed)
     }
 
-    @Test("T-26") func onlyOnePrefetchIsInFlight() async throws {
+    @Test func onlyOnePrefetchIsInFlight() async throws {
         let gate = TaskGate()
         harness.connector.onFetch { call in
             if call == 2 { try await gate.pass() }
@@ -53,7 +53,7 @@ import Testing
         #expect(harness.connector.fetches == 2)
     }
 
-    @Test("T-27, N3") func failedPrefetchIsTriedAgainAtTheNextKeepalive() async throws {
+    @Test func failedPrefetchIsTriedAgainAtTheNextKeepalive() async throws {
         harness.connector.onFetch { call in
             if call == 2 { throw ScriptedError() }
             return PowerSyncCredentials(endpoint: "https://sync.test", token: "token \(call)")
@@ -67,7 +67,7 @@ import Testing
         #expect(try await harness.service.nextStream().token == "token 3")
     }
 
-    @Test("P-46, N4") func refusedTokenIsDropped() async throws {
+    @Test func refusedTokenIsDropped() async throws {
         try await harness.connect()
         let stream = try await harness.service.nextStream()
         stream.reject(status: 401, body: #"{"error":{"code":"PSYNC_S2103"}}"#)
@@ -86,7 +86,7 @@ import Testing
         #expect(harness.connector.fetches == 1)
     }
 
-    @Test("P-46, N5, C-C6") func thrownErrorIsShownAndRetried() async throws {
+    @Test func thrownErrorIsShownAndRetried() async throws {
         harness.connector.onFetch { call in
             if call == 1 { throw ScriptedError() }
             return PowerSyncCredentials(endpoint: "https://sync.test", token: "token")
@@ -99,7 +99,7 @@ import Testing
         try await harness.wait { $0.lastDownloadError == nil && $0.hasSynced == true }
     }
 
-    @Test("N6, T-28") func missingCredentialsAreShownAndRetried() async throws {
+    @Test func missingCredentialsAreShownAndRetried() async throws {
         harness.connector.onFetch { _ in nil }
         try await harness.connect()
         for call in 1...3 {

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct DownloadTests {
     private let harness = SyncHarness()
 
-    @Test("P-39") func prioritiesBecomeVisibleOneAfterTheOther() async throws {
+    @Test func prioritiesBecomeVisibleOneAfterTheOther() async throws {
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(4, (0...3).map { .bucket("p\($0)", Int32($0), count: 1) }))
         for priority in Int32(0)...2 {
@@ -23,7 +23,7 @@ import Testing
         #expect(harness.database.currentStatus.priorityStatusEntries.map(\.priority) == [.fullSyncPriority])
     }
 
-    @Test("P9") func lowerPriorityAnswersForHigherOnes() async throws {
+    @Test func lowerPriorityAnswersForHigherOnes() async throws {
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1, [.bucket("p2", 2, count: 1), .bucket("p3")]), .put("p2", 1...1), .done(2))
         try await harness.database.waitForFirstSync(priority: 2)
@@ -34,7 +34,7 @@ import Testing
         #expect(harness.database.currentStatus.statusForPriority(BucketPriority(3)).hasSynced == false)
     }
 
-    @Test("P-49, P1") func eachStepIsOneStatus() async throws {
+    @Test func eachStepIsOneStatus() async throws {
         var flow = harness.database.currentStatus.asFlow().makeAsyncIterator()
         let stream = try await harness.connectAndAccept()
         while await flow.next()?.connected != true {}
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("P2") func interruptedDownloadContinues() async throws {
+    @Test func interruptedDownloadContinues() async throws {
         let first = try await harness.connectAndAccept()
         first.send(.checkpoint(10, [.bucket("a", count: 10)]), .put("a", 1...5))
         try await harness.wait { $0.downloadProgress?.downloadedOperations == 5 }

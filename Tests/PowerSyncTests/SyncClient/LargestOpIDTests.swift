@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Op ids up to the largest of 63 bits, and beyond (`sync-client.md` 22.1 D14).
+/// Op ids up to the largest of 63 bits, and beyond.
 @Suite(.timeLimit(.minutes(1))) struct LargestOpIDTests {
     private static let formats: [SyncLineFormat] = [.ndjson, .bson]
     private let harness = SyncHarness()

@@ -9,7 +9,7 @@ import Testing
     private let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     private var path: String { directory.appending(path: "test.db").path }
 
-    @Test("N12, P-20") func secondInstanceTakesOver() async throws {
+    @Test func secondInstanceTakesOver() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let first = SyncHarness(path: path)
         let second = SyncHarness(path: path, service: first.service, clock: first.clock)
@@ -58,7 +58,7 @@ import Testing
         try await second.database.close()
     }
 
-    @Test("T-32") func earlierSyncIsKnownOffline() async throws {
+    @Test func earlierSyncIsKnownOffline() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let first = SyncHarness(path: path)
         let stream = try await first.connectAndAccept()

@@ -9,13 +9,13 @@ import Testing
         #expect(pass.headRead(nil) == .finish)
     }
 
-    @Test("G19: callback completes one transaction per call") mutating func movingHeadIsUploadedUntilEmpty() {
+    @Test("callback completes one transaction per call") mutating func movingHeadIsUploadedUntilEmpty() {
         #expect(pass.headRead(1) == .upload(head: 1))
         #expect(pass.headRead(4) == .upload(head: 4))
         #expect(pass.headRead(nil) == .finish)
     }
 
-    @Test("G20: callback does nothing") mutating func sameHeadAfterASuccessfulCallStalls() {
+    @Test("callback does nothing") mutating func sameHeadAfterASuccessfulCallStalls() {
         #expect(pass.headRead(1) == .upload(head: 1))
         #expect(pass.headRead(1) == .stall)
     }

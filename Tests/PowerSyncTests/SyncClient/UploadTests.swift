@@ -14,7 +14,7 @@ import Testing
         try await database.getNextCrudTransaction()?.complete()
     }
 
-    @Test("P-43, C-U3") func writesFromBeforeConnectingAreUploadedAfterTheFirstLine() async throws {
+    @Test func writesFromBeforeConnectingAreUploadedAfterTheFirstLine() async throws {
         try await harness.insert("x")
         let stream = try await harness.connectAndAccept()
         #expect(harness.connector.uploads == 0)
@@ -34,7 +34,7 @@ import Testing
         #expect(try await harness.lists() == ["a1": "remote"])
     }
 
-    @Test("G4") func checkpointThatWaitedIsAppliedAfterTheUpload() async throws {
+    @Test func checkpointThatWaitedIsAppliedAfterTheUpload() async throws {
         let gate = TaskGate()
         harness.connector.onUpload { database, _ in
             try await gate.pass()
@@ -51,7 +51,7 @@ import Testing
         #expect(try await harness.lists() == ["a1": "remote"])
     }
 
-    @Test("G23") func nothingIsUploadedWithoutLocalWrites() async throws {
+    @Test func nothingIsUploadedWithoutLocalWrites() async throws {
         let flow = harness.database.currentStatus.asFlow()
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1), .done, .keepalive(tokenExpiresIn: 3600))
@@ -61,7 +61,7 @@ import Testing
         #expect(harness.connector.uploads == 0)
     }
 
-    @Test("G19, T-20, C-U6") func callsFollowAtOnceUntilTheQueueIsEmpty() async throws {
+    @Test func callsFollowAtOnceUntilTheQueueIsEmpty() async throws {
         harness.connector.onUpload(UploadTests.completeOne)
         for id in ["x", "y", "z"] { try await harness.insert(id) }
         let stream = try await harness.connectAndAccept()
@@ -72,7 +72,7 @@ import Testing
         try await harness.wait { !$0.uploading }
     }
 
-    @Test("G20, T-19, C-U9") func forgottenCompleteIsToldAndDelayed() async throws {
+    @Test func forgottenCompleteIsToldAndDelayed() async throws {
         harness.connector.onUpload { _, _ in }
         try await harness.insert("x")
         let stream = try await harness.connectAndAccept()
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test("G21, P-44, W-1") func errorIsShownUntilTheNextSuccess() async throws {
+    @Test func errorIsShownUntilTheNextSuccess() async throws {
         harness.connector.onUpload { database, call in
             if call == 1 { throw ScriptedError() }
             try await database.getNextCrudTransaction()?.complete()
@@ -109,7 +109,7 @@ import Testing
         #expect(harness.log.messages(.warning).isEmpty)
     }
 
-    @Test("T-24, C-U8") func retryWaitsForTheNextStream() async throws {
+    @Test func retryWaitsForTheNextStream() async throws {
         harness.connector.onUpload { database, call in
             if call == 1 { throw ScriptedError() }
             try await database.getNextCrudTransaction()?.complete()
@@ -132,7 +132,7 @@ import Testing
         #expect(harness.connector.uploads == 2)
     }
 
-    @Test("P-45") func writesMadeOfflineAreUploadedAfterReconnection() async throws {
+    @Test func writesMadeOfflineAreUploadedAfterReconnection() async throws {
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
         try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
@@ -146,7 +146,7 @@ import Testing
         try await harness.connector.waitForUploads(1)
     }
 
-    @Test("G22, T-21, C-U7") func passesAreThrottled() async throws {
+    @Test func passesAreThrottled() async throws {
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
         try await harness.clock.waitForTimer(of: .seconds(1))
@@ -162,7 +162,7 @@ import Testing
         #expect(harness.connector.uploads == 2)
     }
 
-    @Test("G12, T-22") func writeDuringTheRequestKeepsTheGateClosed() async throws {
+    @Test func writeDuringTheRequestKeepsTheGateClosed() async throws {
         try await harness.insert("x")
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
@@ -176,7 +176,7 @@ import Testing
         try await harness.log.wait(for: .info, containing: "contains write checkpoint 2")
     }
 
-    @Test("G13") func writeThatIsUploadedDuringTheRequestKeepsTheGateClosed() async throws {
+    @Test func writeThatIsUploadedDuringTheRequestKeepsTheGateClosed() async throws {
         try await harness.insert("x")
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
@@ -193,7 +193,7 @@ import Testing
         #expect(harness.connector.uploads == 1)
     }
 
-    @Test("G14") func customWriteCheckpointNeedsNoRequest() async throws {
+    @Test func customWriteCheckpointNeedsNoRequest() async throws {
         harness.connector.onUpload { database, _ in
             try await database.getNextCrudTransaction()?.complete(writeCheckpoint: "7")
         }
@@ -206,7 +206,7 @@ import Testing
         #expect(try await harness.lists() == ["a1": "remote"])
     }
 
-    @Test("G16") func insertOnlyWritesNeedNoWriteCheckpoint() async throws {
+    @Test func insertOnlyWritesNeedNoWriteCheckpoint() async throws {
         try await harness.database.execute(
             sql: "INSERT INTO logs (id, line) VALUES (?, ?)",
             parameters: ["l", "text"]
@@ -219,7 +219,7 @@ import Testing
         try await harness.wait { $0.hasSynced == true }
     }
 
-    @Test("G24") func refusedTokenOfAWriteCheckpointIsReplaced() async throws {
+    @Test func refusedTokenOfAWriteCheckpointIsReplaced() async throws {
         try await harness.insert("x")
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
@@ -236,7 +236,7 @@ import Testing
         #expect(harness.connector.uploads == 1)
     }
 
-    @Test("G25, T-25, C-U4") func keepaliveFindsWhatWasLeftBehind() async throws {
+    @Test func keepaliveFindsWhatWasLeftBehind() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: directory) }
         let path = directory.appending(path: "test.db").path
@@ -259,7 +259,7 @@ import Testing
         try await harness.database.close()
     }
 
-    @Test("N11, C-U11") func disconnectCancelsAnUploadSilently() async throws {
+    @Test func disconnectCancelsAnUploadSilently() async throws {
         harness.connector.onUpload { _, _ in try await TaskGate().pass() }
         try await harness.insert("x")
         let stream = try await harness.connectAndAccept()
@@ -271,7 +271,7 @@ import Testing
         #expect(harness.log.messages(.error).isEmpty)
     }
 
-    @Test("R5") func cancellationInsideTheConnectorIsRetriedWithoutAnError() async throws {
+    @Test func cancellationInsideTheConnectorIsRetriedWithoutAnError() async throws {
         harness.connector.onUpload { database, call in
             if call == 1 { throw CancellationError() }
             try await database.getNextCrudTransaction()?.complete()
