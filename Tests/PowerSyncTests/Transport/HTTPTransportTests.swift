@@ -88,7 +88,7 @@ import FoundationNetworking
         }
     }
 
-    @Test("P-38, N18") func requestHasTheHeadersOfTheProtocol() async throws {
+    @Test func requestHasTheHeadersOfTheProtocol() async throws {
         let request = StreamingSyncRequest(clientID: "c", parameters: ["a": 1], appMetadata: ["v": "1"])
         try await LoopbackServer.run { _ in
             Self.response(.bson)
@@ -110,7 +110,6 @@ import FoundationNetworking
     }
 
     @Test(
-        "N19",
         arguments: [("", "/sync/stream"), ("/", "/sync/stream"), ("/prefix/", "/prefix/sync/stream")]
     )
     func pathIsAppendedToTheEndpoint(path: String, uri: String) async throws {
@@ -151,7 +150,7 @@ import FoundationNetworking
     }
 
     @Test(
-        "N4 and errors of the service",
+        "errors of the service",
         arguments: [
             (401, #"{"error":{"code":"PSYNC_S2101","status":401}}"#, true),
             (403, #"{"error":{"code":"PSYNC_S2105"}}"#, true),
@@ -220,7 +219,7 @@ import FoundationNetworking
         }
     }
 
-    @Test("N9", arguments: ["text/html", "application/json", ""]) func wrongMediaTypeIsAnError(
+    @Test(arguments: ["text/html", "application/json", ""]) func wrongMediaTypeIsAnError(
         contentType: String
     ) async throws {
         try await LoopbackServer.run { _ in
@@ -231,7 +230,7 @@ import FoundationNetworking
         }
     }
 
-    @Test("C-C8") func redirectsAreNotFollowed() async throws {
+    @Test func redirectsAreNotFollowed() async throws {
         try await LoopbackServer.run { _ in
             .init(status: .temporaryRedirect, headers: ["Location": "/elsewhere"])
         } _: { server in
@@ -370,7 +369,7 @@ import FoundationNetworking
         }
     }
 
-    @Test("P-50, T-30") func requestLogHasEachLineVerbatimAndNoToken() async throws {
+    @Test func requestLogHasEachLineVerbatimAndNoToken() async throws {
         let lines = [#"{"token_expires_in":  7}"#, #"{"checkpoint_complete":{"last_op_id":"1"}}"#]
         let log = LineCollector()
         let configuration = SyncRequestLoggerConfiguration(requestLevel: .all) { log.append($0) }

@@ -4,7 +4,6 @@ import Testing
 
 @Suite struct ServiceEndpointTests {
     @Test(
-        "N19, T-29, C-C9",
         arguments: [
             ("https://x", "https://x/sync/stream"),
             ("https://x/", "https://x/sync/stream"),

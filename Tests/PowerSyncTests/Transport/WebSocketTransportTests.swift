@@ -7,7 +7,7 @@ import Testing
 
 @testable import PowerSync
 
-/// The client's side of sync over WebSocket, against a service that sends frames by hand (`wire-protocol.md` 5).
+/// The client's side of sync over WebSocket (docs/protocol.md "WebSocket"), against a service that sends frames by hand.
 @Suite(.timeLimit(.minutes(1))) struct WebSocketTransportTests {
     private func credentials(_ url: String) throws -> ServiceCredentials {
         ServiceCredentials(endpoint: try ServiceEndpoint(url), token: "secret")
