@@ -2,7 +2,7 @@ import Foundation
 import PowerSync
 import Testing
 
-/// A database of an app's own, with only the requirements of the protocol (T-46).
+/// A database of an app's own, with only the requirements of the protocol.
 ///
 /// It forwards to one of ours, or, without one, knows nothing.
 private struct ForeignDatabase: PowerSyncDatabaseProtocol {
@@ -62,7 +62,7 @@ private struct ForeignContext: ConnectionContext {
     ) throws -> RowType { throw ForeignDatabase.Unavailable() }
 }
 
-@Suite("T-46: databases of the app") struct ForeignDatabaseTests {
+@Suite("databases of the app") struct ForeignDatabaseTests {
     @Test func wrapperOfOursHasAnUploadQueue() async throws {
         try await withMemoryDatabase { database in
             let wrapper = ForeignDatabase(wrapped: database)

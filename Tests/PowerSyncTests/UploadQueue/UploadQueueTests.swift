@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("P-27: metadata travels with the entry")
+    @Test("metadata travels with the entry")
     func metadataTravels() async throws {
         let schema = Schema(Table(name: "users", columns: [.text("name")], trackMetadata: true))
         try await withMemoryDatabase(schema) { database in
@@ -73,7 +73,7 @@ import Testing
         ),
     ]
 
-    @Test("P-28: previous values travel with updates", arguments: trackings)
+    @Test("previous values travel with updates", arguments: trackings)
     func previousValuesTravel(_ tracking: Tracking) async throws {
         let table = Table(
             name: "users",
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("P-29: an empty update makes no entry, if the table says so", arguments: [true, false])
+    @Test("an empty update makes no entry, if the table says so", arguments: [true, false])
     func emptyUpdateMakesNoEntry(_ ignore: Bool) async throws {
         let table = Table(name: "users", columns: [.text("name")], ignoreEmptyUpdates: ignore)
         try await withMemoryDatabase(Schema(table)) { database in
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(
-        "P-30: a batch has at most its limit",
+        "a batch has at most its limit",
         arguments: [(50, 50, true), (99, 99, true), (100, 100, false), (101, 100, false)]
     )
     func batchHasAtMostItsLimit(_ limit: Int32, _ count: Int, _ hasMore: Bool) async throws {
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test("P-31: the next transaction is whole, and gone once completed")
+    @Test("the next transaction is whole, and gone once completed")
     func nextTransactionIsWhole() async throws {
         try await withMemoryDatabase { database in
             try await insert(100, database)
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test("P-32: completing a transaction completes those before it")
+    @Test("completing a transaction completes those before it")
     func completingCompletesEarlierOnes() async throws {
         try await withMemoryDatabase { database in
             for try await _ in database.getCrudTransactions() { Issue.record("the queue is empty") }
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test("P-35: the backend's own write checkpoint becomes the target")
+    @Test("the backend's own write checkpoint becomes the target")
     func ownWriteCheckpointBecomesTarget() async throws {
         try await withMemoryDatabase { database in
             try await insert(1, database)
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test("T-23: with more entries queued the target stays unknown")
+    @Test("with more entries queued the target stays unknown")
     func targetStaysUnknown() async throws {
         try await withMemoryDatabase { database in
             try await insert(1, database)
