@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite("P-18: commits of other processes and connections", .timeLimit(.minutes(2))) struct ExternalCommitsTests {
+@Suite("commits of other processes and connections", .timeLimit(.minutes(2))) struct ExternalCommitsTests {
     private static func open(_ path: String) -> any PowerSyncDatabaseProtocol {
         PowerSyncDatabase(schema: WorkerSchema.first, dbFilename: path, logger: DefaultLogger(writers: []))
     }

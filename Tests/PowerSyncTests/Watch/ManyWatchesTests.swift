@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("T-18: two watches of one query get all changes")
+    @Test("two watches of one query get all changes")
     func twoWatchesGetAllChanges() async throws {
         try await withFileDatabase { database in
             var counts = try (0..<2).map { _ in

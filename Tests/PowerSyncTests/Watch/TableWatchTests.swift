@@ -49,7 +49,7 @@ import Testing
         try await database.close()
     }
 
-    @Test("P-61: changes add up while nobody asks") func changesAddUpWhileNobodyAsks() async throws {
+    @Test("changes add up while nobody asks") func changesAddUpWhileNobodyAsks() async throws {
         let database = try makeLocalDatabase()
         let watch = TableWatch(database, views: ["users", "tasks"], throttle: .zero, triggerImmediately: true)
         #expect(try await watch.next() == [])
@@ -85,7 +85,7 @@ import Testing
         try await database.close()
     }
 
-    @Test("P-61: dropping the watch ends listening") func droppingTheWatchEndsListening() async throws {
+    @Test("dropping the watch ends listening") func droppingTheWatchEndsListening() async throws {
         let database = try makeLocalDatabase()
         var watch: TableWatch? = TableWatch(database, views: ["users"], throttle: .zero, triggerImmediately: true)
         #expect(try await watch?.next() == [])

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("P-16, T-17: the first result comes at once, and each write shows up", arguments: Kind.allCases, [0, 0.005])
+    @Test("the first result comes at once, and each write shows up", arguments: Kind.allCases, [0, 0.005])
     func eachWriteShowsUp(_ kind: Kind, _ throttle: TimeInterval) async throws {
         try await withDatabase(kind) { database in
             var results = try names(database, throttle: throttle).makeAsyncIterator()
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("P-18: a write of another instance wakes every shape of query", arguments: shapes)
+    @Test("a write of another instance wakes every shape of query", arguments: shapes)
     func anotherInstanceWakesWatches(_ shape: Shape) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test("P-17: statements that were committed before the callback threw are noticed")
+    @Test("statements that were committed before the callback threw are noticed")
     func committedStatementsAreNoticed() async throws {
         struct Refusal: Error {}
         try await withFileDatabase { database in
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test("P-1: a missing table ends the stream, and the text shows EXPLAIN")
+    @Test("a missing table ends the stream, and the text shows EXPLAIN")
     func missingTableEndsTheStream() async throws {
         try await withFileDatabase { database in
             var results = try database.watch("SELECT name FROM usersfail") { _ in 0 }.makeAsyncIterator()
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test("P-3: an error of the mapper ends the stream unchanged")
+    @Test("an error of the mapper ends the stream unchanged")
     func mapperErrorEndsTheStream() async throws {
         try await withFileDatabase { database in
             let thrown = NSError(domain: "app", code: 7, userInfo: [NSLocalizedDescriptionKey: "cannot map"])
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test("T-14: a slow consumer skips results, and gets the last one")
+    @Test("a slow consumer skips results, and gets the last one")
     func slowConsumerSkipsResults() async throws {
         try await withFileDatabase { database in
             var results = try names(database, throttle: 0).makeAsyncIterator()
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test("T-15: closing the database finishes the stream, whatever the throttle", arguments: [0.005, 3600])
+    @Test("closing the database finishes the stream, whatever the throttle", arguments: [0.005, 3600])
     func closingFinishesTheStream(_ throttle: TimeInterval) async throws {
         let database = PowerSyncDatabase(schema: testSchema, dbFilename: ":memory:", logger: DefaultLogger(writers: []))
         var results = try names(database, throttle: throttle).makeAsyncIterator()
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test("T-16: a watch follows its view to another table")
+    @Test("a watch follows its view to another table")
     func watchFollowsItsView() async throws {
         try await withFileDatabase { database in
             var results = try names(database).makeAsyncIterator()
