@@ -65,9 +65,10 @@ serve: packages
 bench: packages
 	cd Benchmarks && $(SWIFT) build -c release && $$($(SWIFT) build -c release --show-bin-path)/Benchmarks $(BENCH)
 
-## lint: check the formatting
+## lint: check the formatting, and what comments and pages refer to
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel --configuration .swift-format $(wildcard $(SOURCES))
+	scripts/check-references
 
 ## format: apply the formatting
 format:
