@@ -41,7 +41,7 @@ struct ExpiryTests {
             }
             let order = ["c", "a", "e", "b", "d"]
             for unlinked in 1...5 {
-                try await rows.process(Array(order.dropFirst(unlinked)), at: 100 + unlinked)
+                try await rows.process(Array(order.dropFirst(unlinked)), at: Int64(100 + unlinked))
             }
             #expect(try await expireAll(rows) == 1)
             #expect(try await Set(rows.context.getAttachmentIds()) == ["b", "d"])
