@@ -42,11 +42,11 @@ final class QueueHarness: Sendable {
     /// Runs a test with a queue, which is closed afterwards with the database.
     static func run(
         remote files: [String: String] = [:],
-        _ configuration: AttachmentQueueConfiguration = .test,
+        _ options: AttachmentQueueOptions = .test,
         _ body: (QueueHarness, AttachmentQueue) async throws -> Void
     ) async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: files.mapValues { Data($0.utf8) }))
-        let queue = harness.makeQueue(configuration)
+        let queue = harness.makeQueue(options)
         do {
             try await body(harness, queue)
         } catch {
@@ -63,7 +63,7 @@ final class QueueHarness: Sendable {
 
     /// Makes a queue that follows the photos of users.
     func makeQueue(
-        _ configuration: AttachmentQueueConfiguration = .test,
+        _ options: AttachmentQueueOptions = .test,
         storage: AttachmentQueueStorage? = nil,
         directory: String = QueueHarness.directory,
         localStorage: (any LocalStorageAdapter)? = nil,
@@ -75,7 +75,7 @@ final class QueueHarness: Sendable {
             attachmentsDirectory: directory,
             watchAttachments: references ?? { [database] in try QueueHarness.photos(of: database) },
             localStorage: localStorage ?? local,
-            configuration: configuration,
+            options: options,
             environment: environment
         )
     }
@@ -190,15 +190,19 @@ final class QueueHarness: Sendable {
     func path(_ filename: String) -> String { "\(QueueHarness.directory)/\(filename)" }
 }
 
-extension AttachmentQueueConfiguration {
+extension AttachmentQueueOptions {
     /// Without a throttle, which tests of the throttle set.
-    static var test: AttachmentQueueConfiguration { AttachmentQueueConfiguration(syncThrottleDuration: 0) }
+    static var test: AttachmentQueueOptions {
+        var options = AttachmentQueueOptions()
+        options.syncThrottle = .zero
+        return options
+    }
 
     /// The options of most tests, with changes.
-    static func test(_ change: (inout AttachmentQueueConfiguration) -> Void) -> AttachmentQueueConfiguration {
-        var configuration = test
-        change(&configuration)
-        return configuration
+    static func test(_ change: (inout AttachmentQueueOptions) -> Void) -> AttachmentQueueOptions {
+        var options = test
+        change(&options)
+        return options
     }
 }
 
