@@ -30,6 +30,8 @@ public enum CheckpointMode: Sendable, Encodable {
     /// How long to wait before a request is posted again; `nil` in the legacy mode.
     var retryInterval: Duration? {
         guard case .requests(let delay) = self else { return nil }
-        return ConnectOptions.duration(seconds: max(delay ?? 0, CheckpointMode.leastDelay))
+        // Not the other way round, which NaN would pass.
+        guard let delay, delay > CheckpointMode.leastDelay else { return .seconds(CheckpointMode.leastDelay) }
+        return ConnectOptions.duration(seconds: delay)
     }
 }

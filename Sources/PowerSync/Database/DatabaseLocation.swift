@@ -15,13 +15,17 @@ enum DatabaseLocation: Sendable, Hashable {
     /// | starts with `/` | that path |
     /// | anything else | inside the default directory |
     ///
-    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for an empty name, a name that leaves the
-    ///   default directory, or a platform without a place for application data.
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for an empty name, a name with a NUL, a name that
+    ///   leaves the default directory, or a platform without a place for application data.
     static func resolve(
         _ dbFilename: String,
         defaultDirectory: () throws -> URL = DatabaseLocation.defaultDirectory
     ) throws -> DatabaseLocation {
         if dbFilename == ":memory:" { return .memory }
+        // SQLite would take the part before it for the name.
+        guard !dbFilename.utf8.contains(0) else {
+            throw PowerSyncError.operationFailed(message: "The database file name contains a NUL character")
+        }
         if dbFilename.hasPrefix("/") { return .file(path: dbFilename) }
         guard !dbFilename.isEmpty else {
             throw PowerSyncError.operationFailed(message: "The database file name is empty")

@@ -147,7 +147,8 @@ extension SyncedDatabase {
     package func watch<RowType>(
         options: WatchOptions<RowType>
     ) throws -> AsyncThrowingStream<[RowType], any Error> {
-        local.watch(options)
+        try Argument.check(seconds: options.throttle, "throttle")
+        return local.watch(options)
     }
 
     package func getPowerSyncVersion() async throws -> String {
@@ -173,7 +174,9 @@ extension SyncedDatabase {
         connector: any PowerSyncBackendConnectorProtocol,
         options: ConnectOptions?
     ) async throws {
-        try await sync.connect(connector: connector, options: options ?? ConnectOptions(), database: self)
+        let options = options ?? ConnectOptions()
+        try options.validate()
+        try await sync.connect(connector: connector, options: options, database: self)
     }
 
     package func disconnect() async throws {

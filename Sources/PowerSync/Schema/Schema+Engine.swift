@@ -3,8 +3,10 @@ import PowerSyncCore
 extension ClientSchema {
     /// The engine's form of an app's schema.
     ///
-    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for an index over an unknown column.
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for an index over an unknown column, or a table of
+    ///   another type.
     init(_ schema: any SchemaProtocol) throws {
+        try (schema as? Schema)?.checkTypes()
         self.init(
             tables: try schema.tables.map(ClientTable.init),
             rawTables: schema.rawTables.map(ClientRawTable.init)

@@ -23,6 +23,8 @@ public struct Schema: SchemaProtocol {
     public let tables: [Table]
     /// The tables of the app's own that synced rows are written to.
     public let rawTables: [RawTable]
+    /// What is wrong with an argument that is no table of the SDK.
+    private var problem: String?
 
     /// Creates a schema of lists of tables.
     ///
@@ -36,29 +38,39 @@ public struct Schema: SchemaProtocol {
 
     /// Creates a schema of tables.
     ///
-    /// Without arguments the schema is empty.
-    ///
-    /// - Precondition: Each argument is a ``Table`` or a ``RawTable``.
+    /// Without arguments the schema is empty. Each argument is a ``Table`` or a ``RawTable``; with any other, ``validate()``
+    /// throws, and so does each operation of a database with the schema.
     public init(_ tables: any BaseTableProtocol...) {
         var managed: [Table] = []
         var raw: [RawTable] = []
+        var problem: String?
         for table in tables {
             switch table {
             case let table as Table: managed.append(table)
             case let table as RawTable: raw.append(table)
             default:
-                preconditionFailure("A schema cannot hold \(table.name), a table of type \(type(of: table)).")
+                problem = "A schema cannot hold \(table.name), a table of type \(type(of: table))."
             }
         }
         self.init(tables: managed, rawTables: raw)
+        self.problem = problem
+    }
+
+    /// Checks that all arguments were tables of the SDK.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)``.
+    func checkTypes() throws {
+        if let problem { throw PowerSyncError.operationFailed(message: problem) }
     }
 
     /// Checks that no two tables share a name, then each table on its own.
     ///
     /// A ``RawTable`` takes part with the name of its local table, if it has a ``RawTable/schema``.
     ///
-    /// - Throws: ``SchemaError`` or ``TableError`` with the first problem found.
+    /// - Throws: ``SchemaError`` or ``TableError`` with the first problem found; ``PowerSyncError`` for an argument that is no
+    ///   table of the SDK.
     public func validate() throws {
+        try checkTypes()
         var names: Set<ExactText> = []
         for table in tables {
             guard names.insert(ExactText(table.name)).inserted else {

@@ -15,9 +15,8 @@ public struct BucketPriority: Comparable, Hashable, Sendable, Codable {
 
     /// Creates a priority from its code.
     ///
-    /// - Precondition: `priorityCode >= 0`
+    /// Any number can be compared with others. A subscription refuses what is not 0 to 3.
     public init(_ priorityCode: Int32) {
-        precondition(priorityCode >= 0, "A priority code must not be negative: \(priorityCode)")
         self.priorityCode = priorityCode
     }
 

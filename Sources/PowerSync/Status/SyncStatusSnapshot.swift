@@ -52,7 +52,9 @@ extension SyncStatusSnapshot: SyncStatusData {
     }
 
     package func forStream(stream: any SyncStreamDescription) -> SyncStreamStatus? {
-        status(of: StreamKey(stream)).map(SyncStreamStatus.init)
+        // What cannot be subscribed to has no status; it may even be nested too deeply for a key.
+        guard (try? Argument.check(stream)) != nil else { return nil }
+        return status(of: StreamKey(stream)).map(SyncStreamStatus.init)
     }
 
     /// The engine's status of a stream.

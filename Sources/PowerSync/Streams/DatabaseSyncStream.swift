@@ -15,7 +15,7 @@ struct DatabaseSyncStream: SyncStream {
             )
         }
         let share = try await client.subscribe(
-            to: StreamKey(self),
+            to: try key,
             lifetime: try ttl.map(DatabaseSyncStream.lifetime),
             priority: priority?.priority
         )
@@ -23,7 +23,15 @@ struct DatabaseSyncStream: SyncStream {
     }
 
     func unsubscribeAll() async throws {
-        try await client.unsubscribeAll(from: StreamKey(self))
+        try await client.unsubscribeAll(from: try key)
+    }
+
+    /// What is stored; a key that would spoil the requests for other streams is not made.
+    private var key: StreamKey {
+        get throws {
+            try Argument.check(self)
+            return StreamKey(self)
+        }
     }
 
     /// Whole seconds, rounded up; infinity becomes the longest time to live.

@@ -22,7 +22,8 @@ public protocol SyncStream: SyncStreamDescription {
     ///     the next opportunity.
     ///   - priority: Replaces the stream's priority: 0 to 3. Of several subscriptions the highest priority counts.
     /// - Returns: A handle that keeps the subscription alive.
-    /// - Throws: ``PowerSyncError`` when `ttl` is negative or not a number, `priority` is none of these, or the database cannot be
+    /// - Throws: ``PowerSyncError`` when `ttl` is negative or not a number, `priority` is none of these, the name is empty, longer
+    ///   than 1,024 bytes or has a NUL, the parameters are longer than 64 KiB as JSON or no JSON, or the database cannot be
     ///   written.
     func subscribe(ttl: TimeInterval?, priority: BucketPriority?) async throws -> any SyncStreamSubscription
 

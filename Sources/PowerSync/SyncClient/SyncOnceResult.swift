@@ -36,6 +36,15 @@ extension PowerSyncDatabaseProtocol {
         deadline: Duration
     ) async throws -> SyncOnceResult {
         let own = try requireOwn(for: "syncOnce")
-        return try await own.sync.syncOnce(connector: connector, options: options, deadline: deadline, database: own)
+        try options.validate()
+        guard deadline >= .zero else {
+            throw PowerSyncError.operationFailed(message: "The deadline of syncOnce is negative: \(deadline)")
+        }
+        return try await own.sync.syncOnce(
+            connector: connector,
+            options: options,
+            deadline: min(deadline, Argument.longestTime),
+            database: own
+        )
     }
 }

@@ -51,6 +51,8 @@ extension PowerSyncDatabaseProtocol {
 
     /// Has the database of ours do it.
     public func trackTableDiff(of view: String, options: TableDiffOptions) async throws -> TableDiff {
-        try await TableDiff.start(of: view, options, on: try requireOwn(for: "A table diff").local)
+        let own = try requireOwn(for: "A table diff")
+        try Argument.check(seconds: options.throttle, "throttle")
+        return try await TableDiff.start(of: view, options, on: own.local)
     }
 }

@@ -34,7 +34,8 @@ extension PowerSyncDatabaseProtocol {
         triggerImmediately: Bool
     ) -> AsyncThrowingStream<Set<String>, any Error> {
         let watch = Result {
-            TableWatch(
+            try Argument.check(seconds: throttle, "throttle")
+            return TableWatch(
                 try requireOwn(for: "onChange").local,
                 views: tables,
                 throttle: ConnectOptions.duration(seconds: throttle),

@@ -1,0 +1,19 @@
+extension ConnectOptions {
+    /// Checks the options, before anything happens with them.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` with the option in its message.
+    func validate() throws {
+        try Argument.check(seconds: crudThrottle, "crudThrottle")
+        try Argument.check(seconds: retryDelay, "retryDelay")
+        if case .requests(let delay?) = checkpointMode, delay.isNaN {
+            throw PowerSyncError.operationFailed(message: "checkpointRequestRetryDelay is not a number.")
+        }
+        try Argument.check(parameters: params, of: "the connection")
+        let metadataSize = appMetadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        guard metadataSize <= Argument.longestParameters else {
+            throw PowerSyncError.operationFailed(
+                message: "appMetadata has \(metadataSize) bytes; the most are \(Argument.longestParameters)."
+            )
+        }
+    }
+}
