@@ -107,7 +107,8 @@ struct StatusFunctionsTests {
         #expect(completed?.contains(#""ps_data__items""#) == true)
         // Only positions move.
         engine = try handle([.line(.diff(2)), .line(.done)], engine, database)
-        #expect(try changes(database).first??.contains(#""ps_buckets""#) == true)
+        let moved = try changes(database).first ?? nil
+        #expect(moved?.contains(#""ps_buckets""#) == true)
     }
 
     @Test("81") func tablesBehindTriggersOfTheAppAreReported() throws {
