@@ -137,7 +137,7 @@ struct ChangeLedger {
     /// The open transaction may have changed what a listener is interested in from now on.
     private mutating func notePossible(_ id: ObjectIdentifier) {
         guard let entry = entries[id] else { return }
-        let executed = kinds.lazy.filter { $0.value.transaction == transaction }.map(\.key.event)
+        let executed = kinds.filter { $0.value.transaction == transaction }.map(\.key.event)
         var missed = InterestingChanges()
         if let interests = entry.interests, !mayBeAnything {
             for kind in executed {
