@@ -43,7 +43,10 @@ import Testing
     static let unusual = [
         Case(testDescription: "no times", options: ConnectOptions(crudThrottle: 0, retryDelay: 0)),
         Case(testDescription: "long times", options: ConnectOptions(crudThrottle: .infinity, retryDelay: 1e300)),
-        Case(testDescription: "short times", options: ConnectOptions(crudThrottle: 5e-324, retryDelay: 5e-324)),
+        Case(
+            testDescription: "short times",
+            options: ConnectOptions(crudThrottle: .leastNonzeroMagnitude, retryDelay: .leastNonzeroMagnitude)
+        ),
         Case(
             testDescription: "negative delay of requests",
             options: ConnectOptions(checkpointMode: .requests(checkpointRequestRetryDelay: -.infinity))

@@ -81,7 +81,9 @@ import Testing
                 #expect(try await watch.next() == ["users"])
                 try await finishLooks()
             }
-            try await database.writeLock { try $0.execute(sql: "INSERT INTO tasks (id) VALUES ('1')", parameters: []) }
+            _ = try await database.writeLock {
+                try $0.execute(sql: "INSERT INTO tasks (id) VALUES ('1')", parameters: [])
+            }
             #expect(try await watch.next() == ["tasks"])
         }
     }

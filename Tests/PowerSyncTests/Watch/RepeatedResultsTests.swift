@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PowerSyncCore
 import PowerSyncTesting
 import Testing

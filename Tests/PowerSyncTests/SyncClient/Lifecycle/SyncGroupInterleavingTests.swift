@@ -194,7 +194,8 @@ private struct InterleavedRun {
         if let place = order.firstIndex(of: id) {
             // Those before it were served or cancelled, unless it was refused at the call.
             let mayOvertake = answer == .cancelled || answer == .refusedClosed
-            expect(place == 0 || mayOvertake, "\(id) has overtaken \(order[..<place])")
+            let overtaken = order[..<place]
+            expect(overtaken.isEmpty || mayOvertake, "\(id) has overtaken \(overtaken)")
             order.remove(at: place)
         }
         let runs = model.flatMap { sessions[$0]?.member }
