@@ -9,6 +9,10 @@ enum Argument {
     static let longestName = 1_024
     /// The longest parameters of a connection or a stream, in bytes of JSON text: they are part of each request.
     static let longestParameters = 65_536
+    /// How many arrays and objects may be inside each other.
+    ///
+    /// Half of what is read: requests put parameters into objects of their own.
+    static let deepestNesting = 64
     /// The longest time that is waited for: one year.
     static let longestTime = Duration.seconds(365 * 86_400)
 
@@ -42,7 +46,7 @@ enum Argument {
     /// Checks parameters.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for a number that JSON does not have, for values
-    ///   that are nested too deeply to be read again, and for too long a text.
+    ///   that are nested too deeply to be read by a service, and for too long a text.
     static func check(parameters: JsonParam, of what: String) throws {
         try check(.object(parameters), of: what, depth: 1)
         let count = JSONObject(parameters).text.utf8.count
@@ -63,9 +67,9 @@ enum Argument {
 
     /// Checks a value; `depth` counts the arrays and objects around it, and it if it is one.
     private static func check(_ value: JsonValue, of what: String, depth: Int) throws {
-        guard depth <= JSONScanner.maximumNesting || !value.isContainer else {
+        guard depth <= deepestNesting || !value.isContainer else {
             throw PowerSyncError.operationFailed(
-                message: "The parameters of \(what) are nested more than \(JSONScanner.maximumNesting) levels deep."
+                message: "The parameters of \(what) are nested more than \(deepestNesting) levels deep."
             )
         }
         switch value {
