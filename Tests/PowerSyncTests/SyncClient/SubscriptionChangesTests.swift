@@ -9,20 +9,18 @@ import Testing
     private let changes = SubscriptionChanges()
 
     /// Runs a test with what is passed on.
-    private func whileRunning(_ body: (inout AsyncStream<[StreamKey]>.AsyncIterator) async throws -> Void) async throws
-    {
+    private func whileRunning(_ body: (AsyncStream<[StreamKey]>) async throws -> Void) async throws {
         let (passed, continuation) = AsyncStream.makeStream(of: [StreamKey].self)
         let clock = ElapsedClock(source)
         let running = Task { [changes] in
             await changes.run(clock) { continuation.yield($0) }
         }
-        var iterator = passed.makeAsyncIterator()
-        try await body(&iterator)
+        try await body(passed)
         running.cancel()
         await running.value
         #expect(source.pendingTimers.isEmpty)
         continuation.finish()
-        let end = await iterator.next()
+        let end = await passed.first { _ in true }
         #expect(end == nil)
     }
 
@@ -37,11 +35,11 @@ import Testing
         try await whileRunning { passed in
             changes.note(live: streams("a"))
             try await passQuietTime()
-            let first = await passed.next()
+            let first = await passed.first { _ in true }
             #expect(first == streams("a"))
             changes.note(live: [])
             try await passQuietTime()
-            let second = await passed.next()
+            let second = await passed.first { _ in true }
             #expect(second == [])
         }
     }
@@ -54,7 +52,7 @@ import Testing
             changes.note(live: streams("a", "b", "c"))
             try await passQuietTime()
             try await passQuietTime()
-            let last = await passed.next()
+            let last = await passed.first { _ in true }
             #expect(last == streams("a", "b", "c"))
         }
     }
@@ -67,7 +65,7 @@ import Testing
                 changes.note(live: streams("\(number)"))
                 source.advance(by: SubscriptionChanges.quietTime)
             }
-            let last = await passed.next()
+            let last = await passed.first { _ in true }
             #expect(last == streams("50"))
         }
     }
