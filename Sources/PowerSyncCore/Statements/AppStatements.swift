@@ -62,7 +62,7 @@ package final class AppStatements {
         }
         let statement = try db.makeStatement(sql: sql)
         if kept.count >= Self.limit, let oldest = kept.min(by: { $0.value.lastUse < $1.value.lastUse }) {
-            kept[oldest.key] = nil
+            forget(oldest.key)
         }
         announceClose()
         kept[key] = Kept(statement: statement, lastUse: uses)
@@ -71,13 +71,26 @@ package final class AppStatements {
 
     /// Forgets the statement of a text: after an error, resetting it may not be enough to run it again.
     package func forget(sql: String) {
-        kept[ExactText(sql)] = nil
+        forget(ExactText(sql))
     }
 
     /// Forgets everything, so that the connection can be closed.
     func close() {
+        forgetAll(witness: nil)
+    }
+
+    /// Finalising the last statement of a virtual table disconnects that, which calls ``close()``: so a statement is released
+    /// when it is no longer here.
+    private func forget(_ key: ExactText) {
+        let statement = kept.removeValue(forKey: key)
+        withExtendedLifetime(statement) {}
+    }
+
+    private func forgetAll(witness next: Statement?) {
+        let forgotten = (kept, witness)
         kept = [:]
-        witness = nil
+        witness = next
+        withExtendedLifetime(forgotten) {}
     }
 
     /// Forgets everything if GRDB has done so.
@@ -85,10 +98,7 @@ package final class AppStatements {
     /// - Returns: Whether statements can be kept: not in a file without our tables.
     private func forgetWithGRDB(_ db: Database) -> Bool {
         guard let current = try? db.cachedStatement(sql: Self.witnessSQL) else { return false }
-        if current !== witness {
-            kept = [:]
-            witness = current
-        }
+        if current !== witness { forgetAll(witness: current) }
         return true
     }
 
