@@ -299,3 +299,8 @@ let package = Package(
         ),
     ]
 )
+
+#if os(macOS)
+// Xcode shows previews of an app only with dynamic libraries. Elsewhere nobody needs one, and each build would link it.
+package.products.append(.library(name: "PowerSyncDynamic", type: .dynamic, targets: ["PowerSync"]))
+#endif
