@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncTesting
+import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -161,12 +162,17 @@ import Testing
     @Test("in the transaction of the row leaves the file where it was", arguments: Source.allCases, [true, false])
     func transaction(source: Source, isCancelled: Bool) async throws {
         try await withScene { scene async throws in
-            await #expect(throws: Refused.self) {
-                try await scene.save(source) {
-                    if isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
-                    throw Refused()
+            let saving = Mutex<Task<Attachment, any Error>?>(nil)
+            saving.withLock { task in
+                // The hook waits for the lock, and so for the task.
+                task = Task {
+                    try await scene.save(source) {
+                        if isCancelled { saving.withLock { $0?.cancel() } }
+                        throw Refused()
+                    }
                 }
             }
+            await #expect(throws: Refused.self) { try await saving.withLock { $0 }?.value }
             try await scene.expectUntouched("")
         }
     }
