@@ -162,17 +162,14 @@ import Testing
     @Test("in the transaction of the row leaves the file where it was", arguments: Source.allCases, [true, false])
     func transaction(source: Source, isCancelled: Bool) async throws {
         try await withScene { scene async throws in
-            let saving = Mutex<Task<Attachment, any Error>?>(nil)
-            saving.withLock { task in
-                // The hook waits for the lock, and so for the task.
-                task = Task {
-                    try await scene.save(source) {
-                        if isCancelled { saving.withLock { $0?.cancel() } }
-                        throw Refused()
-                    }
+            let saving = RunningTask()
+            let task = saving.start {
+                try await scene.save(source) {
+                    if isCancelled { saving.cancel() }
+                    throw Refused()
                 }
             }
-            await #expect(throws: Refused.self) { try await saving.withLock { $0 }?.value }
+            await #expect(throws: Refused.self) { try await task.value }
             try await scene.expectUntouched("")
         }
     }
@@ -251,5 +248,23 @@ import Testing
             await #expect(throws: PowerSyncAttachmentError.self) { try await saving.value }
             try await scene.expectUntouched("")
         }
+    }
+}
+
+/// A task that can be cancelled from inside.
+private final class RunningTask: Sendable {
+    private let task = Mutex<Task<Attachment, any Error>?>(nil)
+
+    func start(_ body: @escaping @Sendable () async throws -> Attachment) -> Task<Attachment, any Error> {
+        // ``cancel()`` waits for the lock, and so for the task.
+        task.withLock { task in
+            let started = Task { try await body() }
+            task = started
+            return started
+        }
+    }
+
+    func cancel() {
+        task.withLock { $0 }?.cancel()
     }
 }
