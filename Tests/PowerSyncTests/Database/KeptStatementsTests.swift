@@ -144,6 +144,19 @@ import Testing
         }
     }
 
+    /// Such statements hold our virtual tables, which are disconnected while the connection closes.
+    @Test func statementsThatWriteToViewsAreFinalisedAtTheEnd() async throws {
+        let schema = PowerSync.Schema(
+            PowerSync.Table(name: "users", columns: [.text("name")]),
+            PowerSync.Table(name: "logs", columns: [.text("line")], insertOnly: true)
+        )
+        try await withFileDatabase(schema) { database in
+            for view in ["users", "logs"] {
+                try await database.execute("INSERT INTO \(view) (id) VALUES (uuid())")
+            }
+        }
+    }
+
     @Test func textsThatOnlyLookEqualAreDistinguished() async throws {
         try await withFileDatabase { database in
             // One letter, and a letter with an accent after it: equal as Swift strings.
