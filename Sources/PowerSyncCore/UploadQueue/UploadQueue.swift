@@ -108,6 +108,8 @@ package enum UploadQueue {
                   UNION ALL
                   SELECT next.id, next.tx_id, next.data
                   FROM entry JOIN ps_crud AS next ON next.id = entry.id + 1 AND next.tx_id = entry.tx_id
+                  -- In a table of another program an id can be a real that one more does not change.
+                  WHERE next.id > entry.id
                 )
                 SELECT id, tx_id, data FROM entry
                 """
