@@ -121,9 +121,9 @@ final class ExternalCommits: Sendable {
             if delay > .zero { try await clock.sleep(for: delay) }
             // First, so that what is committed after the look causes another one.
             log.arm()
-            guard try await DatabaseAccess.write(to: writer, { try self.hasNews($0) }) else { return }
-            if let pool, await !pool.hasNews(writer) { return }
-            changes.announceAll()
+            let hasCommit = try await DatabaseAccess.write(to: writer) { try self.hasNews($0) }
+            let hasNews = await pool?.hasNews(writer, hasCommit: hasCommit) ?? hasCommit
+            if hasNews { changes.announceAll() }
         } catch is CancellationError {
             // The loop ends with its stream.
         } catch {

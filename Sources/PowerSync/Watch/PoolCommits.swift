@@ -4,8 +4,8 @@ import Synchronization
 /// Tells commits of others to the file of an app's pool from those of the pool and from our own.
 ///
 /// The pool names the tables that it has written. Of others nothing is known, so everybody has to look again; that must not
-/// happen after each write of the app. When the pool has committed and named nothing, as after a change of the schema, it
-/// counts as another one.
+/// happen after each write of the app. When the pool has committed and named nothing until the look after next, as after a
+/// change of the schema, it counts as another one.
 ///
 /// Two connections write, and never at the same time: the pool's writer, and ours while we hold the pool's writer.
 /// `PRAGMA data_version` changes on a connection when another one has committed. So the one that is not writing is asked:
@@ -25,9 +25,19 @@ final class PoolCommits: Sendable {
         var poolVersion: Int64?
         /// Whether there was one.
         var hasHadTurn = false
+        /// Whether others have committed since somebody asked.
         var hasNews = false
-        /// Whether the pool has named tables since somebody asked.
-        var hasNamedTables = false
+        var names = Names.unknown
+    }
+
+    /// Whether the pool has named the tables of its last commit.
+    private enum Names {
+        /// No commit is known that they could belong to.
+        case unknown
+        /// They came before the commit was seen.
+        case told
+        /// The commit was seen before they came.
+        case awaited
     }
 
     private let pool: any SQLiteConnectionPoolProtocol
@@ -65,18 +75,34 @@ final class PoolCommits: Sendable {
 
     /// The pool has named tables that it has written.
     func poolDidNameTables() {
-        state.withLock { $0.hasNamedTables = true }
+        state.withLock { $0.names = $0.names == .awaited ? .unknown : .told }
     }
 
-    /// Whether there may be commits whose tables nobody has named since the last call.
+    /// Whether there may be commits whose tables nobody names.
     ///
-    /// - Parameter writer: Our connections, whose version has changed since the last call.
+    /// - Parameters:
+    ///   - writer: Our connections.
+    ///   - hasCommit: Whether their version has changed since the last call.
     /// - Returns: Also `true` when that cannot be found out.
-    func hasNews(_ writer: any DatabaseWriter) async -> Bool {
+    func hasNews(_ writer: any DatabaseWriter, hasCommit: Bool) async -> Bool {
+        guard hasCommit else {
+            return state.withLock { state in
+                guard state.names == .awaited else { return false }
+                state.names = .unknown
+                return true
+            }
+        }
         let isKnown: Void? = try? await write(to: writer) { _ in }
         return state.withLock { state in
-            defer { (state.hasNews, state.hasNamedTables) = (false, false) }
-            return isKnown == nil || state.hasNews || !state.hasNamedTables
+            if isKnown == nil || state.hasNews {
+                // Everybody looks again, whatever the pool names.
+                state.hasNews = false
+                state.names = .unknown
+                return true
+            }
+            let wasAwaited = state.names == .awaited
+            state.names = state.names == .told ? .unknown : .awaited
+            return wasAwaited
         }
     }
 

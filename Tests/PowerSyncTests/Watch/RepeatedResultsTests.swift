@@ -57,7 +57,7 @@ import Testing
             try await insertUser("Ada", database)
             #expect(await iterator.next() == ["Ada"])
             task.cancel()
-            await #expect(throws: CancellationError.self) { try await task.value }
+            _ = await task.result
         }
     }
 
@@ -102,7 +102,7 @@ import Testing
                 #expect(await iterator.next()?.count == count)
             }
             task.cancel()
-            await #expect(throws: CancellationError.self) { try await task.value }
+            _ = await task.result
         }
     }
 
