@@ -4,7 +4,7 @@ import GRDB
 /// Synchronous work on a connection, awaited by a task.
 ///
 /// The task can be cancelled while the work waits for the connection. Once begun, it runs to its end; see
-/// ``DatabaseTurn``.
+/// ``DatabaseTurn``. A connection that cannot be opened is a ``PowerSyncError``.
 enum DatabaseAccess {
     /// Runs `body` alone on the writing connection.
     static func write<T>(
@@ -57,7 +57,13 @@ enum DatabaseAccess {
                 }
                 ask { db in
                     guard let continuation = turn.begin() else { return }
-                    continuation.resume(with: Result { Transfer(try body(try db.get())) })
+                    continuation.resume(
+                        with: Result {
+                            // What the body throws may be the app's, and stays as it is.
+                            let db = try PowerSyncError.wrappingErrors { try db.get() }
+                            return Transfer(try body(db))
+                        }
+                    )
                 }
             }
         } onCancel: {

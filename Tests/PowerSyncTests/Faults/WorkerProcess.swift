@@ -10,11 +10,23 @@ final class WorkerProcess {
     private let exits: AsyncStream<Void>
 
     /// Starts a worker.
-    init(_ task: WorkerTask) throws {
+    ///
+    /// - Parameters:
+    ///   - task: What it does.
+    ///   - command: The shell command that the worker's path and argument follow, which limits its means: `ulimit -n 64; exec`
+    ///     for example.
+    /// - Throws: When the process cannot be started.
+    init(_ task: WorkerTask, by command: String? = nil) throws {
         // The test bundle and the worker are built into the same folder.
-        process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+        let worker = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
             .appending(path: "LocalDatabaseWorker")
-        process.arguments = [try task.argument()]
+        if let command {
+            process.executableURL = URL(filePath: "/bin/sh")
+            process.arguments = ["-c", command + #" "$0" "$@""#, worker.path, try task.argument()]
+        } else {
+            process.executableURL = worker
+            process.arguments = [try task.argument()]
+        }
         process.standardInput = input
         process.standardOutput = output
         let (exits, exit) = AsyncStream.makeStream(of: Void.self)
