@@ -129,9 +129,12 @@ import Testing
         for _ in 0..<3 {
             try await stream.waitUntilRead()
             try await harness.clock.waitForTimer(of: .seconds(25))
+            try await harness.clock.waitForTimer(of: .seconds(40))
             try await pass(25, stream)
-            stream.send(.checkpoint(1))
-            stream = try await fallSilent(stream)
+            try await pass(15, stream)
+            try await harness.clock.waitForTimer(of: .seconds(5))
+            harness.clock.advance(by: .seconds(5))
+            stream = try await harness.acceptNext()
         }
         try await stream.waitUntilRead()
         #expect(warnings(harness).isEmpty)

@@ -34,6 +34,8 @@ import Testing
         stream.send(.checkpoint(1), .done)
         try await harness.wait { $0.hasSynced == true }
         try await stream.waitUntilRead()
+        // The pass of uploads that follows the first line is over.
+        try await harness.clock.waitForTimer(of: .seconds(1))
         return stream
     }
 
