@@ -66,9 +66,12 @@ let package = Package(
             swiftSettings: codecSettings
         ),
 
+        // zlib comes with every system, and NIO's HTTP compression links it already.
+        .systemLibrary(name: "CZlib"),
         .target(
             name: "RSocket",
             dependencies: [
+                "CZlib",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
@@ -211,7 +214,7 @@ let package = Package(
         .testTarget(
             name: "RSocketTests",
             dependencies: [
-                "RSocket", "TestSupport",
+                "CZlib", "RSocket", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),

@@ -8,8 +8,14 @@ import Testing
 @Suite struct WebSocketMessageHandlerTests {
     private static let mask: WebSocketMaskingKey = [1, 2, 3, 4]
 
-    private func channel(_ role: WebSocketMessageHandler.Role, limit: Int = 10) throws -> EmbeddedChannel {
-        let channel = EmbeddedChannel(handler: WebSocketMessageHandler(role: role, maximumMessageLength: limit))
+    private func channel(
+        _ role: WebSocketMessageHandler.Role,
+        limit: Int = 10,
+        compression: MessageCompression? = nil
+    ) throws -> EmbeddedChannel {
+        let channel = EmbeddedChannel(
+            handler: WebSocketMessageHandler(role: role, maximumMessageLength: limit, compression: compression)
+        )
         try channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 80)).wait()
         return channel
     }
@@ -37,6 +43,53 @@ import Testing
         let pong = try channel.readOutbound(as: WebSocketFrame.self)
         #expect(pong?.opcode == .pong && pong?.data == ByteBuffer(string: "?"))
         #expect(pong?.maskKey != nil)
+    }
+
+    /// The first frame of a compressed message.
+    private func compressed(_ bytes: some Sequence<UInt8>, fin: Bool = true) -> WebSocketFrame {
+        WebSocketFrame(fin: fin, rsv1: true, opcode: .binary, data: ByteBuffer(bytes: bytes))
+    }
+
+    @Test func compressedMessagesAreRestoredAndOthersAreLeftAlone() throws {
+        let channel = try channel(.client, compression: MessageCompression(keepsWindow: true))
+        let hello: [UInt8] = [0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00]
+        try channel.writeInbound(compressed(hello[..<3], fin: false))
+        try channel.writeInbound(frame(.ping, "?"))
+        try channel.writeInbound(WebSocketFrame(fin: true, opcode: .continuation, data: ByteBuffer(bytes: hello[3...])))
+        try channel.writeInbound(frame(.binary, "plain"))
+        try channel.writeInbound(compressed([0xf2, 0x00, 0x11, 0x00, 0x00]))
+        for text in ["Hello", "plain", "Hello"] {
+            #expect(try channel.readInbound(as: ByteBuffer.self) == ByteBuffer(string: text))
+        }
+        try channel.writeOutbound(ByteBuffer(string: "Hello"))
+        _ = try channel.readOutbound(as: WebSocketFrame.self)
+        let sent = try channel.readOutbound(as: WebSocketFrame.self)
+        #expect(sent?.rsv1 == false)
+        #expect(sent?.unmaskedData == ByteBuffer(string: "Hello"))
+    }
+
+    @Test func aDamagedMessageIsAnErrorAndClosesTheConnection() throws {
+        let channel = try channel(.client, compression: MessageCompression(keepsWindow: true))
+        #expect(throws: MessageInflater.Failure.malformed) { try channel.writeInbound(compressed([0x07])) }
+        #expect(try closeCode(channel) == .dataInconsistentWithMessage)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
+    }
+
+    @Test func aMessageThatBecomesTooLargeIsAnErrorAndClosesTheConnection() throws {
+        let channel = try channel(.client, limit: 10, compression: MessageCompression(keepsWindow: true))
+        let zeros = MessageDeflater().deflate(ByteBuffer(repeating: 0, count: 100))
+        #expect(zeros.readableBytes <= 10)
+        #expect(throws: MessageInflater.Failure.tooLarge(limit: 10)) {
+            try channel.writeInbound(compressed(zeros.readableBytesView))
+        }
+        #expect(try closeCode(channel) == .messageTooLarge)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
+    }
+
+    @Test func aCompressedMessageThatNobodyAgreedOnIsAgainstTheRules() throws {
+        let channel = try channel(.client)
+        try channel.writeInbound(compressed([0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00]))
+        #expect(try closeCode(channel) == .protocolError)
     }
 
     @Test func aServiceReadsMaskedFramesAndMasksNothing() throws {

@@ -96,11 +96,13 @@ package struct RSocketPeer: ~Copyable {
     /// Runs a service whose connections are answered by a script, one after the other.
     ///
     /// - Parameters:
+    ///   - extensions: The WebSocket extensions that the service answers with; `nil` for none.
     ///   - script: Answers a connection, which is closed afterwards.
     ///   - body: Called with the port.
     /// - Returns: The result of `body`.
     /// - Throws: What `script` or `body` throws.
     package static func serve<Result>(
+        extensions: String? = nil,
         _ script: @escaping @Sendable (inout RSocketPeer) async throws -> Void,
         _ body: (Int) async throws -> Result
     ) async throws -> Result {
@@ -109,7 +111,11 @@ package struct RSocketPeer: ~Copyable {
                 channel.eventLoop.makeCompletedFuture {
                     let upgrader = NIOTypedWebSocketServerUpgrader<Messages>(
                         maxFrameSize: maximumLength,
-                        shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture([:]) },
+                        shouldUpgrade: { channel, _ in
+                            var headers = HTTPHeaders()
+                            if let extensions { headers.add(name: "Sec-WebSocket-Extensions", value: extensions) }
+                            return channel.eventLoop.makeSucceededFuture(headers)
+                        },
                         upgradePipelineHandler: { channel, _ in
                             channel.eventLoop.makeCompletedFuture { try messages(on: channel, .service) }
                         }

@@ -16,6 +16,7 @@ struct WebSocketConnector: Sendable {
         case refused(EventLoopFuture<HTTPResponseStatus>)
     }
 
+    private static let extensions = "Sec-WebSocket-Extensions"
     /// How long opening the socket may take.
     private static let connectTimeout = TimeAmount.seconds(30)
     /// Made once: it reads the certificates of the system.
@@ -41,6 +42,8 @@ struct WebSocketConnector: Sendable {
         configuration: RequesterConnection.Configuration,
         request: Payload
     ) async throws -> Answer {
+        var headers = headers
+        headers.replaceOrAdd(name: Self.extensions, value: MessageCompression.offer)
         let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: address.path, headers: headers)
         let attempt = ConnectionAttempt()
         return try await withTaskCancellationHandler {
@@ -88,9 +91,14 @@ struct WebSocketConnector: Sendable {
             maxFrameSize: maximumLength,
             // It would close the channel before the stream hears of the error, which then looks like a normal end.
             enableAutomaticErrorHandling: false
-        ) { channel, _ in
+        ) { channel, answer in
             channel.eventLoop.makeCompletedFuture {
-                let messages = WebSocketMessageHandler(role: .client, maximumMessageLength: maximumLength)
+                let extensions = answer.headers[canonicalForm: Self.extensions].joined(separator: ", ")
+                let messages = WebSocketMessageHandler(
+                    role: .client,
+                    maximumMessageLength: maximumLength,
+                    compression: try MessageCompression.accepted(inAnswer: extensions)
+                )
                 let requester = RequesterHandler(configuration, request: request, openedAt: channel.eventLoop.now)
                 let stream = RequesterStream(requester, eventLoop: channel.eventLoop)
                 try channel.pipeline.syncOperations.addHandlers([messages, requester])

@@ -12,7 +12,8 @@ package import NIOWebSocket
 ///                                                          answered, or after one second
 /// ```
 ///
-/// Text counts as bytes. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
+/// Messages that the peer has compressed are restored, if that was agreed on; what is sent is not compressed. Text counts
+/// as bytes. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
 /// socket has gone.
 package final class WebSocketMessageHandler: ChannelDuplexHandler {
     package typealias InboundIn = WebSocketFrame
@@ -39,17 +40,25 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
     private let maximumMessageLength: Int
     private var state = State.open
     /// The beginning of a message that goes on in the next frame.
-    private var partialMessage: ByteBuffer?
+    private var partialMessage: Message?
+    private let inflater: MessageInflater?
+
+    private struct Message {
+        var bytes = ByteBuffer()
+        let isCompressed: Bool
+    }
 
     /// Creates a handler.
     ///
     /// - Parameters:
     ///   - role: The end of the connection.
     ///   - maximumMessageLength: The largest message that is accepted, in bytes; larger ones close the connection with
-    ///     code 1009.
-    package init(role: Role, maximumMessageLength: Int) {
+    ///     code 1009. That counts before they are restored as well as afterwards.
+    ///   - compression: What was agreed on for compressed messages of the peer; `nil` for none.
+    package init(role: Role, maximumMessageLength: Int, compression: MessageCompression? = nil) {
         self.role = role
         self.maximumMessageLength = maximumMessageLength
+        inflater = compression.map { MessageInflater(keepsWindow: $0.keepsWindow) }
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -113,8 +122,8 @@ extension WebSocketMessageHandler {
         guard role == .client || frame.maskKey != nil else { return close(context, .protocolError) }
         switch frame.opcode {
         case .binary, .text:
-            guard partialMessage == nil else { return close(context, .protocolError) }
-            append(frame, to: ByteBuffer(), context)
+            guard partialMessage == nil, !frame.rsv1 || inflater != nil else { return close(context, .protocolError) }
+            append(frame, to: Message(isCompressed: frame.rsv1), context)
         case .continuation:
             guard let beginning = partialMessage else { return close(context, .protocolError) }
             partialMessage = nil
@@ -129,20 +138,37 @@ extension WebSocketMessageHandler {
         }
     }
 
-    private func append(_ frame: WebSocketFrame, to beginning: ByteBuffer, _ context: ChannelHandlerContext) {
-        guard beginning.readableBytes + frame.length <= maximumMessageLength else {
+    private func append(_ frame: WebSocketFrame, to beginning: Message, _ context: ChannelHandlerContext) {
+        guard beginning.bytes.readableBytes + frame.length <= maximumMessageLength else {
             return close(context, .messageTooLarge)
         }
         var message = beginning
-        if message.readableBytes == 0 {
-            message = frame.unmaskedData
+        if message.bytes.readableBytes == 0 {
+            message.bytes = frame.unmaskedData
         } else {
-            message.writeImmutableBuffer(frame.unmaskedData)
+            message.bytes.writeImmutableBuffer(frame.unmaskedData)
         }
         if frame.fin {
-            context.fireChannelRead(wrapInboundOut(message))
+            received(message, context)
         } else {
             partialMessage = message
+        }
+    }
+
+    private func received(_ message: Message, _ context: ChannelHandlerContext) {
+        guard message.isCompressed, let inflater else {
+            return context.fireChannelRead(wrapInboundOut(message.bytes))
+        }
+        do throws(MessageInflater.Failure) {
+            let restored = try inflater.inflate(message.bytes, limit: maximumMessageLength)
+            context.fireChannelRead(wrapInboundOut(restored))
+        } catch {
+            // Otherwise it would look like a normal end.
+            context.fireErrorCaught(error)
+            switch error {
+            case .malformed: close(context, .dataInconsistentWithMessage)
+            case .tooLarge: close(context, .messageTooLarge)
+            }
         }
     }
 

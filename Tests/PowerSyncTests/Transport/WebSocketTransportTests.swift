@@ -193,6 +193,40 @@ import Testing
         }
     }
 
+    @Test func compressedMessagesAreReadIfTheServiceSendsThem() async throws {
+        try await RSocketPeer.serve(extensions: "permessage-deflate; server_max_window_bits=12") { peer in
+            _ = try await peer.request()
+            let line = try Frame.line(1).encoded()
+            // A block of DEFLATE that holds the bytes as they are, and the beginning of an empty one.
+            var message = ByteBuffer(bytes: [0x00])
+            message.writeInteger(UInt16(line.readableBytes), endianness: .little)
+            message.writeInteger(~UInt16(line.readableBytes), endianness: .little)
+            message.writeImmutableBuffer(line)
+            message.writeInteger(UInt8(0))
+            // The only frame of a binary message, compressed.
+            var frame = ByteBuffer(bytes: [0xc2, UInt8(message.readableBytes)])
+            frame.writeImmutableBuffer(message)
+            try await peer.send(raw: frame)
+            try await peer.send(.line(2))
+        } _: { port in
+            let stream = try await open(port: port)
+            var lines: [SyncLine] = []
+            while let next = try await stream.nextLines() { lines += next.map(\.line) }
+            #expect(lines == [.keepalive(tokenExpiresIn: 1), .keepalive(tokenExpiresIn: 2)])
+        }
+    }
+
+    @Test func extensionsThatNobodyOfferedAreAnError() async throws {
+        try await RSocketPeer.serve(extensions: "permessage-deflate; client_max_window_bits=9") { peer in
+            // The end may be an error.
+            _ = try? await peer.next()
+        } _: { port in
+            let error = try await failure(port: port)
+            #expect(error.code == .connection)
+            #expect("\(error)".contains("client_max_window_bits=9"))
+        }
+    }
+
     @Test(arguments: [(404, false), (401, true)])
     func aServerWithoutWebSocketsIsAnErrorWithItsStatus(status: Int, isUnauthorized: Bool) async throws {
         try await LoopbackServer.run { _ in
@@ -207,6 +241,7 @@ import Testing
             }
             #expect(error.httpStatus == status)
             #expect(error.isUnauthorized == isUnauthorized)
+            #expect(server.received.first?.header("Sec-WebSocket-Extensions") == MessageCompression.offer)
         }
     }
 
