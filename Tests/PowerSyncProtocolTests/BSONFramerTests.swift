@@ -31,7 +31,7 @@ import Testing
         #expect(try decode("05000000 00", limit: 5)?.readableBytes == 5)
     }
 
-    @Test("D25: the stream may end between documents only")
+    @Test("the stream may end between documents only")
     func theEndInsideADocumentIsAnError() throws {
         #expect(try decode("", isAtEnd: true) == nil)
         for hex in ["05", "05000000", "06000000 0000"].dropLast() {

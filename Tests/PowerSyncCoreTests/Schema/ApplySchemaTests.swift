@@ -108,7 +108,6 @@ import Testing
         )
     }
 
-    /// Case 21.
     @Test func kindOfTableMayChange() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO items(id, col) VALUES ('synced', '1'); DELETE FROM ps_crud")

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "P2, P3, P4: progress after a restart",
+        "progress after a restart",
         arguments: [(10, "5/10", 5), (12, "5/12", 5), (5, "5/5", 5), (4, "0/4", 0)]
     )
     func afterRestart(_ count: Int64, _ expected: String, _ stored: Int64) throws {
@@ -63,7 +63,7 @@ import Testing
         #expect(try scenario.bucket("count_at_last") == 10)
     }
 
-    @Test("P5: progress by priority")
+    @Test("progress by priority")
     func byPriority() throws {
         let scenario = try started()
         func expect(_ highest: String, _ overall: String, _ location: SourceLocation = #_sourceLocation) throws {

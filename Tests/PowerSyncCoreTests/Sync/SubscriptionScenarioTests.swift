@@ -151,7 +151,7 @@ import Testing
         #expect(try scenario.send(.subscriptionsChanged(live: [key])).isEmpty)
     }
 
-    @Test("S10: after the last handle, a subscription ends with its lifetime", arguments: [false, true])
+    @Test("after the last handle, a subscription ends with its lifetime", arguments: [false, true])
     func lastHandleReleased(isKeepaliveALine: Bool) throws {
         let keepalive = isKeepaliveALine ? SyncEvent.line(.tokenExpires(in: 4000)) : .keepaliveAnswered
         let scenario = try SyncScenario()

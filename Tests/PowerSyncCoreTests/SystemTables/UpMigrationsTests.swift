@@ -227,7 +227,6 @@ import Testing
         #expect(try gate(database).map { $0.replacing("_checkpoint_request_id", with: "") } == keys)
     }
 
-    /// Case 8.
     @Test func newestTimeOfEachPriorityIsKept() throws {
         let database = try LocalTestDatabase(version: 7, content: false)
         for second in 10..<20 {

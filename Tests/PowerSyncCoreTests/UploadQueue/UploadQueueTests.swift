@@ -131,7 +131,6 @@ import Testing
         #expect(batch.hasMore == hasMore)
     }
 
-    /// Case 60.
     @Test func completingMovesTheTarget() throws {
         try add(2)
         try complete(through: 1, 5)

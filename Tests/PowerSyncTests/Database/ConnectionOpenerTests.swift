@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite("P-23: opening while another connection writes", .timeLimit(.minutes(1))) struct ConnectionOpenerTests {
+@Suite("opening while another connection writes", .timeLimit(.minutes(1))) struct ConnectionOpenerTests {
     /// Runs a test with a file that a connection is about to write to.
     private func withLockedFile(_ body: (_ path: String, _ other: DatabaseQueue) async throws -> Void) async throws {
         try await withTemporaryDirectory { directory in

@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    /// P-24, T-45: what an encrypted file looks like without its key.
+    /// What an encrypted file looks like without its key.
     @Test func fileThatCannotBeReadIsReportedByTheFirstOperation() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "test.db").path
