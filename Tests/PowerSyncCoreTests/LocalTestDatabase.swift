@@ -21,6 +21,12 @@ struct LocalTestDatabase {
         try apply(schema)
     }
 
+    /// Opens a file with the schema `items(col text)`.
+    init(path: String) throws {
+        queue = try DatabaseQueue(path: path, configuration: Configuration().forPowerSync())
+        try apply(ClientSchema(tables: [.items()]))
+    }
+
     /// Migrates, then applies a schema, in one transaction.
     func apply(_ schema: ClientSchema) throws {
         try queue.write { db in

@@ -72,12 +72,12 @@ final class SyncGroup: Sendable {
 
     /// A transaction of a member has removed what the database knew of earlier syncs, so the statuses start over.
     ///
-    /// Does nothing while a member syncs: its engine knows the status better.
+    /// An iteration that runs is told instead: it ends, and the next one publishes the status and downloads everything.
     func syncStateWasReset(to offline: DownloadStatus) {
         let statuses = statuses.withLock { $0.values.compactMap(\.status) }
         // Under the lock, so that no session starts and publishes in between.
         guarded.withLock { guarded in
-            guard guarded.machine.isQuiet else { return }
+            if let session = guarded.session, session.subscriptionsChanged(live: liveStreams.keys) { return }
             for status in statuses { status.syncStateWasReset(to: offline) }
         }
     }

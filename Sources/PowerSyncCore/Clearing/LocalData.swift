@@ -20,7 +20,10 @@ package enum LocalData {
     /// Removes all rows, the upload queue, and the sync state, for example when a user signs out.
     ///
     /// Tables, views, the client id and the counters of the upload queue stay, and so do rows of raw tables that declare no
-    /// `clear` statement. Disconnect first, then call it inside a write transaction.
+    /// `clear` statement. So does the note that the keys of operations were repaired: those that come later are not to be.
+    ///
+    /// Disconnect first, then call it inside a write transaction. A sync iteration that runs nevertheless ends with its next
+    /// event, and the one after it downloads everything again.
     ///
     /// - Throws: ``LocalDatabaseError`` when no transaction is open, or for a soft clear while a sync iteration runs;
     ///   ``RawTableError`` when the `clear` statement of a raw table fails.
@@ -37,16 +40,17 @@ package enum LocalData {
                     """
             )
         }
+        try ConnectionState.of(db).didChangeBuckets(db)
         try db.execute(
             sql: """
                 DELETE FROM ps_crud;
                 DELETE FROM ps_untyped;
                 DELETE FROM ps_updated_rows;
-                DELETE FROM ps_kv WHERE key != 'client_id';
                 DELETE FROM ps_sync_state;
                 DELETE FROM ps_stream_subscriptions;
                 """
         )
+        try KeyValueStore.clear(db)
         try RejectedWrites.clear(db)
         for table in try DataTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
             let name = SQLText.identifier(table.internalName)
@@ -94,6 +98,7 @@ package enum LocalData {
         guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
         try SyncActivity.requireInactive(db)
         try db.execute(sql: "UPDATE ps_buckets SET last_applied_op = 0")
+        try ConnectionState.of(db).didChangeBuckets(db)
         if forgettingProgress {
             try db.execute(
                 sql: """

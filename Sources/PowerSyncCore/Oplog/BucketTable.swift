@@ -8,8 +8,8 @@ import PowerSyncProtocol
 /// until the next ``load(_:)``. Tracked buckets refer to slots, so that checking a thousand buckets takes one pass
 /// over an array and no look-up by name.
 ///
-/// The rows are right as long as nobody else writes `ps_buckets`. Other processes are noticed by
-/// `PRAGMA data_version`; see ``revalidate(_:)``.
+/// The rows are right as long as nobody else writes `ps_buckets`. Other connections are noticed by
+/// `PRAGMA data_version`, clearing on this one by a count of it; see ``revalidate(_:)``.
 struct BucketTable: Sendable {
     /// The number of a bucket in this table.
     typealias Slot = Int
@@ -55,29 +55,53 @@ struct BucketTable: Sendable {
     /// Whether `last_applied_op` of a row has changed and has not been written back.
     var hasUnwrittenAppliedOp = false
 
+    /// The state of the file that the rows are from.
+    private struct Version: Sendable, Equatable {
+        /// Changes with every commit of another connection.
+        var data: Int64?
+        /// Changes with what this connection does to `ps_buckets` outside of an iteration.
+        var buckets: Int
+
+        init(_ db: Database) throws {
+            data = try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
+            buckets = try ConnectionState.of(db).bucketsVersion
+        }
+    }
+
+    /// What ``revalidate(_:)`` has found.
+    enum Validity {
+        /// The rows are right.
+        case unchanged
+        /// The rows were read again.
+        case changed
+        /// The rows were read again, and what was downloaded or published is gone.
+        case cleared
+    }
+
     // What is known about the file.
-    private var dataVersion: Int64?
+    private var version: Version?
     /// Whether ``Row/mayHaveUnappliedOps`` is exact rather than a guess, see ``unappliedBucketIDs``.
     var tracksUnappliedOps = false
 
     /// Reads all rows anew and forgets all slots.
     mutating func load(_ db: Database) throws {
         self = BucketTable()
-        dataVersion = try Self.currentDataVersion(db)
+        version = try Version(db)
         try readRows(db)
     }
 
-    /// Reads the rows again if another connection changed the database; slots stay valid.
-    ///
-    /// - Returns: Whether the rows were still right.
-    mutating func revalidate(_ db: Database) throws -> Bool {
-        let version = try Self.currentDataVersion(db)
-        if version == dataVersion { return true }
-        dataVersion = version
+    /// Reads the rows again if somebody else changed the database; slots stay valid.
+    mutating func revalidate(_ db: Database) throws -> Validity {
+        let current = try Version(db)
+        if current == version { return .unchanged }
+        let (wasEmpty, wasUnapplied) = (isEmpty, isUnapplied)
+        let wasChangedHere = current.buckets != version?.buckets
+        version = current
         tracksUnappliedOps = false
         for slot in rows.indices { rows[slot] = Row() }
         try readRows(db)
-        return false
+        let isCleared = isUnapplied && !wasUnapplied || isEmpty && (!wasEmpty || wasChangedHere)
+        return isCleared ? .cleared : .changed
     }
 
     /// The slot of a bucket, a new one if it has none.
@@ -101,6 +125,11 @@ struct BucketTable: Sendable {
         rows.indices.compactMap { slot in
             rows[slot].id == nil ? nil : .init(name: names[slot], after: rows[slot].lastOp)
         }
+    }
+
+    /// Whether there is no row.
+    private var isEmpty: Bool {
+        rows.allSatisfy { $0.id == nil }
     }
 
     /// Whether no bucket was ever published, or all are to be published again.
@@ -144,9 +173,5 @@ struct BucketTable: Sendable {
                 downloadedSize: columns.stored(8, "ps_buckets.downloaded_size")
             )
         }
-    }
-
-    private static func currentDataVersion(_ db: Database) throws -> Int64? {
-        try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
     }
 }

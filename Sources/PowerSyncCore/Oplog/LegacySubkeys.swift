@@ -11,40 +11,33 @@ enum LegacySubkeys {
     static func repair(_ db: Database) throws {
         guard try KeyValueStore.integer(.didRepairOplogKeys, db) == nil else { return }
         // Whether LIKE matches blobs depends on the build of SQLite.
-        let rows = try Row.fetchAll(
-            db,
-            sql: "SELECT rowid, key FROM ps_oplog WHERE typeof(key) = 'text' AND key LIKE '%\"'"
-        )
-        let update = try db.cachedStatement(sql: "UPDATE ps_oplog SET key = ? WHERE rowid = ?")
-        for row in rows {
-            let rowID: Int64 = try row.stored(0, "ps_oplog.rowid")
-            guard let key = try repaired(row.stored(1, "ps_oplog.key")) else { continue }
-            try update.execute(arguments: [key, rowID])
-        }
+        try db.cachedStatement(
+            sql: """
+                UPDATE ps_oplog SET key = powersync_remove_duplicate_key_encoding(key)
+                WHERE typeof(key) = 'text' AND key LIKE '%"' AND powersync_remove_duplicate_key_encoding(key) IS NOT NULL
+                """
+        ).execute()
         try KeyValueStore.set(.didRepairOplogKeys, to: "1", db)
     }
 
     /// The key with its trailing string literal decoded; `nil` when it does not end in one.
-    static func repaired(_ key: String) -> String? {
-        let bytes = Array(key.utf8)
-        guard bytes.count >= 2, bytes.last == quote, let start = literalStart(in: bytes) else { return nil }
-        let literal = String(decoding: bytes[start...], as: UTF8.self)
-        guard case .string(let subkey) = try? JSONValue(parsing: literal) else { return nil }
-        return String(decoding: bytes[..<start], as: UTF8.self) + subkey
+    static func repaired(_ key: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard let last = key.indices.last, key[last] == quote else { return nil }
+        // The literal begins at the nearest quotation mark before that is not escaped.
+        var start = last
+        repeat {
+            guard let previous = key[..<start].lastIndex(of: quote) else { return nil }
+            start = previous
+        } while isEscaped(start, in: key)
+        var scanner = JSONScanner(UnsafeRawBufferPointer(rebasing: key[start...]))
+        guard let subkey = try? scanner.readString() else { return nil }
+        return Array(key[..<start]) + subkey.unescapedBytes
     }
 
     private static let quote = UInt8(ascii: "\"")
 
-    /// The position of the first quotation mark, going backwards from the final one, that is not escaped.
-    private static func literalStart(in bytes: [UInt8]) -> Int? {
-        var index = bytes.count - 2
-        while index >= 0 {
-            if bytes[index] == quote {
-                let backslashes = bytes[..<index].reversed().prefix { $0 == UInt8(ascii: "\\") }.count
-                if backslashes.isMultiple(of: 2) { return index }
-            }
-            index -= 1
-        }
-        return nil
+    /// Whether a character follows an odd number of backslashes; pairs of them stand for themselves.
+    private static func isEscaped(_ index: Int, in key: UnsafeRawBufferPointer) -> Bool {
+        !key[..<index].reversed().prefix { $0 == UInt8(ascii: "\\") }.count.isMultiple(of: 2)
     }
 }

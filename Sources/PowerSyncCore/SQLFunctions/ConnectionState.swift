@@ -32,6 +32,11 @@ final class ConnectionState: @unchecked Sendable {
     var rawTableStatements = RawTableStatements()
     /// Whether the open transaction has removed what the database knew of earlier syncs; see ``SyncStateReset``.
     var didResetSyncState = false
+    /// How many committed transactions have changed `ps_buckets` behind the back of a sync iteration.
+    ///
+    /// What an iteration knows of the table is out of date when the number is another one. Other connections are noticed by
+    /// `PRAGMA data_version`, which does not see what its own connection does.
+    private(set) var bucketsVersion = 0
     /// What the recorder writes, as GRDB tells it, without and with a closed gate.
     private var queueRegions: (entries: DatabaseRegion, entriesAndGate: DatabaseRegion)?
     /// The working memory of `powersync_diff`.
@@ -92,6 +97,11 @@ final class ConnectionState: @unchecked Sendable {
             guard let self else { return }
             self.rawTables = committedRawTables
         }
+    }
+
+    /// ``LocalData`` has changed `ps_buckets` in the open transaction.
+    func didChangeBuckets(_ db: Database) {
+        db.afterNextTransaction { [weak self] _ in self?.bucketsVersion += 1 }
     }
 
     /// Tells GRDB's observers about rows that the recorder wrote, which GRDB cannot see in the statement that fired a

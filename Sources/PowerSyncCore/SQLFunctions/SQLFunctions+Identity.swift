@@ -18,7 +18,7 @@ extension SQLFunctions {
                 guard call[0].isText else {
                     throw LocalDatabaseError.invalidArgument("expected an oplog key", cause: "not a text")
                 }
-                if let repaired = OplogKeyRepair.repaired(call[0].bytes) {
+                if let repaired = LegacySubkeys.repaired(call[0].bytes) {
                     repaired.withUnsafeBytes { call.result($0) }
                 }
             },

@@ -72,7 +72,8 @@ package struct SyncEngine: Sendable {
     ///   - db: The writer connection, inside an immediate transaction.
     ///   - now: The time that everything in this transaction is stamped with.
     ///   - isOutOfTime: Asked between events; the rest is left to another transaction when it returns `true`.
-    /// - Returns: How many events were handled, and what to do after the commit.
+    /// - Returns: How many events were handled, and what to do after the commit. When synced data was cleared since the last
+    ///   transaction, the iteration ends before the first event.
     /// - Throws: ``SyncEngineError``. Roll back, and discard this copy of the engine.
     package mutating func handle(
         _ events: some Sequence<SyncEvent>,
@@ -82,9 +83,15 @@ package struct SyncEngine: Sendable {
     ) throws(SyncEngineError) -> SyncStep {
         do {
             var step = SyncStep(handledEvents: 0, actions: [])
-            if isActive, try !buckets.revalidate(db) { access = .undecided }
+            var isCleared = try isActive && revalidateBuckets(db)
             for event in events {
                 if step.handledEvents > 0, isOutOfTime() { break }
+                if isCleared, !event.replacesIteration {
+                    step.actions.log(.info, "Synced data was cleared while connected; downloading it again.")
+                    try endIteration(hideDisconnect: true, db, &step.actions)
+                    break
+                }
+                isCleared = false
                 let wasActive = isActive
                 guard try handle(event, db, now, &step.actions) else { break }
                 step.handledEvents += 1
@@ -95,6 +102,22 @@ package struct SyncEngine: Sendable {
             return step
         } catch {
             throw SyncEngineError(wrapping: error)
+        }
+    }
+
+    /// Brings in line with the file what is known of buckets.
+    ///
+    /// - Returns: Whether what the iteration builds on is gone.
+    private mutating func revalidateBuckets(_ db: Database) throws -> Bool {
+        switch try buckets.revalidate(db) {
+        case .unchanged:
+            return false
+        case .changed:
+            access = .undecided
+            return false
+        case .cleared:
+            access = .undecided
+            return true
         }
     }
 

@@ -21,6 +21,16 @@ package enum SyncEvent: Sendable {
     case keepaliveAnswered
     /// The application's stream handles or the subscription table changed.
     case subscriptionsChanged(live: [StreamKey])
+
+    /// Whether the iteration that runs is over with the event, whatever became of it.
+    var replacesIteration: Bool {
+        switch self {
+        case .start, .stop: true
+        case .streamOpened, .streamEnded, .line, .tokenRefreshed, .uploadCompleted, .keepaliveAnswered,
+            .subscriptionsChanged:
+            false
+        }
+    }
 }
 
 /// What an iteration is started with.

@@ -14,9 +14,7 @@ package enum KeyValueStore {
             self.rawValue = rawValue
         }
 
-        /// UUID text: names this database towards the service.
-        ///
-        /// The only key that survives clearing.
+        /// UUID text: names this database towards the service; survives clearing.
         package static let clientID = Key(rawValue: "client_id")
         /// Write gate: checkpoints are published once a write checkpoint of at least this number was seen.
         package static let targetWriteCheckpoint = Key(rawValue: "target_checkpoint_request_id")
@@ -26,7 +24,7 @@ package enum KeyValueStore {
         package static let lastAppliedWriteCheckpoint = Key(rawValue: "last_applied_checkpoint_request_id")
         /// The newest number that this client asked the service to acknowledge.
         package static let lastRequestedCheckpoint = Key(rawValue: "last_requested_checkpoint_request_id")
-        /// Set to `1` once oplog keys of old JavaScript clients were repaired.
+        /// Set to `1` once oplog keys of old JavaScript clients were repaired; survives clearing.
         package static let didRepairOplogKeys = Key(rawValue: "powersync_js_migrated_subkeys")
     }
 
@@ -59,6 +57,12 @@ package enum KeyValueStore {
                 """
         )
         try statement.execute(arguments: [key.rawValue, value])
+    }
+
+    /// Removes everything but what says how this file came to be.
+    static func clear(_ db: Database) throws {
+        try db.cachedStatement(sql: "DELETE FROM ps_kv WHERE key NOT IN (?, ?)")
+            .execute(arguments: [Key.clientID.rawValue, Key.didRepairOplogKeys.rawValue])
     }
 
     /// Removes a key, if present.

@@ -20,7 +20,7 @@ import Testing
             INSERT INTO ps_untyped VALUES ('other', 'x', '{}');
             INSERT INTO ps_sync_state VALUES (1, 5), (2147483647, 5);
             INSERT INTO ps_stream_subscriptions(stream_name, ttl, last_synced_at) VALUES ('s', 10, 5);
-            INSERT INTO ps_kv VALUES ('other', 'x');
+            INSERT INTO ps_kv VALUES ('other', 'x'), ('powersync_js_migrated_subkeys', '1');
             CREATE TABLE ps_data_of_user(x);
             INSERT INTO ps_data_of_user VALUES (1);
             """
@@ -44,7 +44,11 @@ import Testing
         }
         #expect(try count("drafts") == drafts)
         #expect(try count("ps_data_of_user") == 1)
-        #expect(try database.rows("SELECT * FROM ps_kv") == ["client_id|\(id)"])
+        #expect(
+            try database.rows("SELECT * FROM ps_kv ORDER BY key") == [
+                "client_id|\(id)", "powersync_js_migrated_subkeys|1",
+            ]
+        )
         #expect(try database.queue.read { try UploadQueue.sequence($0) } == sequence)
         #expect(try database.integer("SELECT next_tx FROM ps_tx") == 2)
     }

@@ -113,14 +113,36 @@ import Testing
         }
     }
 
-    @Test("While connected, the connection's status counts")
-    func connectionKnowsItsStatus() async throws {
-        try await withSyncedPair { first, _ in
-            _ = try await first.database.writeTransaction {
+    @Test("While connected, everything is downloaded again, whichever instance is asked", arguments: [true, false])
+    func connectedInstanceStartsOver(_ asksFirst: Bool) async throws {
+        try await withSyncedPair { first, second in
+            _ = try await (asksFirst ? first : second).database.writeTransaction {
                 try $0.execute(sql: "SELECT powersync_clear(1)", parameters: [])
             }
-            #expect(first.database.currentStatus.connected)
+            // At once, although the service had nothing to say.
+            let stream = try await first.acceptNext()
+            #expect(stream.request.buckets.isEmpty)
+            #expect(first.database.currentStatus.hasSynced == false)
+            #expect(first.database.currentStatus.syncStreams?.isEmpty == true)
             #expect(try await first.lists().isEmpty)
+            stream.send(.checkpoint(1, [.bucket("a", count: 1)]), .put("a", 1...1), .done)
+            try await first.wait { $0.hasSynced == true }
+            #expect(try await first.lists() == ["a1": "remote"])
         }
+    }
+
+    @Test func instanceThatWaitsForItsNextAttemptIsReset() async throws {
+        let harness = SyncHarness()
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)]), .put("a", 1...1), .done)
+        try await harness.wait { $0.hasSynced == true }
+        stream.end()
+        try await harness.wait { !$0.connected && !$0.connecting }
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        _ = try await harness.database.writeTransaction {
+            try $0.execute(sql: "SELECT powersync_clear(1)", parameters: [])
+        }
+        expectCleared(harness)
+        try await harness.database.close()
     }
 }
