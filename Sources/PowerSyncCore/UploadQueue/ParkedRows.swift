@@ -15,7 +15,7 @@ struct ParkedRows {
     static func fetch(_ schema: inout KnownSchema, _ db: Database) throws -> ParkedRows {
         var parked = ParkedRows()
         guard try schema.hasTable(ParkedWrites.table, db) else { return parked }
-        let rows = try GRDB.Row.fetchCursor(db, sql: ParkedWrites.rowsSQL)
+        let rows = try GRDB.Row.fetchCursor(db.cachedStatement(sql: ParkedWrites.rowsSQL))
         while let row = try rows.next() {
             let (type, id): (String, String) =
                 try (row.stored(0, "parked write: type"), row.stored(1, "parked write: row_id"))

@@ -114,7 +114,7 @@ enum ParkedWrites {
 
     /// Makes the next complete checkpoint look at the rows again.
     static func markRows(_ db: Database) throws {
-        try db.execute(sql: "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) \(rowsSQL)")
+        try db.cachedStatement(sql: "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) \(rowsSQL)").execute()
     }
 
     /// Forgets writes; the rows are published by the next complete checkpoint, unless they have other parked writes.
