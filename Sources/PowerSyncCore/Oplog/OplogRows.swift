@@ -40,6 +40,7 @@ struct OplogRows {
     private let insert: RawStatement
     private let update: RawStatement
     private let delete: RawStatement
+    private let recordRow: RawStatement
 
     /// Prepares the statements.
     init(_ db: Database, bulkLoad: BulkLoad?) throws {
@@ -56,6 +57,13 @@ struct OplogRows {
         // The columns of two of the three indexes are not set, so that these are not touched.
         update = try RawStatement(db, sql: "UPDATE ps_oplog SET op_id = ?2, data = ?3, hash = ?4 WHERE rowid = ?1")
         delete = try RawStatement(db, sql: "DELETE FROM ps_oplog WHERE rowid = ?1")
+        recordRow = try RawStatement(
+            db,
+            sql: """
+                INSERT OR IGNORE INTO ps_updated_rows (row_type, row_id)
+                SELECT row_type, row_id FROM ps_oplog WHERE rowid = ?1 AND row_type IS NOT NULL AND row_id IS NOT NULL
+                """
+        )
     }
 
     /// The planner could prefer `ps_oplog_opid` for `bucket`, which would visit the whole bucket.
@@ -92,7 +100,7 @@ struct OplogRows {
         bulkLoad?.didInsert(db.lastInsertedRowID, bucket: row.bucket, keyHash: key.hash(bucket: row.bucket))
     }
 
-    /// Deletes all rows of a bucket that have this key.
+    /// Deletes all rows of a bucket that have this key, and records them for the next complete apply.
     ///
     /// `superseded` is called with the hash of each row that was deleted.
     func delete(bucket: Int64, key: OplogKey, superseded: (Checksum) -> Void) throws {
@@ -100,9 +108,13 @@ struct OplogRows {
         if let match { try remove(match, others, superseded) }
     }
 
+    /// Deletes rows whose identity may be another one than that of the operation: keys are ambiguous, the row `b/c` of type `a`
+    /// has the same as the row `c` of type `a/b`.
     private func remove(_ match: Match, _ others: [Match], _ superseded: (Checksum) -> Void) throws {
         for match in CollectionOfOne(match) + others {
             superseded(match.hash)
+            recordRow.bind(match.rowID, at: 1)
+            try recordRow.run()
             delete.bind(match.rowID, at: 1)
             try delete.run()
         }

@@ -154,14 +154,8 @@ extension OplogStore {
             return
         }
         key.set(type: type, id: id, subkey: try texts[operation.subkey])
-        var didSupersede = false
-        try rows.delete(bucket: bucket, key: key) { hash in
-            sums.supersede(hash)
-            didSupersede = true
-        }
         // A key that was not there was not visible either.
-        guard didSupersede else { return }
-        try recordUpdated(type: type, id: id)
+        try rows.delete(bucket: bucket, key: key) { sums.supersede($0) }
     }
 
     /// Records a row that the next complete apply has to evaluate.

@@ -16,7 +16,9 @@ extension SyncEngine {
             includesDefaults: start.includeDefaultStreams,
             subscriptions: try StreamSubscriptions.collect(now: now, db)
         )
-        // Nothing is known about what happened to the tables since the last iteration.
+        // Nothing is known about what happened to the tables since the last iteration, which may have stored something in this
+        // very transaction.
+        try buckets.flush(db)
         try buckets.load(db)
         access = .undecided
         rawTables = try ConnectionState.of(db).rawTables

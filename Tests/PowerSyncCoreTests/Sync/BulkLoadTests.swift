@@ -116,6 +116,59 @@ import Testing
         #expect(try scenario.snapshot == reference.snapshot)
     }
 
+    @Test("a download that is continued finds the rows from before")
+    func rowsFromBeforeARestart() throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 1)
+        let checkpoint = SyncLine.cp(9, [.bucket("a", checksum: 7, count: 9)])
+        try scenario.start()
+        try scenario.receive(checkpoint, .ops("a", .put(1, "x", 1), .put(2, "y", 2)))
+        scenario.restart()
+        try scenario.start()
+        try scenario.receive(checkpoint, .ops("a", .remove(3, "x", 4)))
+        #expect(try oplogIndexes(scenario).isEmpty)
+        #expect(try scenario.oplog == ["a|2|items/y/null|2"])
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["y"])
+    }
+
+    @Test("what another process stores meanwhile is found")
+    func rowsOfAnotherProcess() throws {
+        let folder = try TemporaryFolder()
+        let database = try LocalTestDatabase(path: folder.path("shared.db"))
+        let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
+        try scenario.start()
+        try scenario.receive(.cp(9, [.bucket("a", checksum: 15, count: 9)]), .ops("a", .put(1, "x", 1)))
+        #expect(try oplogIndexes(scenario).isEmpty)
+        let other = try DatabaseQueue(path: folder.path("shared.db"), configuration: Configuration().forPowerSync())
+        try other.write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO ps_oplog (bucket, op_id, row_type, row_id, key, data, hash)
+                    SELECT id, 2, 'items', 'y', 'items/y/null', '{}', 2 FROM ps_buckets;
+                    UPDATE ps_buckets SET op_checksum = op_checksum + 2, last_op = 2
+                    """
+            )
+        }
+        try scenario.receive(.ops("a", .remove(3, "y", 12)))
+        #expect(try scenario.oplog == ["a|1|items/x/null|1"])
+        try scenario.receive(.done)
+        #expect(scenario.status.hasSynced == true)
+        #expect(try scenario.itemIDs == ["x"])
+    }
+
+    @Test("a row that comes again at the place where it was counts once")
+    func rowThatComesAgain() throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 1)
+        try scenario.start()
+        try scenario.receive(
+            .cp(9, [.bucket("a", checksum: 15, count: 9)]),
+            .ops("a", .put(1, "x", 1), .remove(2, "x", 2), .put(3, "x", 4), .put(4, "x", 8))
+        )
+        #expect(try scenario.checksums() == "7|8")
+        try scenario.receive(.done)
+        #expect(try scenario.items == ["x|{}"])
+    }
+
     @Test("what a rolled-back transaction left in the directory of keys does no harm")
     func rollback() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)

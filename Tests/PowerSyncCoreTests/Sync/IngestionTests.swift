@@ -82,6 +82,28 @@ import Testing
         #expect(try scenario.checksums() == "1|2")
     }
 
+    @Test(
+        "a row that is replaced by another one with the same key disappears",
+        arguments: [
+            (Operation.put(1, "s/t", 1, type: "r"), Operation.put(2, "t", 2, type: "r/s")),
+            (.put(1, "t", 1, type: "r/s"), .put(2, "s", 2, type: "r", subkey: "t/null")),
+            (.put(1, "s/t", 1, type: "r"), .put(2, "s", 2, type: "r", subkey: "t/null")),
+            (.put(1, "s/t", 1, type: "r"), .remove(2, "t", 2, type: "r/s")),
+        ],
+        [false, true]
+    )
+    func rowsWithOneKey(_ operations: (Operation, Operation), _ isPublishedBetween: Bool) throws {
+        let scenario = try SyncScenario()
+        try scenario.start()
+        try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", operations.0))
+        if isPublishedBetween { try scenario.receive(.done) }
+        try scenario.receive(.diff(2, [.bucket("a", checksum: 3)]), .ops("a", operations.1), .done)
+        let second = operations.1
+        let expected = second.kind == .put ? ["\(second.type ?? "")|\(second.id ?? "")"] : []
+        #expect(try scenario.database.rows("SELECT row_type, row_id FROM ps_oplog") == expected)
+        #expect(try scenario.database.rows("SELECT type, id FROM ps_untyped") == expected)
+    }
+
     @Test("REMOVE of an unknown key")
     func removeOfUnknownKey() throws {
         let scenario = try started(.oneByOne)

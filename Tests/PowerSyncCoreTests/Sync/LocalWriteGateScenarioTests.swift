@@ -256,4 +256,23 @@ import Testing
         #expect(!scenario.engine.hasPendingCheckpoint)
         #expect(throws: SyncEngineError.self) { try scenario.send(.uploadCompleted) }
     }
+
+    @Test("a partial checkpoint does not make anybody forget the one that is held back")
+    func partialCheckpointAfterOneThatIsHeldBack() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try scenario.receive(
+            .cp(2, [.bucket("a", count: 1, priority: 0), .bucket("b", count: 1)], writeCheckpoint: 1),
+            row,
+            .ops("b", .put(2, "other")),
+            .done,
+            .part(0)
+        )
+        #expect(try scenario.itemIDs == ["local", "remote"])
+        #expect(scenario.engine.hasPendingCheckpoint)
+        try emptyQueue(scenario, writeCheckpoint: 1)
+        let actions = try scenario.send(.uploadCompleted)
+        #expect(actions.contains(.didCompleteSync(applied: WriteCheckpoint(1))))
+        #expect(try scenario.itemIDs == ["other", "remote"])
+    }
 }

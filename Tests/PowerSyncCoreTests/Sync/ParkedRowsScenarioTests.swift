@@ -88,4 +88,13 @@ import Testing
         try scenario.receive(.diff(1, [.bucket("a")], writeCheckpoint: 2), .done)
         #expect(try items(scenario).isEmpty)
     }
+
+    @Test func writesThatTheAppDeletesBySQLGiveWayToTheServicesState() throws {
+        let scenario = try parked()
+        try scenario.receive(.cp(2, [.bucket("a")], writeCheckpoint: 1), remote, .done)
+        #expect(try items(scenario) == ["x|mine", "y|theirs"])
+        try scenario.database.write("DELETE FROM \(RejectedWrites.table)")
+        try scenario.receive(.diff(3, writeCheckpoint: 1), .done)
+        #expect(try items(scenario) == ["x|theirs", "y|theirs"])
+    }
 }

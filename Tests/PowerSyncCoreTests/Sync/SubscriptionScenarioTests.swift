@@ -326,4 +326,14 @@ import Testing
         #expect(scenario.status.streams?.map(\.key) == keys)
         #expect(scenario.status.streams?.map(\.progress) == Array(repeating: .init(total: 2, downloaded: 1), count: 2))
     }
+
+    @Test("an expired token renews the subscriptions that are in use")
+    func expiredTokenRenews() throws {
+        let scenario = try SyncScenario()
+        try subscribe(key, timeToLive: 60, scenario)
+        try scenario.start(live: [key])
+        scenario.now = scenario.now.adding(seconds: 50)
+        try scenario.receive(.tokenExpires(in: 0))
+        #expect(try expiry(scenario) == scenario.now.adding(seconds: 60).rawValue)
+    }
 }

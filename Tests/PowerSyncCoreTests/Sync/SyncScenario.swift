@@ -57,10 +57,10 @@ final class SyncScenario {
     }
 
     /// A client that opens a database that exists.
-    init(database: LocalTestDatabase) {
+    init(database: LocalTestDatabase, bulkLoadThreshold: Int64? = nil) {
         self.database = database
         delivery = .oneByOne
-        engine = SyncEngine()
+        engine = bulkLoadThreshold.map { SyncEngine(bulkLoadThreshold: $0) } ?? SyncEngine()
     }
 
     /// Handles events as the driver would: a copy of the engine in a transaction, installed after the commit.

@@ -1,0 +1,136 @@
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// Up to where buckets are downloaded and published: what shows with a second bucket, a restart, or in one transaction.
+@Suite struct BucketPositionTests {
+    @Test(
+        "a partial completion takes covered buckets into account that have nothing new",
+        arguments: Delivery.allCases
+    )
+    func coveredBucketsWithoutChanges(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        try scenario.receive(.cp(5, [.bucket("a", priority: 1)]), .ops("a", .put(5, "x", data: "5")), .done)
+        // As after subscribing to another stream: its bucket comes with an older version of the row.
+        try scenario.receive(.diff(6, [.bucket("c", priority: 1)]), .ops("c", .put(3, "x", data: "3")), .part(1))
+        #expect(try scenario.items == ["x|5"])
+        try scenario.receive(.done)
+        #expect(try scenario.items == ["x|5"])
+    }
+
+    @Test("what follows a CLEAR is published beside a bucket that was published before", arguments: Delivery.allCases)
+    func clearBesideAnotherBucket(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        try scenario.receive(
+            .cp(10, [.bucket("a"), .bucket("b")]),
+            .ops("a", .put(9, "x")),
+            .ops("b", .put(10, "y")),
+            .done
+        )
+        // The ids are smaller than what was published of the bucket.
+        try scenario.receive(.diff(11), .ops("a", .clear(3), .put(4, "z")), .done)
+        #expect(try scenario.itemIDs == ["y", "z"])
+    }
+
+    @Test("a bucket that was held back is published after another one that has the same position")
+    func heldBackBucketBesideAPublishedOne() throws {
+        let scenario = try SyncScenario()
+        try scenario.start()
+        try scenario.receive(.cp(5, [.bucket("a")]), .ops("a", .put(5, "x")), .done)
+        try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
+        let checkpoint = SyncLine.cp(6, [.bucket("a"), .bucket("b")])
+        try scenario.receive(checkpoint, .ops("b", .put(3, "y")), .done)
+        let positions = "SELECT name, last_applied_op, last_op FROM ps_buckets ORDER BY name"
+        #expect(try scenario.database.rows(positions) == ["a|5|6", "b|0|6"])
+        scenario.restart()
+        try scenario.write { try UploadQueue.complete(through: 1, writeCheckpoint: WriteCheckpoint(1), $0) }
+        try scenario.start()
+        try scenario.receive(.cp(6, [.bucket("a"), .bucket("b")], writeCheckpoint: 1), .done)
+        #expect(try scenario.itemIDs == ["x", "y"])
+    }
+
+    @Test("positions follow a checkpoint that goes back", arguments: Delivery.allCases)
+    func checkpointThatGoesBack(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        try scenario.receive(.cp(10, [.bucket("a", priority: 1), .bucket("b")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.diff(5), .done)
+        #expect(try scenario.bucket("last_op") == 5)
+        #expect(try scenario.bucket("last_applied_op") == 5)
+        try scenario.receive(.diff(8), .ops("a", .put(7, "y")), .part(1))
+        #expect(try scenario.itemIDs == ["x", "y"])
+        try scenario.receive(.ops("a", .put(8, "z")), .done)
+        #expect(try scenario.itemIDs == ["x", "y", "z"])
+    }
+
+    @Test(
+        "a partial completion moves the buckets that it covers, beside one that a diff removes",
+        arguments: Delivery.allCases
+    )
+    func removedBucketBesideAPartialCompletion(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        try scenario.receive(
+            .cp(4, [.bucket("a", priority: 1), .bucket("b", priority: 1), .bucket("c", priority: 1), .bucket("d")]),
+            .ops("a", .put(1, "1")),
+            .ops("b", .put(2, "2")),
+            .ops("c", .put(3, "3")),
+            .ops("d", .put(4, "4"))
+        )
+        try scenario.receive(.ops("a", .put(5, "5")), .diff(9, removed: ["a"]), .part(1))
+        #expect(try scenario.itemIDs == ["2", "3"])
+        #expect(
+            try scenario.database.rows("SELECT name, last_applied_op, last_op FROM ps_buckets ORDER BY name") == [
+                "b|9|9", "c|9|9", "d|0|4",
+            ]
+        )
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["2", "3", "4"])
+    }
+
+    @Test("an operation with exactly the id up to which everything was published", arguments: Delivery.allCases)
+    func lateOperation(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        try scenario.receive(.cp(7, [.bucket("a")]), .ops("a", .put(5, "x")), .done)
+        try scenario.receive(.diff(8), .ops("a", .put(7, "y")), .done)
+        #expect(try scenario.itemIDs == ["x", "y"])
+    }
+
+    @Test("a second checkpoint deletes the buckets that it lacks", arguments: Delivery.allCases)
+    func secondCheckpoint(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        try scenario.receive(
+            .cp(2, [.bucket("a"), .bucket("b")]),
+            .ops("a", .put(1, "x")),
+            .ops("b", .put(2, "y")),
+            .done
+        )
+        try scenario.receive(.cp(3, [.bucket("a")]))
+        #expect(try scenario.bucketNames == ["a"])
+        #expect(try scenario.itemIDs == ["x", "y"])
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["x"])
+    }
+
+    @Test("what was stored in the transaction in which the next iteration starts is kept", arguments: Delivery.allCases)
+    func startAfterDataInOneTransaction(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        let checkpoint = SyncLine.cp(2, [.bucket("a", checksum: 3)])
+        try scenario.send(
+            .line(checkpoint),
+            .line(.ops("a", .put(1, "x", 1), .put(2, "y", 2))),
+            .start(SyncStart()),
+            .streamOpened,
+            .line(checkpoint),
+            .line(.done)
+        )
+        #expect(scenario.status.hasSynced == true)
+        #expect(try scenario.itemIDs == ["x", "y"])
+    }
+}
