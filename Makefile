@@ -42,11 +42,14 @@ KILLS ?= 300
 # How large the files are of which transfers must not take more memory: 1 GiB.
 LARGE_FILE_MIB ?= 1024
 
-## soak: the tests that kill processes, for longer, transfers of large files, and clients that are idle over WebSocket
+# How many random transcripts are played in other transactions and processes.
+SPLITS ?= 100000
+
+## soak: the tests that kill processes or divide random transcripts, for longer, transfers of large files, and clients that are idle over WebSocket
 soak: packages
 	$(DEBUG)
-	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) \
-	$(SWIFT) test $(CHECKS) --skip-build --no-parallel --filter 'KillTests|LargeFileTests'
+	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
+	$(SWIFT) test $(CHECKS) --skip-build --no-parallel --filter 'KillTests|LargeFileTests|SplitInvarianceTests'
 	$(MAKE) --no-print-directory soak-idle
 
 # How many seconds clients stay connected while nothing happens.
