@@ -125,7 +125,7 @@ import Testing
         scenario.restart()
         try scenario.start()
         try scenario.receive(checkpoint, .ops("a", .remove(3, "x", 4)))
-        #expect(try oplogIndexes(scenario).isEmpty)
+        #expect(try scenario.oplogIndexes.isEmpty)
         #expect(try scenario.oplog == ["a|2|items/y/null|2"])
         try scenario.receive(.done)
         #expect(try scenario.itemIDs == ["y"])
@@ -138,7 +138,7 @@ import Testing
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
         try scenario.start()
         try scenario.receive(.cp(9, [.bucket("a", checksum: 15, count: 9)]), .ops("a", .put(1, "x", 1)))
-        #expect(try oplogIndexes(scenario).isEmpty)
+        #expect(try scenario.oplogIndexes.isEmpty)
         let other = try DatabaseQueue(path: folder.path("shared.db"), configuration: Configuration().forPowerSync())
         try other.write { db in
             try db.execute(
