@@ -90,11 +90,8 @@ extension RandomTranscript {
         try line(service.nextLine(of: bucket, limit: 1 + random.number(below: oneIn(3) ? 6 : 3)))
     }
 
-    /// A service may announce more than there is, so that operations come later which have smaller ids.
+    /// A service may announce more than there is, so that operations come later which have smaller ids, and less the next time.
     private mutating func announcedOpID() -> OpID {
-        if themes.contains(.mistakesOfTheService), oneIn(3), let tracked {
-            return OpID(max(1, tracked.lastOpID.rawValue - 3))
-        }
         return OpID(service.lastOpID + (oneIn(4) ? Int64(random.number(below: 5)) : 0))
     }
 
