@@ -22,7 +22,7 @@ struct LocalTestDatabase {
     }
 
     /// Opens a file with the schema `items(col text)`.
-    init(path: String) throws {
+    init(itemsIn path: String) throws {
         queue = try DatabaseQueue(path: path, configuration: Configuration().forPowerSync())
         try apply(ClientSchema(tables: [.items()]))
     }

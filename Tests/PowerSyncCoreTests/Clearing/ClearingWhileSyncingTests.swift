@@ -69,8 +69,8 @@ import Testing
     @Test("the same when another connection clears", arguments: [ClearOptions(), .localTables])
     func anotherConnection(_ options: ClearOptions) throws {
         let folder = try TemporaryFolder()
-        let database = try LocalTestDatabase(path: folder.path("shared.db"))
-        let other = try LocalTestDatabase(path: folder.path("shared.db"))
+        let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
+        let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = try synced(database)
         try other.queue.write { try LocalData.clear($0, options) }
         #expect(try scenario.receive(.tokenExpires(in: 4000)).kinds == ["log info", "close(true)"])
@@ -80,8 +80,8 @@ import Testing
     @Test("what another connection has cleared softly is published by the next iteration")
     func softClearByAnotherConnection() throws {
         let folder = try TemporaryFolder()
-        let scenario = try synced(LocalTestDatabase(path: folder.path("shared.db")))
-        let other = try LocalTestDatabase(path: folder.path("shared.db"))
+        let scenario = try synced(LocalTestDatabase(itemsIn: folder.path("shared.db")))
+        let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         try other.queue.write { try LocalData.clear($0, .soft) }
         #expect(try scenario.receive(.tokenExpires(in: 4000)).kinds == ["log info", "close(true)"])
         #expect(try scenario.start().buckets.count == 2)
@@ -94,8 +94,8 @@ import Testing
     @Test("what another connection writes beside the sync state does not end the iteration")
     func otherWrites() throws {
         let folder = try TemporaryFolder()
-        let scenario = try synced(LocalTestDatabase(path: folder.path("shared.db")))
-        let other = try LocalTestDatabase(path: folder.path("shared.db"))
+        let scenario = try synced(LocalTestDatabase(itemsIn: folder.path("shared.db")))
+        let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         try other.write("CREATE TABLE own (x)")
         #expect(try scenario.receive(.tokenExpires(in: 4000)).isEmpty)
         #expect(scenario.engine.isActive)
