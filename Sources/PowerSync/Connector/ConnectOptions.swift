@@ -43,7 +43,8 @@ extension SyncClientConfiguration {
     /// Names, in lower case, that the client sets itself.
     private static let ownHeaders: Set<String> = [
         "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host",
-        "sec-websocket-extensions", "sec-websocket-key", "sec-websocket-version", "transfer-encoding", "upgrade", "user-agent",
+        "sec-websocket-extensions", "sec-websocket-key", "sec-websocket-version", "transfer-encoding", "upgrade",
+        "user-agent",
     ]
 
     /// What the app adds to each request.
