@@ -105,6 +105,6 @@ package final class AppStatements {
     private func announceClose() {
         guard !isCloseAnnounced else { return }
         isCloseAnnounced = true
-        QueueModule.announceClose(of: handle)
+        ConnectionEnd.announce(of: handle)
     }
 }

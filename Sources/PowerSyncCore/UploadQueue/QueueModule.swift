@@ -81,15 +81,6 @@ enum QueueModule {
         )
     }
 
-    /// Sees to it that the statements of a connection are finalised when it closes, also if it never writes to the queue.
-    ///
-    /// SQLite disconnects the tables then, but only those that a statement has named.
-    static func announceClose(of handle: OpaquePointer) {
-        var statement: OpaquePointer?
-        sqlite3_prepare_v2(handle, "SELECT 1 FROM \(Kind.insertOnlyEntries.name)", -1, &statement, nil)
-        sqlite3_finalize(statement)
-    }
-
     // MARK: - Callbacks
 
     /// SQLite keeps the address of a module as long as any connection lives: it is allocated once and never freed.

@@ -90,7 +90,7 @@ final class DoubleText {
     private func firstReadable(_ value: Double, _ shortest: String) -> String {
         if !isCloseAnnounced {
             isCloseAnnounced = true
-            QueueModule.announceClose(of: handle)
+            ConnectionEnd.announce(of: handle)
         }
         if isRead(shortest, as: value) { return shortest }
         let longer = (17...20).lazy.map { String(format: "%.\($0 - 1)e", value) }

@@ -134,7 +134,7 @@ import Testing
     @Test("what another process stores meanwhile is found")
     func rowsOfAnotherProcess() throws {
         let folder = try TemporaryFolder()
-        let database = try LocalTestDatabase(path: folder.path("shared.db"))
+        let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
         try scenario.start()
         try scenario.receive(.cp(9, [.bucket("a", checksum: 15, count: 9)]), .ops("a", .put(1, "x", 1)))

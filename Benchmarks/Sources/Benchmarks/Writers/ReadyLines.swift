@@ -42,13 +42,13 @@ final class ReadyLines: SyncTransport {
             rest = lines[...]
         }
 
-        nonisolated(nonsending) func next() async throws -> [ReceivedLine]? {
+        nonisolated(nonsending) func next() async throws -> SyncStreamElement? {
             guard let line = rest.popFirst() else {
                 // The stream stays open until the client closes it.
                 try await Task.sleep(for: .seconds(86_400))
                 return nil
             }
-            return [ReceivedLine(line: line, byteCount: 300_000)]
+            return .lines([ReceivedLine(line: line, byteCount: 300_000)])
         }
     }
 }
