@@ -124,7 +124,10 @@ final class SyncClient: Sendable {
     /// - Throws: What `clear` throws, or an error when the database cannot be opened.
     func disconnectAndClear(_ clear: @escaping @Sendable (Database) throws -> Void) async throws {
         try await group.whileStopped(by: member) {
-            try await database.write { db in try clear(db) }
+            // Also for a cancelled task, such as one of the connector: who signs out wants the data gone.
+            try await Task.ignoringCancellation { [database] in
+                try await database.write { db in try clear(db) }
+            }
             group.liveStreams.forgetAll()
         }
     }

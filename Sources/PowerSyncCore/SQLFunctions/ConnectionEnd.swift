@@ -66,7 +66,7 @@ enum ConnectionEnd {
         _ table: UnsafeMutablePointer<UnsafeMutablePointer<sqlite3_vtab>?>?
     ) -> Int32 {
         guard let state, let table else { return SQLITE_INTERNAL }
-        let code = sqlite3_declare_vtab(handle, "CREATE TABLE \(name)(nothing)")
+        let code = sqlite3_declare_vtab(handle, "CREATE TABLE \(name)(x)")
         guard code == SQLITE_OK else { return code }
         let size = stateOffset + MemoryLayout<UnsafeMutableRawPointer>.stride
         let memory = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: MemoryLayout<sqlite3_vtab>.alignment)
