@@ -119,8 +119,10 @@ import Testing
             _ = try await (asksFirst ? first : second).database.writeTransaction {
                 try $0.execute(sql: "SELECT powersync_clear(1)", parameters: [])
             }
-            // At once, although the service had nothing to say.
-            let stream = try await first.acceptNext()
+            // Although the service had nothing to say.
+            let stream = try await first.clock.withoutDelays { try await first.service.nextStream() }
+            stream.accept()
+            try await first.wait { $0.connected }
             #expect(stream.request.buckets.isEmpty)
             #expect(first.database.currentStatus.hasSynced == false)
             #expect(first.database.currentStatus.syncStreams?.isEmpty == true)
