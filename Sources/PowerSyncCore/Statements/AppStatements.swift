@@ -29,7 +29,8 @@ package final class AppStatements {
     private let handle: OpaquePointer
     private var kept: [ExactText: Kept] = [:]
     private var uses: UInt64 = 0
-    private var witness: Statement?
+    /// Not kept: GRDB finalises its own before it closes a connection, at a time when nobody else may hold them.
+    private weak var witness: Statement?
     private var isCloseAnnounced = false
 
     init(handle: OpaquePointer) {
@@ -87,7 +88,7 @@ package final class AppStatements {
     }
 
     private func forgetAll(witness next: Statement?) {
-        let forgotten = (kept, witness)
+        let forgotten = kept
         kept = [:]
         witness = next
         withExtendedLifetime(forgotten) {}
