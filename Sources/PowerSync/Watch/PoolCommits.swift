@@ -87,9 +87,9 @@ final class PoolCommits: Sendable {
     func hasNews(_ writer: any DatabaseWriter, hasCommit: Bool) async -> Bool {
         guard hasCommit else {
             return state.withLock { state in
-                guard state.names == .awaited else { return false }
-                state.names = .unknown
-                return true
+                // Names without a commit were those of one that was seen before: they must not stand for a later one.
+                defer { state.names = .unknown }
+                return state.names == .awaited
             }
         }
         let isKnown: Void? = try? await write(to: writer) { _ in }
