@@ -65,7 +65,7 @@ import Testing
         _ = try channel.readOutbound(as: WebSocketFrame.self)
         let sent = try channel.readOutbound(as: WebSocketFrame.self)
         #expect(sent?.rsv1 == false)
-        #expect(sent?.unmaskedData == ByteBuffer(string: "Hello"))
+        #expect(sent?.data == ByteBuffer(string: "Hello"))
     }
 
     @Test func aDamagedMessageIsAnErrorAndClosesTheConnection() throws {

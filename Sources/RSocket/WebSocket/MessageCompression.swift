@@ -32,7 +32,8 @@ package struct MessageCompression: Sendable, Hashable {
     package static func accepted(inAnswer header: String) throws(UnexpectedAnswer) -> MessageCompression? {
         var parts = header.split(separator: ";", omittingEmptySubsequences: false).map(\.trimmingSpaces)[...]
         switch parts.popFirst()?.lowercased() {
-        case nil, "": return nil
+        case nil: return nil
+        case "" where parts.isEmpty: return nil
         case "permessage-deflate": break
         default: throw UnexpectedAnswer(header: header)
         }
