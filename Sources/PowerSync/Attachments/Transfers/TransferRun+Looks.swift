@@ -101,7 +101,8 @@ extension TransferRun {
             state.schedule.ended(id)
         }
         context.table.release(id)
-        wakes.fire(.transferEnded)
+        // An interrupted one may have been passed over by the look of a resumption that came before its end.
+        wakes.fire(Task.isCancelled ? .look : .transferEnded)
     }
 
     private func expire() async {
