@@ -30,8 +30,10 @@ import Testing
                 let data = "{" + members.reversed().map { "\"\($0)\":\"\($0)\"" }.joined(separator: ",") + "}"
                 let key = members.joined()
                 try Array(key.utf8).withUnsafeBytes { key in
-                    try Array(data.utf8).withUnsafeBytes { try binding.bind(id: key, data: $0, to: statement) }
-                    try statement.run()
+                    try Array(data.utf8).withUnsafeBytes { data in
+                        try binding.bind(id: key, data: data, to: statement)
+                        try statement.run()
+                    }
                 }
             }
         }
