@@ -178,7 +178,10 @@ import Testing
                     try await database.execute("INSERT INTO users (id) VALUES ('1')")
                     #expect(await handed.next() == ["INSERT 1"])
                     try await database.execute("INSERT INTO users (id) VALUES ('2')")
-                    #expect(await handed.next() == ["INSERT 1", "INSERT 2"])
+                    var again = await handed.next()
+                    // A look that saw the first row only may come in between.
+                    if again == ["INSERT 1"], let next = await handed.next() { again = ["INSERT 1"] + next }
+                    #expect(again == ["INSERT 1", "INSERT 2"])
                 }
             )
             #expect(try await database.count("log") == 2)
