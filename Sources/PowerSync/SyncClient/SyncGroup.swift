@@ -215,7 +215,11 @@ extension SyncGroup {
 
 extension SyncGroup {
     private func perform(_ event: (inout sending Guarded) -> sending [StateMachine.Action]) {
-        for action in guarded.withLock(event) {
+        run(guarded.withLock(event))
+    }
+
+    private func run(_ actions: [StateMachine.Action]) {
+        for action in actions {
             switch action {
             case .open(let session, let call): open(session, for: call)
             case .stop: guarded.withLock { $0.session }?.stop()
@@ -252,20 +256,26 @@ extension SyncGroup {
             guard let returning = guarded.returning[session] else { return }
             guarded.returning[session]?.limit = Task {
                 guard (try? await returning.clock.sleep(for: SyncGroup.returnLimit)) != nil else { return }
-                self.perform { guarded in
-                    guarded.returning[session] = nil
-                    guard let actions = guarded.machine.limitReached(of: session) else { return [] }
-                    returning.logger.warning(
-                        """
-                        A method of the connector has not returned \(SyncGroup.returnLimit) after its connection was ended. \
-                        It is not waited for any more. Let uploadData and fetchCredentials end when their task is cancelled.
-                        """,
-                        tag: LogTag.database
-                    )
-                    return actions
-                }
+                self.limitReached(of: session, returning.logger)
             }
         }
+    }
+
+    private func limitReached(of session: SessionID, _ logger: any LoggerProtocol) {
+        let actions = guarded.withLock { guarded in
+            guarded.returning[session] = nil
+            return guarded.machine.limitReached(of: session)
+        }
+        guard let actions else { return }
+        // Before those who wait go on.
+        logger.warning(
+            """
+            A method of the connector has not returned \(SyncGroup.returnLimit) after its connection was ended. \
+            It is not waited for any more. Let uploadData and fetchCredentials end when their task is cancelled.
+            """,
+            tag: LogTag.database
+        )
+        run(actions)
     }
 
     private func answer(_ call: CallID, _ answer: StateMachine.Answer) {
