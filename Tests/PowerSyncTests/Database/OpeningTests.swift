@@ -144,11 +144,10 @@ import Testing
             let path = directory.appendingPathComponent("a.db").path
             let other = try await makeLockedFile(path)
             let database = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
-            let start = ContinuousClock.now
             let task = Task { try await database.waitForReady() }
             task.cancel()
+            // Otherwise it is the error of a database that stays locked.
             await #expect(throws: CancellationError.self) { try await task.value }
-            #expect(start.duration(to: .now) < .seconds(2))
             try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
             try await database.waitForReady()
             try await database.close()
