@@ -53,7 +53,7 @@ let AppSchema = Schema(
 
 /// What a settings screen lists: a function over the protocols, not the types.
 func describe(_ schema: any SchemaProtocol) -> [String] {
-    schema.tables.map { (table: any TableProtocol) in
+    schema.tables.map { (table: any TableProtocol) -> String in
         let columns = table.columns.map { (column: Column) -> String in
             switch column.type {
             case .text: "\(column.name) text"
@@ -65,9 +65,14 @@ func describe(_ schema: any SchemaProtocol) -> [String] {
             index.columns.map { $0.ascending ? $0.column : "-" + $0.column }.joined(separator: "+")
         }
         let options: any TableOptionsProtocol = table
-        return [table.viewName, columns.joined(separator: ","), indexes.joined(separator: ",")].joined(separator: " ")
-            + (options.localOnly ? " local" : "") + (options.insertOnly ? " insert-only" : "")
-            + (options.trackMetadata ? " metadata" : "") + (options.ignoreEmptyUpdates ? " ignoring" : "")
-            + (options.trackPreviousValues?.columnFilter.map { " old \($0.joined())" } ?? "")
+        // Statement by statement: Swift 6.2 gives up on one expression.
+        var text = [table.viewName, columns.joined(separator: ","), indexes.joined(separator: ",")]
+            .joined(separator: " ")
+        if options.localOnly { text += " local" }
+        if options.insertOnly { text += " insert-only" }
+        if options.trackMetadata { text += " metadata" }
+        if options.ignoreEmptyUpdates { text += " ignoring" }
+        if let old = options.trackPreviousValues?.columnFilter { text += " old \(old.joined())" }
+        return text
     }
 }
