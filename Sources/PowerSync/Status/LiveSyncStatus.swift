@@ -168,7 +168,7 @@ extension LiveSyncStatus {
         }
     }
 
-    /// A call of the app's `uploadData` or a whole pass was successful.
+    /// A call of the app's `uploadData` or a whole pass was successful, or ended with writes that were set aside.
     ///
     /// - Parameters:
     ///   - isUploading: Whether another call follows at once.

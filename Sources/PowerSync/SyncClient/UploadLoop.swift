@@ -124,6 +124,8 @@ final class UploadLoop: Sendable {
                 pass.failed()
                 if try await setAside(error) {
                     rejection = error as? UploadRejectionError
+                    // At once: what follows may be over when the service has sent what contains the rest of the queue.
+                    context.status.uploadSucceeded(isUploading: true, rejection: rejection)
                 } else {
                     try await waitAfter(error)
                 }

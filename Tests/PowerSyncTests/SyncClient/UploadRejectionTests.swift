@@ -202,7 +202,10 @@ import Testing
         }
         let stream = try await harness.acceptNext()
         stream.send(.checkpoint(1), .done)
-        try await harness.service.nextWriteCheckpoint().respond(7)
+        let request = try await harness.service.nextWriteCheckpoint()
+        // Already now: when the answer is there, everything may be over.
+        #expect(harness.database.currentStatus.uploadError is UploadRejectionError)
+        request.respond(7)
         try await harness.waitForActivity { $0.upload?.reason.kind == .writeCheckpoint }
         stream.send(.checkpoint(1, writeCheckpoint: 7), .done)
         let result = try await task.value

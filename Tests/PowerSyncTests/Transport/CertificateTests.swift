@@ -32,9 +32,9 @@ import Testing
         for method: SyncTransportMethod,
         certificate: String = LoopbackCertificates.loopback,
         key: String = LoopbackCertificates.loopbackKey,
-        _ body: (String) async throws -> Void
+        _ body: @escaping @Sendable (String) async throws -> Void
     ) async throws {
-        func behindTLS(_ port: Int) async throws {
+        @Sendable func behindTLS(_ port: Int) async throws {
             let proxy = try await TLSProxy(to: port, certificate: certificate, key: key)
             try await body(proxy.url)
             try await proxy.stop()
