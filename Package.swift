@@ -78,11 +78,21 @@ let package = Package(
             swiftSettings: codecSettings
         ),
 
+        // SQLite for both ends.
+        .target(
+            name: "PowerSyncSQLite",
+            dependencies: [
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings
+        ),
+
         // The client.
         .target(
             name: "PowerSyncCore",
             dependencies: [
-                "PowerSyncProtocol",
+                "PowerSyncProtocol", "PowerSyncSQLite",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -92,7 +102,7 @@ let package = Package(
         .target(
             name: "PowerSync",
             dependencies: [
-                "PowerSyncCore", "PowerSyncProtocol", "RSocket",
+                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "RSocket",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -222,9 +232,18 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "PowerSyncSQLiteTests",
+            dependencies: [
+                "PowerSyncSQLite",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "PowerSyncCoreTests",
             dependencies: [
-                "PowerSyncCore", "PowerSyncProtocol", "TestSupport",
+                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// Where the rows of one type go.
 enum RowDestination {

@@ -1,4 +1,5 @@
 package import GRDB
+import PowerSyncSQLite
 
 /// How much ``LocalData/clear(_:_:)`` removes.
 package struct ClearOptions: OptionSet, Sendable {

@@ -1,3 +1,5 @@
+import PowerSyncSQLite
+
 /// The values of a row in the triggers of a raw table.
 ///
 /// These triggers stay in the file, whoever opens it. So they call only what every implementation has: `json_object`,

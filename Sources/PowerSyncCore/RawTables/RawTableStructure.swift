@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// The columns of a raw table as the database has them now (docs/database.md "Raw tables").
 struct RawTableStructure {

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// A trigger that records local writes to a raw table in the upload queue (docs/database.md "Raw tables").
 ///

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 extension SQLFunctions {
     /// Functions that applications call in their own migrations and for diagnosis.

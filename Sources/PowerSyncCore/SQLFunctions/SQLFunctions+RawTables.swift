@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 extension SQLFunctions {
     /// Functions that applications call in the migrations of their raw tables.

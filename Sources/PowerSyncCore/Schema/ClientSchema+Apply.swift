@@ -1,4 +1,5 @@
 package import GRDB
+import PowerSyncSQLite
 
 /// Bringing the tables, indexes and views of a database in line with a schema (docs/database.md "Applying a schema").
 extension ClientSchema {

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 extension UpMigrations {
     /// Version 5: `ps_oplog` keeps live PUT operations only, and refers to buckets by number.

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 // Additions of core 0.3.6 to 0.4.11.
 

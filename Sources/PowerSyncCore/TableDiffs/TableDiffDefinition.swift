@@ -1,4 +1,5 @@
 package import GRDB
+import PowerSyncSQLite
 
 /// What of the changes to a client table is recorded by a ``TableDiffRecording``.
 package struct TableDiffDefinition: Sendable {

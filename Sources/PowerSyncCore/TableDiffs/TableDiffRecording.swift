@@ -1,4 +1,5 @@
 package import GRDB
+import PowerSyncSQLite
 
 /// The temporary tables and triggers that record the changes to a client table.
 ///

@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import PowerSyncSQLite
 
 /// Why a value cannot be stored in a column of a view.
 ///

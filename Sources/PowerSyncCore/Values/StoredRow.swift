@@ -1,5 +1,6 @@
 import GRDB
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// The JSON of a row as it may stand in a data table.
 ///

@@ -1,3 +1,5 @@
+import PowerSyncSQLite
+
 /// The statements by which triggers hand a write to the upload queue (docs/database.md "Triggers of views").
 ///
 /// Triggers of views and of raw tables have the same ones. All but ``insertOnlyPut`` end with a line feed.

@@ -1,3 +1,5 @@
+import PowerSyncSQLite
+
 /// The text of the triggers that turn writes to a view into row and queue statements
 /// (docs/database.md "Triggers of views").
 struct TriggerText {

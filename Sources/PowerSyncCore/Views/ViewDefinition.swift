@@ -1,3 +1,5 @@
+import PowerSyncSQLite
+
 /// The view of a client table and its triggers, as SQL text (docs/database.md "Views").
 ///
 /// The text is canonical: it is compared with `sqlite_master` byte by byte, here and by other implementations, and the

@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// The values of a row in the triggers of a view: calls of the functions that stand for ``RowObjectWriter``.
 ///

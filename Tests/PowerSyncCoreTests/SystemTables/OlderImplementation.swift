@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 @testable import PowerSyncCore
 

@@ -1,4 +1,5 @@
 import PowerSyncCore
+import PowerSyncSQLite
 
 /// The statements over one attachments table.
 ///

@@ -1,0 +1,70 @@
+import GRDB
+
+/// A statement of one connection that is prepared on its first use and kept until the connection closes.
+///
+/// For SQL functions and virtual tables, which also work on connections that GRDB does not know. SQLite refuses to close a
+/// connection that has statements: call ``close()`` before.
+@usableFromInline
+package final class KeptStatement {
+    private let connection: OpaquePointer
+    private let sql: String
+    private var statement: PreparedStatement?
+
+    /// Prepares nothing yet.
+    ///
+    /// - Parameters:
+    ///   - connection: The `sqlite3 *`.
+    ///   - sql: One statement.
+    package init(_ connection: OpaquePointer, _ sql: String) {
+        self.connection = connection
+        self.sql = sql
+    }
+
+    /// Runs the statement to its end, or to its first row: at that, SQLite has made all changes.
+    ///
+    /// - Parameter bind: Binds the parameters. What is bound in place needs to stay there until this returns.
+    /// - Returns: The integer in the first column of the first row, 0 if there was no row.
+    /// - Throws: `DatabaseError`.
+    @discardableResult
+    @inlinable
+    package func run(_ bind: (PreparedStatement) -> Void = { _ in }) throws -> Int64 {
+        try firstRow(bind) { $0.integer(at: 0) } ?? 0
+    }
+
+    /// Runs the statement to its end, or to its first row: at that, SQLite has made all changes.
+    ///
+    /// - Parameters:
+    ///   - bind: Binds the parameters. What is bound in place needs to stay there until this returns.
+    ///   - read: Reads the columns of the first row.
+    /// - Returns: What was read, `nil` if there was no row.
+    /// - Throws: `DatabaseError`.
+    @inlinable
+    package func firstRow<Value>(
+        _ bind: (PreparedStatement) -> Void,
+        _ read: (PreparedStatement) -> Value
+    ) throws -> Value? {
+        let statement = try prepared()
+        bind(statement)
+        guard try statement.step() else { return nil }
+        defer { statement.reset() }
+        return read(statement)
+    }
+
+    /// Finalises the statement.
+    ///
+    /// The next run prepares it again.
+    package func close() {
+        statement = nil
+    }
+
+    @usableFromInline
+    func prepared() throws -> PreparedStatement {
+        if let statement { return statement }
+        let prepared = try PreparedStatement(preparing: sql, on: connection, isPersistent: true)
+        guard let prepared else {
+            throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "there is no statement in the text", sql: sql)
+        }
+        statement = prepared
+        return prepared
+    }
+}

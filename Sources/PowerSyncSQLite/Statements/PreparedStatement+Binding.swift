@@ -1,0 +1,82 @@
+public import GRDBSQLite
+
+/// Binding values to parameters, which are counted from 1.
+///
+/// A parameter that is not bound is NULL. The result code says that there is no such parameter, or that a text or blob is longer
+/// than the connection allows, in which case the parameter is NULL; who knows that neither happens need not look.
+extension PreparedStatement {
+    /// The number of parameters.
+    package var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
+
+    /// Binds an integer.
+    ///
+    /// - Returns: SQLite's result code.
+    @inlinable @discardableResult
+    package func bind(_ value: Int64, at index: CInt) -> CInt {
+        sqlite3_bind_int64(handle, index, value)
+    }
+
+    /// Binds a double; NaN becomes NULL.
+    ///
+    /// - Returns: SQLite's result code.
+    @inlinable @discardableResult
+    package func bind(_ value: Double, at index: CInt) -> CInt {
+        sqlite3_bind_double(handle, index, value)
+    }
+
+    /// Binds a copy of a text.
+    ///
+    /// - Returns: SQLite's result code.
+    @inlinable @discardableResult
+    package func bind(_ text: String, at index: CInt) -> CInt {
+        var text = text
+        return text.withUTF8 { bind(text: UnsafeRawBufferPointer($0), at: index, .copied) }
+    }
+
+    /// Binds a text, or NULL.
+    ///
+    /// - Parameters:
+    ///   - text: Bytes, usually of UTF-8; NULs are part of the text.
+    ///   - index: The parameter.
+    ///   - memory: Who keeps the bytes.
+    /// - Returns: SQLite's result code.
+    @inlinable @discardableResult
+    package func bind(text: UnsafeRawBufferPointer?, at index: CInt, _ memory: BoundBytes) -> CInt {
+        guard let text else { return sqlite3_bind_null(handle, index) }
+        guard let start = text.baseAddress, text.count > 0 else {
+            // A null pointer would bind NULL. The literal lives as long as the process.
+            let empty: StaticString = ""
+            return sqlite3_bind_text64(handle, index, empty.utf8Start, 0, nil, UInt8(SQLITE_UTF8))
+        }
+        return sqlite3_bind_text64(
+            handle,
+            index,
+            start.assumingMemoryBound(to: CChar.self),
+            UInt64(text.count),
+            memory.destructor,
+            UInt8(SQLITE_UTF8)
+        )
+    }
+
+    /// Binds a blob.
+    ///
+    /// - Parameters:
+    ///   - blob: Its bytes.
+    ///   - index: The parameter.
+    ///   - memory: Who keeps the bytes.
+    /// - Returns: SQLite's result code.
+    @inlinable @discardableResult
+    package func bind(blob: UnsafeRawBufferPointer, at index: CInt, _ memory: BoundBytes) -> CInt {
+        // A null pointer would bind NULL.
+        guard let start = blob.baseAddress, blob.count > 0 else { return sqlite3_bind_zeroblob(handle, index, 0) }
+        return sqlite3_bind_blob64(handle, index, start, UInt64(blob.count), memory.destructor)
+    }
+
+    /// Binds NULL.
+    ///
+    /// - Returns: SQLite's result code.
+    @inlinable @discardableResult
+    package func bindNull(at index: CInt) -> CInt {
+        sqlite3_bind_null(handle, index)
+    }
+}

@@ -1,0 +1,83 @@
+public import GRDBSQLite
+
+/// Reading the current row, whose columns are counted from 0.
+///
+/// Values are converted as SQLite does (`sqlite3_column_int64`, …), in place. Bytes are valid until the next step or reset, or
+/// until the same column is read as another type.
+extension PreparedStatement {
+    /// The storage classes of SQLite.
+    @usableFromInline
+    package enum StorageClass: Sendable {
+        case null, integer, real, text, blob
+    }
+
+    /// The number of columns of a row.
+    @inlinable
+    package var columnCount: CInt { sqlite3_column_count(handle) }
+
+    /// The name of a column; `nil` when there is no such column.
+    package func name(of column: CInt) -> String? {
+        sqlite3_column_name(handle, column).map { String(cString: $0) }
+    }
+
+    /// The storage class of a value.
+    ///
+    /// Ask before the value is read, which may convert it.
+    @inlinable
+    package func storageClass(at column: CInt) -> StorageClass {
+        switch sqlite3_column_type(handle, column) {
+        case SQLITE_INTEGER: .integer
+        case SQLITE_FLOAT: .real
+        case SQLITE_TEXT: .text
+        case SQLITE_BLOB: .blob
+        default: .null
+        }
+    }
+
+    /// Whether a value is NULL.
+    @inlinable
+    package func isNull(at column: CInt) -> Bool {
+        sqlite3_column_type(handle, column) == SQLITE_NULL
+    }
+
+    /// An integer; 0 for NULL.
+    @inlinable
+    package func integer(at column: CInt) -> Int64 {
+        sqlite3_column_int64(handle, column)
+    }
+
+    /// A double; 0 for NULL.
+    @inlinable
+    package func double(at column: CInt) -> Double {
+        sqlite3_column_double(handle, column)
+    }
+
+    /// The bytes of a text, NULs included; `nil` for NULL.
+    @inlinable
+    package func text(at column: CInt) -> UnsafeRawBufferPointer? {
+        guard let bytes = sqlite3_column_text(handle, column) else { return nil }
+        // `sqlite3_column_bytes` after `sqlite3_column_text` is the length of that very text.
+        return UnsafeRawBufferPointer(start: bytes, count: byteCount(at: column))
+    }
+
+    /// A text, in which what is not UTF-8 is repaired; `nil` for NULL.
+    package func string(at column: CInt) -> String? {
+        text(at: column).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The bytes of a blob; none for NULL.
+    @inlinable
+    package func blob(at column: CInt) -> UnsafeRawBufferPointer {
+        // An empty blob has no address.
+        guard let bytes = sqlite3_column_blob(handle, column) else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return UnsafeRawBufferPointer(start: bytes, count: byteCount(at: column))
+    }
+
+    /// The length of a text or blob in bytes; 0 for NULL.
+    @inlinable
+    package func byteCount(at column: CInt) -> Int {
+        Int(sqlite3_column_bytes(handle, column))
+    }
+}

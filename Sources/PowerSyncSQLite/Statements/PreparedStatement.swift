@@ -1,0 +1,173 @@
+package import GRDB
+// Public for the sake of what is inlined, as is `@usableFromInline`: with less, every call of a column is one into this module.
+public import GRDBSQLite
+
+/// A prepared statement that is bound, stepped and read through SQLite's C API: the one place where our targets meet its
+/// pointers.
+///
+/// It exists for what GRDB's `Statement` is not made for; everything else goes through GRDB.
+///
+/// - Loops with one execution for every operation or row. GRDB makes a Swift value of each argument and column, where bytes go
+///   from a line to a parameter here, and from a column to a line, and has observers look at each execution.
+/// - Connections that GRDB does not know, and statements inside of SQL functions and virtual tables.
+/// - Texts with a NUL, at which GRDB's values end, and texts that are not UTF-8, which they repair.
+///
+/// GRDB's observers do not see an execution: who writes tells them.
+///
+/// ```swift
+/// let rows = try PreparedStatement(db, sql: "SELECT id, data FROM t WHERE id > ?1")
+/// defer { rows.reset() }
+/// rows.bind(lastID, at: 1)
+/// while try rows.step() { read(rows.integer(at: 0), rows.text(at: 1)) }
+/// ```
+///
+/// An execution ends with ``run()``, with a ``step()`` that returns `false` or throws, or with ``reset()``. Each of them
+/// forgets the bound values, so that none is used twice by mistake, and no text that was bound in place outlives its memory. The
+/// statement can then be bound and stepped again, after an error, too.
+///
+/// Errors are GRDB's `DatabaseError`, whoever prepared the statement: with the extended code, SQLite's message and the SQL,
+/// and without the values.
+@usableFromInline
+package struct PreparedStatement {
+    /// What an execution throws that somebody interrupts.
+    package enum Interruption {
+        /// The error of SQLite.
+        case databaseError
+        /// `CancellationError`: GRDB interrupts the connection when the task is cancelled that waits for it.
+        case cancellation
+    }
+
+    /// The statement, for calls that are not here.
+    @usableFromInline
+    package let handle: OpaquePointer
+    /// Keeps the statement from being finalised.
+    ///
+    /// `nil` when somebody else does.
+    private let owner: AnyObject?
+    private let interruption: Interruption
+
+    /// Takes a statement from the cache of a connection of GRDB, or prepares it.
+    ///
+    /// Two values with the same SQL share the statement, so they must not be stepped at the same time.
+    ///
+    /// - Parameters:
+    ///   - db: The connection.
+    ///   - sql: One statement.
+    ///   - interruption: What an interrupted execution throws.
+    /// - Throws: `DatabaseError` when SQLite does not understand the text.
+    package init(_ db: Database, sql: String, interruption: Interruption = .databaseError) throws {
+        let cached = try db.cachedStatement(sql: sql)
+        let statement = cached.isPrepared(from: sql) ? cached : try db.makeStatement(sql: sql)
+        handle = statement.sqliteStatement
+        owner = statement
+        self.interruption = interruption
+        reset()
+    }
+
+    /// Prepares a statement on a connection, whoever opened that.
+    ///
+    /// The last copy of the value finalises it, which has to be before the connection is closed. `nil` when there is no
+    /// statement in the text.
+    ///
+    /// - Parameters:
+    ///   - sql: The text, of which only the first statement is prepared.
+    ///   - connection: The `sqlite3 *`.
+    ///   - isPersistent: Whether the statement will be kept for long.
+    /// - Throws: `DatabaseError` when SQLite does not understand the text.
+    package init?(
+        preparing sql: String,
+        on connection: OpaquePointer,
+        isPersistent: Bool = false
+    ) throws(DatabaseError) {
+        var statement: OpaquePointer?
+        let flags = isPersistent ? UInt32(SQLITE_PREPARE_PERSISTENT) : 0
+        let code = sqlite3_prepare_v3(connection, sql, -1, flags, &statement, nil)
+        guard code == SQLITE_OK else { throw DatabaseError(code, reportedBy: connection, sql: sql) }
+        guard let statement else { return nil }
+        handle = statement
+        owner = Finaliser(statement: statement)
+        interruption = .databaseError
+    }
+
+    /// A statement of somebody else, who keeps it as long as this value is used.
+    package init(borrowing handle: OpaquePointer) {
+        self.handle = handle
+        owner = nil
+        interruption = .databaseError
+    }
+
+    /// Finalises a statement with the last value that uses it.
+    private final class Finaliser {
+        private let statement: OpaquePointer
+
+        init(statement: OpaquePointer) {
+            self.statement = statement
+        }
+
+        deinit {
+            sqlite3_finalize(statement)
+        }
+    }
+}
+
+// MARK: - Running
+
+extension PreparedStatement {
+    /// Advances to the next row.
+    ///
+    /// - Returns: Whether there is one. After `false` the execution has ended.
+    /// - Throws: `DatabaseError`, or what ``Interruption`` says; the execution has ended.
+    @inlinable
+    package func step() throws -> Bool {
+        let code = sqlite3_step(handle)
+        if code == SQLITE_ROW { return true }
+        guard code == SQLITE_DONE else { throw failure(code) }
+        reset()
+        return false
+    }
+
+    /// Steps the statement to its end, whatever rows it has.
+    ///
+    /// - Throws: As ``step()``.
+    @inlinable
+    package func run() throws {
+        while try step() {}
+    }
+
+    /// Ends the execution and forgets the bound values.
+    ///
+    /// A statement that is not reset keeps its transaction open.
+    @inlinable
+    package func reset() {
+        sqlite3_reset(handle)
+        sqlite3_clear_bindings(handle)
+    }
+
+    /// The error of a step, which ends the execution.
+    @usableFromInline
+    package func failure(_ code: CInt) -> any Error {
+        let sql = sqlite3_sql(handle).map { String(cString: $0) }
+        // SQLite knows the error until the connection is used again, for example by the reset.
+        let error = DatabaseError(code, reportedBy: sqlite3_db_handle(handle), sql: sql)
+        reset()
+        return code & 0xff == SQLITE_INTERRUPT && interruption == .cancellation ? CancellationError() : error
+    }
+}
+
+extension Statement {
+    /// Whether the statement was prepared from exactly this text.
+    ///
+    /// GRDB's cache takes texts for equal that only differ in composed and decomposed letters, which may name different
+    /// tables. `Statement.sql` is not compared, since it makes a new text each time.
+    fileprivate func isPrepared(from sql: String) -> Bool {
+        guard let text = sqlite3_sql(sqliteStatement) else { return false }
+        var sql = sql
+        return sql.withUTF8 { bytes in
+            // The text ends at its first NUL, and so does the comparison.
+            for index in bytes.indices where text[index] == 0 || UInt8(bitPattern: text[index]) != bytes[index] {
+                return false
+            }
+            return text[bytes.count] == 0
+        }
+    }
+}
