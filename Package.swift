@@ -151,7 +151,7 @@ let package = Package(
         .target(
             name: "PowerSyncService",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "RSocket", "Yams",
+                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncSQLite", "RSocket", "Yams",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),

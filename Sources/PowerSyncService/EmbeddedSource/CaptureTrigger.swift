@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// One of the triggers that write to `_ps_log`; see ``ChangeCapture`` for what they do.
 struct CaptureTrigger: Hashable {
@@ -28,13 +29,13 @@ struct CaptureTrigger: Hashable {
     /// The triggers that a table needs.
     static func all(tableID: Int64, definition: TableDefinition) -> [CaptureTrigger] {
         let table = definition.name
-        let key = definition.key.map(\.name.quotedDatabaseIdentifier)
+        let key = definition.key.map { SQLText.identifier($0.name) }
         let into = "INSERT INTO _ps_log (table_id, \(key.indices.map { "k\($0)" }.joined(separator: ", ")))"
         func values(_ row: String) -> String { key.map { "\(row).\($0)" }.joined(separator: ", ") }
         func trigger(_ event: String, _ timing: String, _ body: String) -> CaptureTrigger {
             let name = "_ps_capture_\(tableID)_\(event)"
             let sql = """
-                CREATE TRIGGER \(name) \(timing) ON \(table.quotedDatabaseIdentifier) BEGIN
+                CREATE TRIGGER \(name) \(timing) ON \(SQLText.identifier(table)) BEGIN
                 \(body)
                 END
                 """
@@ -54,10 +55,10 @@ struct CaptureTrigger: Hashable {
             trigger("delete", "AFTER DELETE", old),
         ]
         for (index, columns) in definition.uniqueColumns.enumerated() {
-            let columns = columns.map(\.quotedDatabaseIdentifier)
+            let columns = columns.map(SQLText.identifier)
             let isEqual = columns.map { "\($0) = NEW.\($0)" }.joined(separator: " AND ")
             let others = """
-                \(into) SELECT \(tableID), \(key.joined(separator: ", ")) FROM \(table.quotedDatabaseIdentifier) \
+                \(into) SELECT \(tableID), \(key.joined(separator: ", ")) FROM \(SQLText.identifier(table)) \
                 WHERE \(isEqual);
                 """
             triggers.append(trigger("replacing_insert\(index)", "BEFORE INSERT", others))
@@ -74,6 +75,6 @@ struct CaptureTrigger: Hashable {
 
     /// Drops the trigger.
     func drop(_ db: Database) throws {
-        try db.execute(sql: "DROP TRIGGER \(name.quotedDatabaseIdentifier)")
+        try db.execute(sql: "DROP TRIGGER \(SQLText.identifier(name))")
     }
 }

@@ -1,6 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncSQLite
 
 /// A table of the embedded source whose changes are captured.
 struct CapturedTable: Sendable, Equatable {
@@ -31,10 +32,10 @@ struct CapturedTable: Sendable, Equatable {
     /// keys exactly.
     var logQuery: String {
         let logKey = key.indices.map { "l.k\($0)" }
-        let match = zip(key, logKey).map { "t.\($0.name.quotedDatabaseIdentifier) = \($1)" }
+        let match = zip(key, logKey).map { "t.\(SQLText.identifier($0.name)) = \($1)" }
         return """
             SELECT l.seq, \(logKey.joined(separator: ", ")), \(columnList)
-            FROM _ps_log AS l LEFT JOIN \(name.quotedDatabaseIdentifier) AS t ON \(match.joined(separator: " AND "))
+            FROM _ps_log AS l LEFT JOIN \(SQLText.identifier(name)) AS t ON \(match.joined(separator: " AND "))
             WHERE l.seq > ? AND l.seq <= ? AND l.table_id = \(id)
             ORDER BY l.seq
             """
@@ -47,32 +48,32 @@ struct CapturedTable: Sendable, Equatable {
     /// - Parameter isFirst: Whether to begin with the first row. Otherwise the parameters are the values of the key.
     /// - Returns: A query for ``PreparedStatement``.
     func snapshotQuery(isFirst: Bool) -> String {
-        let keyList = key.map { "t.\($0.name.quotedDatabaseIdentifier)" }
+        let keyList = key.map { "t.\(SQLText.identifier($0.name))" }
         var conditions = keyList.map { "\($0) IS NOT NULL" }
         if !isFirst {
             let placeholders = key.map { _ in "?" }.joined(separator: ", ")
             conditions.append("(\(keyList.joined(separator: ", "))) > (\(placeholders))")
         }
         return """
-            SELECT \(columnList) FROM \(name.quotedDatabaseIdentifier) AS t
+            SELECT \(columnList) FROM \(SQLText.identifier(name)) AS t
             WHERE \(conditions.joined(separator: " AND "))
             ORDER BY \(keyList.joined(separator: ", "))
             """
     }
 
     private var columnList: String {
-        columns.map { "t.\($0.quotedDatabaseIdentifier)" }.joined(separator: ", ")
+        columns.map { "t.\(SQLText.identifier($0))" }.joined(separator: ", ")
     }
 }
 
 extension PreparedStatement {
     /// The value of a column with its own type.
     func value(at column: CInt) -> SQLiteValue {
-        switch kind(at: column) {
+        switch storageClass(at: column) {
         case .integer: .integer(integer(at: column))
         case .real: .real(double(at: column))
-        case .text: .text(string(at: column))
-        case .blob: .blob(withBlob(at: column) { Array($0) })
+        case .text: .text(string(at: column) ?? "")
+        case .blob: .blob(Array(blob(at: column)))
         case .null: .null
         }
     }
@@ -96,7 +97,7 @@ extension PreparedStatement {
         case .integer(let integer): bind(integer, at: index)
         case .real(let number): bind(number, at: index)
         case .text(let text): bind(text, at: index)
-        case .blob(let bytes): bytes.withUnsafeBytes { bind($0, at: index) }
+        case .blob(let bytes): _ = bytes.withUnsafeBytes { bind(blob: $0, at: index, .copied) }
         }
     }
 }

@@ -1,5 +1,6 @@
 import GRDB
 import PowerSyncRules
+import PowerSyncSQLite
 
 /// Reads the log of the embedded source, and the rows it points to.
 ///
@@ -171,7 +172,7 @@ struct EmbeddedChangeReader: ChangeReader {
         through end: Int64,
         to changes: inout [(sequence: Int64, change: SourceChange, table: CapturedTable)]
     ) throws -> Int64 {
-        let statement = try PreparedStatement(db, sql: table.logQuery)
+        let statement = try PreparedStatement(db, sql: table.logQuery, interruption: .cancellation)
         defer { statement.reset() }
         statement.bind(position, at: 1)
         statement.bind(end, at: 2)

@@ -1,5 +1,6 @@
 import GRDB
 import PowerSyncRules
+import PowerSyncSQLite
 
 /// Copies a table of the embedded source in the order of its primary key, each chunk in a read transaction of its own.
 struct EmbeddedSnapshotReader: SnapshotReader {
@@ -23,7 +24,8 @@ struct EmbeddedSnapshotReader: SnapshotReader {
                     "The schema of the embedded source has changed while table “\(table.name)” was copied."
                 )
             }
-            let statement = try PreparedStatement(db, sql: table.snapshotQuery(isFirst: lastKey == nil))
+            let sql = table.snapshotQuery(isFirst: lastKey == nil)
+            let statement = try PreparedStatement(db, sql: sql, interruption: .cancellation)
             defer { statement.reset() }
             for (index, value) in (lastKey ?? []).enumerated() { statement.bind(value, at: CInt(index + 1)) }
             var rows: [SourceRow] = []

@@ -1,6 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncSQLite
 
 /// The write endpoint for development (docs/service.md "The embedded source").
 extension EmbeddedSource {
@@ -60,8 +61,8 @@ extension EmbeddedSource {
     ///
     /// `nil` when there is nothing to do.
     private static func statement(for kind: SourceWrite.Kind, table: CapturedTable, columns: [String]) -> String? {
-        let name = table.name.quotedDatabaseIdentifier
-        let columns = columns.map(\.quotedDatabaseIdentifier)
+        let name = SQLText.identifier(table.name)
+        let columns = columns.map(SQLText.identifier)
         switch kind {
         case .put:
             let placeholders = Array(repeating: "?", count: columns.count + 1).joined(separator: ", ")

@@ -93,6 +93,17 @@ import Testing
         )
     }
 
+    @Test func namesOfColumnsMayHaveQuotes() async throws {
+        let scenario = try SourceScenario(
+            schema: [#"CREATE TABLE lists (id TEXT PRIMARY KEY, "5"" wide" TEXT UNIQUE, "it's" TEXT)"#]
+        )
+        let start = try await scenario.source.head()
+        try await scenario.foreignConnection().write { db in
+            try db.execute(sql: "INSERT INTO lists VALUES ('a', 'x', 'y')")
+        }
+        #expect(try await changes(scenario, after: start) == [#"put id="a" 5" wide="x" it's="y""#])
+    }
+
     @Test("values are exact")
     func valuesAreExact() async throws {
         let scenario = try SourceScenario(

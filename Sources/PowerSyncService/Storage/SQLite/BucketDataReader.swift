@@ -1,6 +1,7 @@
 import GRDB
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// Reads operations into chunks (docs/service.md "Reading buckets").
 ///
@@ -20,7 +21,7 @@ struct BucketDataReader {
 
     /// Creates a reader for one read transaction.
     init(_ db: Database, checkpoint: StorageCheckpoint, limits: BucketDataLimits) throws {
-        statement = try PreparedStatement(db, sql: Self.query)
+        statement = try PreparedStatement(db, sql: Self.query, interruption: .cancellation)
         self.checkpoint = checkpoint
         self.limits = limits
         remainingOperations = limits.operations
@@ -29,7 +30,6 @@ struct BucketDataReader {
     /// Reads the buckets in the order given.
     consuming func read(_ positions: [StreamingSyncRequest.BucketPosition]) throws -> [BucketChunk] {
         defer { statement.reset() }
-        statement.bind(checkpoint.streamID.rawValue, at: 1)
         for position in positions {
             guard remainingOperations > 0 else { break }
             guard totalBytes <= limits.totalBytes else {
@@ -43,19 +43,19 @@ struct BucketDataReader {
     }
 
     private mutating func read(_ position: StreamingSyncRequest.BucketPosition) throws {
+        statement.bind(checkpoint.streamID.rawValue, at: 1)
         statement.bind(position.name.rawValue, at: 2)
         statement.bind(position.after.rawValue, at: 3)
         statement.bind(checkpoint.opID.rawValue, at: 4)
         statement.bind(Int64(remainingOperations), at: 5)
         var after = position.after
         while try statement.step() {
-            let bytes = statement.withText(at: Column.data) { $0.count }
+            let bytes = statement.text(at: Column.data)?.count ?? 0
             if let chunk = current, currentBytes + bytes > limits.chunkBytes {
                 after = chunk.line.nextAfter ?? after
                 close(hasMore: true)
                 if totalBytes > limits.totalBytes {
                     statement.reset()
-                    statement.bind(checkpoint.streamID.rawValue, at: 1)
                     return
                 }
             }
@@ -101,30 +101,27 @@ struct BucketDataReader {
 
     /// The kind of the current operation, from the first letter of its name.
     private var kind: SyncOperation.Kind {
-        statement.withText(at: Column.op) { name in
-            switch name.first {
-            case UInt8(ascii: "P"): .put
-            case UInt8(ascii: "R"): .remove
-            case UInt8(ascii: "C"): .clear
-            default: .move
-            }
+        switch statement.text(at: Column.op)?.first {
+        case UInt8(ascii: "P"): .put
+        case UInt8(ascii: "R"): .remove
+        case UInt8(ascii: "C"): .clear
+        default: .move
         }
     }
 
     private func appendText(at column: CInt, to text: inout ByteBuffer) -> TextRange {
-        statement.withText(at: column) { bytes in
-            let offset = text.readableBytes
-            text.writeBytes(bytes)
-            return TextRange(offset: offset, count: bytes.count)
-        }
+        let offset = text.readableBytes
+        guard let bytes = statement.text(at: column) else { return TextRange(offset: offset, count: 0) }
+        text.writeBytes(bytes)
+        return TextRange(offset: offset, count: bytes.count)
     }
 
     /// Appends `<source table id>/<replica id>`.
     private func appendSubkey(to text: inout ByteBuffer) -> TextRange {
         let offset = text.readableBytes
-        statement.withText(at: Column.sourceTable) { _ = text.writeBytes($0) }
+        if let table = statement.text(at: Column.sourceTable) { text.writeBytes(table) }
         var rest = [UInt8(ascii: "/")]
-        statement.withBlob(at: Column.sourceKey) { ReplicaID(bytes: $0).appendText(to: &rest) }
+        ReplicaID(bytes: statement.blob(at: Column.sourceKey)).appendText(to: &rest)
         text.writeBytes(rest)
         return TextRange(offset: offset, count: text.readableBytes - offset)
     }

@@ -1,6 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncSQLite
 
 /// Writes records in one storage transaction: operations, parameter entries and row states
 /// (docs/service.md "Rows and operations").
@@ -34,10 +35,8 @@ struct RecordStore {
         self.db = db
         self.streamID = streamID
         states = try RowStateTable(db, streamID: streamID)
-        insertOperation = try PreparedStatement(db, sql: Self.insertOperationSQL)
-        insertOperation.bind(streamID.rawValue, at: 1)
-        insertEntry = try PreparedStatement(db, sql: Self.insertEntrySQL)
-        insertEntry.bind(streamID.rawValue, at: 1)
+        insertOperation = try PreparedStatement(db, sql: Self.insertOperationSQL, interruption: .cancellation)
+        insertEntry = try PreparedStatement(db, sql: Self.insertEntrySQL, interruption: .cancellation)
         firstOp = try OpID.last(db).rawValue
         lastOp = firstOp
     }
@@ -152,26 +151,28 @@ struct RecordStore {
         of row: SourceRowKey
     ) throws {
         lastOp += 1
+        insertOperation.bind(streamID.rawValue, at: 1)
         insertOperation.bind(bucket.rawValue, at: 2)
         insertOperation.bind(lastOp, at: 3)
         insertOperation.bind(name, at: 4)
         insertOperation.bind(Int64(checksum.rawValue), at: 5)
         insertOperation.bind(row.tableID, at: 6)
-        row.key.withBytes { insertOperation.bind($0, at: 7) }
+        row.key.withBytes { insertOperation.bind(blob: $0, at: 7, .copied) }
         insertOperation.bind(table, at: 8)
         insertOperation.bind(id, at: 9)
-        if let data { insertOperation.bind(data, at: 10) } else { insertOperation.bindNull(at: 10) }
+        if let data { insertOperation.bind(data, at: 10) }
         try insertOperation.run()
         buckets.insert(bucket)
     }
 
     private mutating func insert(_ entry: ParameterEntry, of row: SourceRowKey) throws {
         lastOp += 1
+        insertEntry.bind(streamID.rawValue, at: 1)
         insertEntry.bind(entry.lookup.rawValue, at: 2)
         insertEntry.bind(row.tableID, at: 3)
-        row.key.withBytes { insertEntry.bind($0, at: 4) }
+        row.key.withBytes { insertEntry.bind(blob: $0, at: 4, .copied) }
         insertEntry.bind(lastOp, at: 5)
-        StoredValues.encode(entry.rows).withUnsafeBytes { insertEntry.bind($0, at: 6) }
+        _ = StoredValues.encode(entry.rows).withUnsafeBytes { insertEntry.bind(blob: $0, at: 6, .copied) }
         try insertEntry.run()
         lookups.insert(entry.lookup)
     }

@@ -1,5 +1,6 @@
 import GRDB
 import PowerSyncRules
+import PowerSyncSQLite
 
 /// The `current_data` of one stream, inside one transaction.
 struct RowStateTable {
@@ -12,32 +13,26 @@ struct RowStateTable {
     /// Prepares the statements.
     init(_ db: Database, streamID: ReplicationStreamID) throws {
         self.streamID = streamID
-        select = try PreparedStatement(
-            db,
-            sql: """
-                SELECT buckets, lookups FROM current_data WHERE group_id = ? AND source_table = ? AND source_key = ?
-                """
+        func statement(_ sql: String) throws -> PreparedStatement {
+            try PreparedStatement(db, sql: sql, interruption: .cancellation)
+        }
+        select = try statement(
+            "SELECT buckets, lookups FROM current_data WHERE group_id = ? AND source_table = ? AND source_key = ?"
         )
-        upsert = try PreparedStatement(
-            db,
-            sql: """
-                INSERT OR REPLACE INTO current_data (group_id, source_table, source_key, buckets, lookups)
-                VALUES (?, ?, ?, ?, ?)
-                """
+        upsert = try statement(
+            """
+            INSERT OR REPLACE INTO current_data (group_id, source_table, source_key, buckets, lookups)
+            VALUES (?, ?, ?, ?, ?)
+            """
         )
-        remove = try PreparedStatement(
-            db,
-            sql: "DELETE FROM current_data WHERE group_id = ? AND source_table = ? AND source_key = ?"
+        remove = try statement("DELETE FROM current_data WHERE group_id = ? AND source_table = ? AND source_key = ?")
+        list = try statement(
+            """
+            SELECT buckets, lookups, source_key FROM current_data
+            WHERE group_id = ? AND source_table = ?
+            ORDER BY source_key LIMIT ?
+            """
         )
-        list = try PreparedStatement(
-            db,
-            sql: """
-                SELECT buckets, lookups, source_key FROM current_data
-                WHERE group_id = ? AND source_table = ?
-                ORDER BY source_key LIMIT ?
-                """
-        )
-        for statement in [select, upsert, remove, list] { statement.bind(streamID.rawValue, at: 1) }
     }
 
     /// The state of a row, `nil` when nothing is stored of it.
@@ -51,8 +46,8 @@ struct RowStateTable {
     /// Replaces the state of a row.
     func store(_ state: RowState, of row: SourceRowKey) throws {
         bind(row, to: upsert)
-        RowState.encode(state.buckets).withUnsafeBytes { upsert.bind($0, at: 4) }
-        RowState.encode(state.lookups).withUnsafeBytes { upsert.bind($0, at: 5) }
+        _ = RowState.encode(state.buckets).withUnsafeBytes { upsert.bind(blob: $0, at: 4, .copied) }
+        _ = RowState.encode(state.lookups).withUnsafeBytes { upsert.bind(blob: $0, at: 5, .copied) }
         try upsert.run()
     }
 
@@ -64,25 +59,27 @@ struct RowStateTable {
 
     /// Some rows of a table.
     func first(_ limit: Int, of tableID: String) throws -> [(key: ReplicaID, state: RowState)] {
+        list.bind(streamID.rawValue, at: 1)
         list.bind(tableID, at: 2)
         list.bind(Int64(limit), at: 3)
         var rows: [(key: ReplicaID, state: RowState)] = []
         while try list.step() {
-            rows.append((list.withBlob(at: 2) { ReplicaID(bytes: $0) }, try decode(list, tableID: tableID)))
+            rows.append((ReplicaID(bytes: list.blob(at: 2)), try decode(list, tableID: tableID)))
         }
         return rows
     }
 
     private func bind(_ row: SourceRowKey, to statement: PreparedStatement) {
+        statement.bind(streamID.rawValue, at: 1)
         statement.bind(row.tableID, at: 2)
-        row.key.withBytes { statement.bind($0, at: 3) }
+        row.key.withBytes { statement.bind(blob: $0, at: 3, .copied) }
     }
 
     private func decode(_ statement: PreparedStatement, tableID: String) throws -> RowState {
         do {
             return RowState(
-                buckets: try statement.withBlob(at: 0) { try RowState.decodeBuckets($0) },
-                lookups: try statement.withBlob(at: 1) { try RowState.decodeLookups($0) }
+                buckets: try RowState.decodeBuckets(statement.blob(at: 0)),
+                lookups: try RowState.decodeLookups(statement.blob(at: 1))
             )
         } catch {
             statement.reset()

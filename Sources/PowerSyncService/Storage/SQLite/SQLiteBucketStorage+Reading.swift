@@ -1,6 +1,7 @@
 import GRDB
 package import PowerSyncProtocol
 package import PowerSyncRules
+import PowerSyncSQLite
 import Synchronization
 
 /// Reading at a checkpoint (docs/service.md "Reading buckets").
@@ -24,18 +25,18 @@ extension SQLiteBucketStorage {
     ) async throws -> [ParameterLookup: [ParameterRow]] {
         guard !lookups.isEmpty else { return [:] }
         return try await pool.read { db in
-            let statement = try PreparedStatement(db, sql: Self.parameterQuery)
+            let statement = try PreparedStatement(db, sql: Self.parameterQuery, interruption: .cancellation)
             defer { statement.reset() }
-            statement.bind(checkpoint.streamID.rawValue, at: 1)
-            statement.bind(checkpoint.opID.rawValue, at: 3)
             var result: [ParameterLookup: [ParameterRow]] = [:]
             var total = 0
             for lookup in Set(lookups) {
+                statement.bind(checkpoint.streamID.rawValue, at: 1)
                 statement.bind(lookup.rawValue, at: 2)
+                statement.bind(checkpoint.opID.rawValue, at: 3)
                 while try statement.step() {
                     let rows: [ParameterRow]
                     do {
-                        rows = try statement.withBlob(at: 0) { try StoredValues.decodeParameterRows($0) }
+                        rows = try StoredValues.decodeParameterRows(statement.blob(at: 0))
                     } catch {
                         throw BucketStorageError(
                             .corrupted,
@@ -59,10 +60,10 @@ extension SQLiteBucketStorage {
     ) async throws -> [BucketName: BucketChecksum] {
         try await checksumCache.checksums(buckets, at: checkpoint) { [pool] ranges in
             try await pool.read { db in
-                let statement = try PreparedStatement(db, sql: Self.checksumQuery)
+                let statement = try PreparedStatement(db, sql: Self.checksumQuery, interruption: .cancellation)
                 defer { statement.reset() }
-                statement.bind(checkpoint.streamID.rawValue, at: 1)
                 return try ranges.map { range in
+                    statement.bind(checkpoint.streamID.rawValue, at: 1)
                     statement.bind(range.bucket.rawValue, at: 2)
                     statement.bind(range.after.rawValue, at: 3)
                     statement.bind(range.through.rawValue, at: 4)
