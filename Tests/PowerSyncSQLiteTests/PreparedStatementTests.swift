@@ -121,6 +121,18 @@ import Testing
         #expect(connection.close() == SQLITE_OK)
     }
 
+    @Test func aStatementThatRunsOnceRunsToItsEnd() throws {
+        let connection = try PlainConnection()
+        let firstText = { sql in try PreparedStatement.firstText(sql, on: connection.handle) }
+        #expect(try firstText("CREATE TABLE t (id INTEGER PRIMARY KEY, a)") == nil)
+        #expect(try firstText("INSERT INTO t (a) VALUES ('x'), (NULL) RETURNING a") == "x")
+        #expect(try firstText("INSERT INTO t (a) VALUES ('y')") == nil)
+        #expect(try firstText("SELECT group_concat(ifnull(a, '-')) FROM t") == "x,-,y")
+        #expect(try firstText("SELECT NULL") == nil)
+        #expect(throws: DatabaseError.self) { try firstText("INSERT INTO t VALUES (9, 'z'), (1, '') RETURNING a") }
+        #expect(connection.statementCount == 0)
+    }
+
     @Test func whatIsPreparedIsTheFirstStatementOfAText() throws {
         let connection = try PlainConnection()
         let statement = try #require(try PreparedStatement(preparing: "SELECT 1 AS a; SELECT 2", on: connection.handle))

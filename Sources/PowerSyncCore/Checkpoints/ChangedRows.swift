@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// The rows that an apply has to evaluate again, with their newest data (docs/client-sync.md "Publishing rows").
 ///
@@ -28,10 +29,10 @@ enum ChangedRows {
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Void
     ) throws {
         for (sql, arguments) in statements {
-            let rows = try RawStatement(db, sql: sql)
+            let rows = try PreparedStatement(db, sql: sql)
             defer { rows.reset() }
             for (index, argument) in arguments.enumerated() {
-                rows.bind(copying: argument, at: CInt(index + 1))
+                rows.bind(argument, at: CInt(index + 1))
             }
             while try rows.step() {
                 guard let type = rows.text(at: 0), let id = rows.text(at: 1) else { continue }

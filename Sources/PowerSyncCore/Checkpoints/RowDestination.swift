@@ -49,8 +49,8 @@ enum RowDestination {
 struct DataTableRows {
     /// What changes with the rows.
     let written: WrittenTables
-    private let replace: RawStatement
-    private let delete: RawStatement
+    private let replace: PreparedStatement
+    private let delete: PreparedStatement
     private let isUntyped: Bool
 
     /// Prepares writing to a data table.
@@ -58,16 +58,16 @@ struct DataTableRows {
         let name = SQLText.identifier(table)
         isUntyped = false
         written = try Self.written(to: table, &schema, db)
-        replace = try RawStatement(db, sql: "REPLACE INTO \(name) (id, data) VALUES (?1, ?2)")
-        delete = try RawStatement(db, sql: "DELETE FROM \(name) WHERE id = ?1")
+        replace = try PreparedStatement(db, sql: "REPLACE INTO \(name) (id, data) VALUES (?1, ?2)")
+        delete = try PreparedStatement(db, sql: "DELETE FROM \(name) WHERE id = ?1")
     }
 
     /// Prepares writing to the table for types that are not in the schema.
     init(untyped db: Database, _ schema: inout KnownSchema) throws {
         isUntyped = true
         written = try Self.written(to: "ps_untyped", &schema, db)
-        replace = try RawStatement(db, sql: "REPLACE INTO ps_untyped (id, data, type) VALUES (?1, ?2, ?3)")
-        delete = try RawStatement(db, sql: "DELETE FROM ps_untyped WHERE id = ?1 AND type = ?2")
+        replace = try PreparedStatement(db, sql: "REPLACE INTO ps_untyped (id, data, type) VALUES (?1, ?2, ?3)")
+        delete = try PreparedStatement(db, sql: "DELETE FROM ps_untyped WHERE id = ?1 AND type = ?2")
     }
 
     /// Writes a row, or deletes it when there is no data.
@@ -77,13 +77,13 @@ struct DataTableRows {
         data: UnsafeRawBufferPointer?
     ) throws {
         if let data {
-            replace.bind(id, at: 1)
-            replace.bind(data, at: 2)
-            if isUntyped { replace.bind(type, at: 3) }
+            replace.bind(text: id, at: 1, .inPlace)
+            replace.bind(text: data, at: 2, .inPlace)
+            if isUntyped { replace.bind(text: type, at: 3, .inPlace) }
             try replace.run()
         } else {
-            delete.bind(id, at: 1)
-            if isUntyped { delete.bind(type, at: 2) }
+            delete.bind(text: id, at: 1, .inPlace)
+            if isUntyped { delete.bind(text: type, at: 2, .inPlace) }
             try delete.run()
         }
     }

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// The tables that statements write to, for GRDB's observers, which do not see statements that are stepped by hand.
 enum WrittenTables: Equatable {
@@ -93,7 +94,7 @@ extension WrittenTables {
 
         /// Asks SQLite for the program of a statement.
         init(explaining sql: String, _ db: Database) throws {
-            let steps = try RawStatement(db, sql: "EXPLAIN \(sql)")
+            let steps = try PreparedStatement(db, sql: "EXPLAIN \(sql)")
             defer { steps.reset() }
             let columns = (0..<6).map { steps.name(of: $0) }
             isUnderstood = columns == ["addr", "opcode", "p1", "p2", "p3", "p4"]

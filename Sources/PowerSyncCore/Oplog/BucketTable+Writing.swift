@@ -1,5 +1,6 @@
 import GRDB
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 extension BucketTable {
     /// Writes all changed rows.
@@ -12,7 +13,7 @@ extension BucketTable {
         try Announcement.note("ps_buckets", db)
         try writeCommonPosition(db)
 
-        let update = try RawStatement(
+        let update = try PreparedStatement(
             db,
             sql: """
                 UPDATE ps_buckets

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// What a first download knows of `ps_oplog` instead of its indexes; see ``OplogAccess``.
 ///
@@ -29,7 +30,7 @@ struct BulkLoad: Sendable {
 
     /// Continues a first download that was interrupted, or begins one.
     init(continuing db: Database) throws {
-        let rows = try RawStatement(db, sql: "SELECT rowid, bucket, key FROM ps_oplog")
+        let rows = try PreparedStatement(db, sql: "SELECT rowid, bucket, key FROM ps_oplog")
         while try rows.step() {
             let (rowID, bucket) = (rows.integer(at: 0), rows.integer(at: 1))
             if let key = rows.text(at: 2) { keys.insert(OplogKey.hash(key, bucket: bucket), rowID: rowID) }
@@ -80,7 +81,7 @@ struct BulkLoad: Sendable {
     ///
     /// - Returns: `nil` when a row id is too large.
     private func entries(in runs: [ClosedRange<Int64>], _ db: Database) throws -> [Entry]? {
-        let rows = try RawStatement(
+        let rows = try PreparedStatement(
             db,
             sql: "SELECT rowid, row_type, row_id FROM ps_oplog WHERE rowid BETWEEN ?1 AND ?2"
         )

@@ -1,5 +1,6 @@
 import GRDB
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// The rows of `ps_oplog`, one per live PUT, found by key.
 ///
@@ -36,18 +37,18 @@ struct OplogRows {
 
     private let db: Database
     private let bulkLoad: BulkLoad?
-    private let find: RawStatement
-    private let insert: RawStatement
-    private let update: RawStatement
-    private let delete: RawStatement
-    private let recordRow: RawStatement
+    private let find: PreparedStatement
+    private let insert: PreparedStatement
+    private let update: PreparedStatement
+    private let delete: PreparedStatement
+    private let recordRow: PreparedStatement
 
     /// Prepares the statements.
     init(_ db: Database, bulkLoad: BulkLoad?) throws {
         self.db = db
         self.bulkLoad = bulkLoad
-        find = try RawStatement(db, sql: bulkLoad == nil ? Self.findByIndex : Self.findByRowID)
-        insert = try RawStatement(
+        find = try PreparedStatement(db, sql: bulkLoad == nil ? Self.findByIndex : Self.findByRowID)
+        insert = try PreparedStatement(
             db,
             sql: """
                 INSERT INTO ps_oplog (bucket, op_id, key, row_type, row_id, data, hash)
@@ -55,9 +56,9 @@ struct OplogRows {
                 """
         )
         // The columns of two of the three indexes are not set, so that these are not touched.
-        update = try RawStatement(db, sql: "UPDATE ps_oplog SET op_id = ?2, data = ?3, hash = ?4 WHERE rowid = ?1")
-        delete = try RawStatement(db, sql: "DELETE FROM ps_oplog WHERE rowid = ?1")
-        recordRow = try RawStatement(
+        update = try PreparedStatement(db, sql: "UPDATE ps_oplog SET op_id = ?2, data = ?3, hash = ?4 WHERE rowid = ?1")
+        delete = try PreparedStatement(db, sql: "DELETE FROM ps_oplog WHERE rowid = ?1")
+        recordRow = try PreparedStatement(
             db,
             sql: """
                 INSERT OR IGNORE INTO ps_updated_rows (row_type, row_id)
@@ -89,7 +90,7 @@ struct OplogRows {
             superseded(match.hash)
             update.bind(match.rowID, at: 1)
             update.bind(row.opID.rawValue, at: 2)
-            update.bind(row.data, at: 3)
+            update.bind(text: row.data, at: 3, .inPlace)
             update.bind(Int64(row.hash.signed), at: 4)
             try update.run()
             bulkLoad?.didUpdate(match.rowID, bucket: row.bucket)
@@ -123,10 +124,10 @@ struct OplogRows {
     private func write(_ row: Row, identity: Identity?, key: UnsafeRawBufferPointer?) throws {
         insert.bind(row.bucket, at: 1)
         insert.bind(row.opID.rawValue, at: 2)
-        insert.bind(key, at: 3)
-        insert.bind(identity?.type, at: 4)
-        insert.bind(identity?.id, at: 5)
-        insert.bind(row.data, at: 6)
+        insert.bind(text: key, at: 3, .inPlace)
+        insert.bind(text: identity?.type, at: 4, .inPlace)
+        insert.bind(text: identity?.id, at: 5, .inPlace)
+        insert.bind(text: row.data, at: 6, .inPlace)
         insert.bind(Int64(row.hash.signed), at: 7)
         try insert.run()
     }
@@ -140,14 +141,14 @@ struct OplogRows {
         var others: [Match] = []
         func readMatches(_ key: UnsafeRawBufferPointer, rowID: Int64?) throws {
             find.bind(bucket, at: 1)
-            find.bind(key, at: 2)
+            find.bind(text: key, at: 2, .inPlace)
             if let rowID { find.bind(rowID, at: 3) }
             while try find.step() {
                 let match = Match(
                     rowID: find.integer(at: 0),
                     hash: Checksum(truncating: find.integer(at: 1)),
-                    typeLength: find.textLength(at: 2),
-                    idLength: find.textLength(at: 3)
+                    typeLength: find.byteCount(at: 2),
+                    idLength: find.byteCount(at: 3)
                 )
                 if first == nil { first = match } else { others.append(match) }
             }

@@ -1,6 +1,7 @@
 import GRDB
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// Stores the operations of data lines in `ps_oplog` (docs/client-sync.md "Storing operations").
 ///
@@ -20,7 +21,7 @@ import PowerSyncProtocol
 struct OplogStore {
     private let db: Database
     private let rows: OplogRows
-    private let recordUpdatedRow: RawStatement
+    private let recordUpdatedRow: PreparedStatement
     private var key = OplogKey()
 
     /// Prepares the statements.
@@ -29,7 +30,7 @@ struct OplogStore {
     init(_ db: Database, bulkLoad: BulkLoad?) throws {
         self.db = db
         rows = try OplogRows(db, bulkLoad: bulkLoad)
-        recordUpdatedRow = try RawStatement(
+        recordUpdatedRow = try PreparedStatement(
             db,
             sql: "INSERT OR IGNORE INTO ps_updated_rows (row_type, row_id) VALUES (?1, ?2)"
         )
@@ -160,8 +161,8 @@ extension OplogStore {
 
     /// Records a row that the next complete apply has to evaluate.
     private func recordUpdated(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
-        recordUpdatedRow.bind(type, at: 1)
-        recordUpdatedRow.bind(id, at: 2)
+        recordUpdatedRow.bind(text: type, at: 1, .inPlace)
+        recordUpdatedRow.bind(text: id, at: 2, .inPlace)
         try recordUpdatedRow.run()
     }
 }

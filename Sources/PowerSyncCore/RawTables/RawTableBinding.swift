@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// Binds a row's JSON to the parameters of a put statement (docs/database.md "Raw tables").
 ///
@@ -63,7 +64,7 @@ struct RawTableBinding {
     mutating func bind(
         id: UnsafeRawBufferPointer,
         data: UnsafeRawBufferPointer,
-        to statement: RawStatement
+        to statement: PreparedStatement
     ) throws(LocalDatabaseError) {
         do throws(JSONError) {
             try members.read(data, nulls: .kept)
@@ -76,10 +77,10 @@ struct RawTableBinding {
         sortMembers()
         for (index, source) in zip(CInt(1)..., sources) {
             switch source {
-            case .id: statement.bind(id, at: index)
+            case .id: statement.bind(text: id, at: index, .inPlace)
             case .member(let name): Self.bind(values[name], to: statement, at: index)
             case .rest where rest.isEmpty: break
-            case .rest: rest.withUnsafeBytes { statement.bind(copying: $0, at: index) }
+            case .rest: _ = rest.withUnsafeBytes { statement.bind(text: $0, at: index, .copied) }
             }
         }
     }
@@ -113,16 +114,16 @@ struct RawTableBinding {
     }
 
     /// Binds a value; what is not bound is NULL.
-    private static func bind(_ value: UnsafeRawBufferPointer?, to statement: RawStatement, at index: CInt) {
+    private static func bind(_ value: UnsafeRawBufferPointer?, to statement: PreparedStatement, at index: CInt) {
         guard let value else { return }
         var scanner = JSONScanner(value)
         switch value.first {
         case UInt8(ascii: "\""):
             guard let string = try? scanner.readString() else { return }
             if string.hasEscapes {
-                string.unescapedBytes.withUnsafeBytes { statement.bind(copying: $0, at: index) }
+                _ = string.unescapedBytes.withUnsafeBytes { statement.bind(text: $0, at: index, .copied) }
             } else {
-                statement.bind(UnsafeRawBufferPointer(rebasing: value[1..<value.count - 1]), at: index)
+                statement.bind(text: UnsafeRawBufferPointer(rebasing: value[1..<value.count - 1]), at: index, .inPlace)
             }
         case UInt8(ascii: "t"):
             statement.bind(Int64(1), at: index)

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// Writes synced rows to one raw table.
 ///
@@ -6,8 +7,8 @@ import GRDB
 final class RawTableRows {
     private let table: ClientRawTable
     private let db: Database
-    private var put: (statement: RawStatement, binding: RawTableBinding)?
-    private var delete: (statement: RawStatement, parameterCount: CInt)?
+    private var put: (statement: PreparedStatement, binding: RawTableBinding)?
+    private var delete: (statement: PreparedStatement, parameterCount: CInt)?
     /// What the statements so far can write to.
     private(set) var written = WrittenTables.none
 
@@ -39,7 +40,7 @@ final class RawTableRows {
     private func put(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws {
         if put == nil {
             let found = try find(.put)
-            put = (try RawStatement(db, sql: found.sql), RawTableBinding(found.parameters))
+            put = (try PreparedStatement(db, sql: found.sql), RawTableBinding(found.parameters))
         }
         guard let statement = put?.statement else { return }
         try put?.binding.bind(id: id, data: data, to: statement)
@@ -49,11 +50,11 @@ final class RawTableRows {
     private func delete(_ id: UnsafeRawBufferPointer) throws {
         if delete == nil {
             let found = try find(.delete)
-            delete = (try RawStatement(db, sql: found.sql), CInt(found.parameters.count))
+            delete = (try PreparedStatement(db, sql: found.sql), CInt(found.parameters.count))
         }
         guard let delete else { return }
         for index in 0..<delete.parameterCount {
-            delete.statement.bind(id, at: index + 1)
+            delete.statement.bind(text: id, at: index + 1, .inPlace)
         }
         try delete.statement.run()
     }

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// One statement of a raw table, ready to be bound.
 struct RawTableStatement {
@@ -75,7 +76,7 @@ struct RawTableStatements {
         guard let sql = try db.allStatements(sql: declared.sql).next()?.sql else {
             throw LocalDatabaseError.invalidArgument("Raw table \(table.name) has an empty \(kind) statement")
         }
-        let count = try RawStatement(db, sql: sql).parameterCount
+        let count = try PreparedStatement(db, sql: sql).parameterCount
         guard count == declared.parameters.count else {
             throw LocalDatabaseError.invalidArgument(
                 """

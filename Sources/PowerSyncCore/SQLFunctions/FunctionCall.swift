@@ -1,4 +1,5 @@
 import GRDBSQLite
+import PowerSyncSQLite
 
 /// One call of a scalar function from SQL.
 ///
@@ -56,7 +57,7 @@ struct FunctionCall {
             context,
             bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
             UInt64(bytes.count),
-            transientDestructor,
+            BoundBytes.copied.destructor,
             UInt8(SQLITE_UTF8)
         )
         if subtype != 0 {
@@ -81,10 +82,5 @@ struct FunctionCall {
         // A refused value is a mistake of the app's statement, which knows nothing of our functions.
         sqlite3_result_error(context, error is ColumnRefusal ? message : "\(name): \(message)", -1)
         sqlite3_result_error_code(context, code)
-    }
-
-    /// `SQLITE_TRANSIENT`: SQLite copies the text.
-    private var transientDestructor: sqlite3_destructor_type {
-        unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     }
 }

@@ -94,17 +94,4 @@ struct SQLArgument {
         return bytes.count == expected.utf8CodeUnitCount
             && expected.withUTF8Buffer { bytes.elementsEqual($0) }
     }
-
-    /// Binds the text of the value, without copying it.
-    func bindText(to statement: OpaquePointer, at index: Int32) {
-        let bytes = bytes
-        sqlite3_bind_text64(
-            statement,
-            index,
-            bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
-            UInt64(bytes.count),
-            nil,
-            UInt8(SQLITE_UTF8)
-        )
-    }
 }

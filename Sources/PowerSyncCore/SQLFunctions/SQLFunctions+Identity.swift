@@ -1,3 +1,5 @@
+import PowerSyncSQLite
+
 extension SQLFunctions {
     /// Functions about this library, this database and new rows.
     static var identityFunctions: [ScalarFunction] {
@@ -9,7 +11,10 @@ extension SQLFunctions {
                 call.result(call.state.isPublishing ? 1 : 0)
             },
             ScalarFunction(name: "powersync_client_id", argumentCount: 0, options: .deterministic) { call in
-                let id = try call.state.firstText("SELECT value FROM ps_kv WHERE key = 'client_id'")
+                let id = try PreparedStatement.firstText(
+                    "SELECT value FROM ps_kv WHERE key = 'client_id'",
+                    on: call.state.handle
+                )
                 guard let id else { throw LocalDatabaseError.missingClientID }
                 call.result(id)
             },

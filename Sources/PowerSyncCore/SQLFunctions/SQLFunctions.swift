@@ -1,6 +1,7 @@
 package import GRDB
 import GRDBSQLite
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// The SQL functions and virtual tables that stored triggers, views and down migrations refer to
 /// (docs/database.md "SQL functions").
@@ -77,7 +78,7 @@ package enum SQLFunctions {
                 switch SQLArgument(arguments?[0]).storageClass {
                 case .real(let value) where value.isFinite:
                     let text = JSONText.number(value)
-                    sqlite3_result_text(context, text, -1, transientDestructor)
+                    sqlite3_result_text(context, text, -1, BoundBytes.copied.destructor)
                     sqlite3_result_subtype(context, SQLArgument.jsonSubtype)
                 case .real:
                     sqlite3_result_error(context, "JSON cannot hold infinite numbers", -1)
@@ -94,6 +95,3 @@ package enum SQLFunctions {
         )
     }
 }
-
-/// `SQLITE_TRANSIENT`: SQLite copies the text.
-private let transientDestructor = unsafeBitCast(-1, to: sqlite3_destructor_type.self)

@@ -11,25 +11,19 @@ enum SQLiteFailureDescription {
             return (error.resultCode, error.description)
         case let error as ColumnRefusal:
             return (error.resultCode, error.message)
-        case let error as StatementFailure:
-            return (error.code, error.message)
         case let error as RawTableError:
             return (error.resultCode, error.message)
         case let error as DatabaseError:
             let code = error.extendedResultCode.rawValue
             let message = error.message ?? "\(error.extendedResultCode)"
             guard let sql = error.sql else { return (code, message) }
-            return (code, describe(statement: sql, code: code, message: message))
+            // A statement inside one of our functions or virtual tables.
+            return (code, "statement \(sql): internal SQLite call returned \(SQLiteResultName.of(code)): \(message)")
         case let error as JSONError:
             let error = LocalDatabaseError.invalidArgument("expected JSON", cause: error.description)
             return (error.resultCode, error.message)
         default:
             return (SQLITE_ERROR, "\(error)")
         }
-    }
-
-    /// The message for a statement that failed inside one of our functions or virtual tables.
-    static func describe(statement sql: String, code: Int32, message: String) -> String {
-        "statement \(sql): internal SQLite call returned \(SQLiteResultName.of(code)): \(message)"
     }
 }

@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import PowerSyncSQLite
 
 /// Keeps the write-ahead log of a file small while much is written and others read.
 ///
@@ -68,12 +69,7 @@ struct WriteAheadLog {
 
     /// How long the connection waits for others, in milliseconds; the application may have changed it.
     private static func busyTimeout(_ handle: OpaquePointer) -> CInt {
-        var statement: OpaquePointer?
-        defer { sqlite3_finalize(statement) }
-        guard
-            sqlite3_prepare_v2(handle, "PRAGMA busy_timeout", -1, &statement, nil) == SQLITE_OK,
-            sqlite3_step(statement) == SQLITE_ROW
-        else { return CInt(ConnectionSetUp.busyTimeout * 1_000) }
-        return sqlite3_column_int(statement, 0)
+        let text = try? PreparedStatement.firstText("PRAGMA busy_timeout", on: handle)
+        return text.flatMap { CInt($0) } ?? CInt(ConnectionSetUp.busyTimeout * 1_000)
     }
 }

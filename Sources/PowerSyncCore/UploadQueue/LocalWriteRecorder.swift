@@ -1,5 +1,5 @@
-import GRDBSQLite
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// Adds local writes of one connection to the upload queue (docs/database.md "Queue tables").
 ///
@@ -83,7 +83,7 @@ final class LocalWriteRecorder {
     func begin() throws {
         guard transaction == nil else { return }
         // The update comes first: it waits for other writers of the file, which a read that turns into a write cannot.
-        _ = try takeID.run()
+        try takeID.run()
         let next = try readID.run()
         guard next > 0 else {
             throw LocalDatabaseError(.internalError, "The table ps_tx has no row with id 1")
@@ -140,22 +140,15 @@ final class LocalWriteRecorder {
         entry.append("}")
 
         let id = try currentID()
-        try entry.withUnsafeBytes { (bytes) throws(StatementFailure) in
+        try entry.withUnsafeBytes { bytes in
             _ = try addEntry.run { statement in
-                sqlite3_bind_int64(statement, 1, id)
-                sqlite3_bind_text64(
-                    statement,
-                    2,
-                    bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
-                    UInt64(bytes.count),
-                    nil,
-                    UInt8(SQLITE_UTF8)
-                )
+                statement.bind(id, at: 1)
+                statement.bind(text: bytes, at: 2, .inPlace)
             }
         }
-        _ = try markRow.run { statement in
-            write.type.bindText(to: statement, at: 1)
-            write.id.bindText(to: statement, at: 2)
+        try markRow.run { statement in
+            statement.bind(text: write.type.bytes, at: 1, .inPlace)
+            statement.bind(text: write.id.bytes, at: 2, .inPlace)
         }
         transaction?.didAddEntries = true
         try closeGate()
@@ -173,9 +166,9 @@ final class LocalWriteRecorder {
         }
         if options & TableFlags.ignoreEmptyUpdate.rawValue != 0, try isEmptyUpdate(data.bytes) { return }
         let id = try currentID()
-        _ = try addEntry.run { statement in
-            sqlite3_bind_int64(statement, 1, id)
-            data.bindText(to: statement, at: 2)
+        try addEntry.run { statement in
+            statement.bind(id, at: 1)
+            statement.bind(text: data.bytes, at: 2, .inPlace)
         }
         transaction?.didAddEntries = true
     }
@@ -186,7 +179,7 @@ final class LocalWriteRecorder {
             throw LocalDatabaseError(.internalError, "A local write was recorded outside of a transaction")
         }
         if transaction.needsIDStored {
-            _ = try storeID.run { sqlite3_bind_int64($0, 1, transaction.id) }
+            try storeID.run { $0.bind(transaction.id, at: 1) }
             self.transaction?.needsIDStored = false
         }
         return transaction.id
@@ -196,8 +189,8 @@ final class LocalWriteRecorder {
     private func closeGate() throws {
         guard transaction?.isGateClosed == false else { return }
         if try readGate.run() == 0 {
-            _ = try setTarget.run()
-            _ = try forgetSeen.run()
+            try setTarget.run()
+            try forgetSeen.run()
             transaction?.didCloseGate = true
         }
         transaction?.isGateClosed = true

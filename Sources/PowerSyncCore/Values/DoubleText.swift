@@ -1,6 +1,6 @@
 import Foundation
-import GRDBSQLite
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// The text of doubles in the rows of data tables, such that SQLite reads exactly the double that was written.
 ///
@@ -100,13 +100,10 @@ final class DoubleText {
     private func isRead(_ text: String, as value: Double) -> Bool {
         var text = text
         let result = text.withUTF8 { bytes in
-            try? read.firstRow { statement in
-                _ = bytes.withMemoryRebound(to: CChar.self) {
-                    sqlite3_bind_text64(statement, 1, $0.baseAddress, UInt64($0.count), nil, UInt8(SQLITE_UTF8))
-                }
-            } _: { statement in
-                sqlite3_column_double(statement, 0)
-            }
+            try? read.firstRow(
+                { $0.bind(text: UnsafeRawBufferPointer(bytes), at: 1, .inPlace) },
+                { $0.double(at: 0) }
+            )
         }
         return result?.bitPattern == value.bitPattern
     }

@@ -40,7 +40,7 @@ enum StoredRow {
     static func repairAll(in table: DataTable, _ db: Database) throws {
         let name = SQLText.identifier(table.internalName)
         var repaired: [(rowID: Int64, text: [UInt8])] = []
-        let rows = try RawStatement(db, sql: "SELECT rowid, data FROM \(name) WHERE NOT json_valid(data)")
+        let rows = try PreparedStatement(db, sql: "SELECT rowid, data FROM \(name) WHERE NOT json_valid(data)")
         defer { rows.reset() }
         while try rows.step() {
             guard let text = rows.text(at: 1) else { continue }
@@ -50,9 +50,9 @@ enum StoredRow {
             }
         }
         guard !repaired.isEmpty else { return }
-        let update = try RawStatement(db, sql: "UPDATE \(name) SET data = ?1 WHERE rowid = ?2")
+        let update = try PreparedStatement(db, sql: "UPDATE \(name) SET data = ?1 WHERE rowid = ?2")
         for (rowID, text) in repaired {
-            text.withUnsafeBytes { update.bind(copying: $0, at: 1) }
+            _ = text.withUnsafeBytes { update.bind(text: $0, at: 1, .copied) }
             update.bind(rowID, at: 2)
             try update.run()
         }
@@ -60,9 +60,9 @@ enum StoredRow {
     }
 
     private static func isJSONForSQLite(_ text: UnsafeRawBufferPointer, _ db: Database) throws -> Bool {
-        let statement = try RawStatement(db, sql: "SELECT json_valid(?1)")
+        let statement = try PreparedStatement(db, sql: "SELECT json_valid(?1)")
         defer { statement.reset() }
-        statement.bind(text, at: 1)
+        statement.bind(text: text, at: 1, .inPlace)
         return try statement.step() && statement.integer(at: 0) == 1
     }
 }

@@ -134,6 +134,23 @@ extension PreparedStatement {
         while try step() {}
     }
 
+    /// Runs a statement once, to its end.
+    ///
+    /// - Parameters:
+    ///   - sql: The statement, without parameters.
+    ///   - connection: The `sqlite3 *`.
+    /// - Returns: The text in the first column of the first row; `nil` for NULL, and when there is no row.
+    /// - Throws: `DatabaseError`.
+    @discardableResult
+    package static func firstText(_ sql: String, on connection: OpaquePointer) throws -> String? {
+        guard let statement = try PreparedStatement(preparing: sql, on: connection), try statement.step() else {
+            return nil
+        }
+        let text = statement.string(at: 0)
+        try statement.run()
+        return text
+    }
+
     /// Ends the execution and forgets the bound values.
     ///
     /// A statement that is not reset keeps its transaction open.

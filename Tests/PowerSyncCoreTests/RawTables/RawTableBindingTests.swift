@@ -1,5 +1,6 @@
 import GRDB
 import PowerSyncProtocol
+import PowerSyncSQLite
 import Testing
 
 @testable import PowerSyncCore
@@ -24,7 +25,7 @@ import Testing
         let marks = Array(repeating: "?", count: columns.count + 2).joined(separator: ", ")
         let parameters: [ClientRawTable.Parameter] = [.id] + columns.map { .column($0) } + [.rest]
         try database.queue.write { db in
-            let statement = try RawStatement(db, sql: "INSERT INTO t VALUES (\(marks))")
+            let statement = try PreparedStatement(db, sql: "INSERT INTO t VALUES (\(marks))")
             var binding = RawTableBinding(parameters)
             for members in Self.subsets(of: Self.names) {
                 let data = "{" + members.reversed().map { "\"\($0)\":\"\($0)\"" }.joined(separator: ",") + "}"
