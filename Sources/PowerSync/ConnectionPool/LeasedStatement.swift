@@ -1,24 +1,26 @@
+import GRDB
 import GRDBSQLite
+import PowerSyncSQLite
 
-/// A statement on a connection that is not GRDB's, prepared and stepped through the C API.
+/// A statement of the app on a connection that is not GRDB's, with the SDK's values and errors.
 ///
 /// Valid inside the callback of ``use(_:sql:parameters:_:)``; later it has no rows.
 final class LeasedStatement {
     private let connection: OpaquePointer
-    private var statement: OpaquePointer?
+    /// `nil` after the last row or an error: another step would run the statement again.
+    private var statement: PreparedStatement?
     private let cursor: RowCursor
     private let sql: String
 
     private init(_ connection: OpaquePointer, sql: String) throws {
-        var statement: OpaquePointer?
-        guard sqlite3_prepare_v2(connection, sql, -1, &statement, nil) == SQLITE_OK else {
-            throw PowerSyncError(connection, sql: sql)
+        let statement = try LeasedStatement.reportingErrors(of: sql, on: connection) {
+            try PreparedStatement(preparing: sql, on: connection)
         }
         guard let statement else { throw PowerSyncError.noStatement(in: sql) }
         self.connection = connection
         self.statement = statement
         self.sql = sql
-        cursor = RowCursor(statement)
+        cursor = RowCursor(PreparedStatement(borrowing: statement.handle))
     }
 
     /// Runs a callback with the first statement of a text, which ends with the callback.
@@ -39,15 +41,15 @@ final class LeasedStatement {
     private func bind(_ parameters: [PowerSyncDataType?]) throws {
         guard let statement else { return }
         for (index, parameter) in parameters.enumerated() {
-            guard parameter.bind(to: statement, at: CInt(index + 1)) == SQLITE_OK else {
-                throw PowerSyncError(connection, sql: sql)
+            let code = parameter.bind(to: statement, at: CInt(index + 1))
+            guard code == SQLITE_OK else {
+                throw PowerSyncError(DatabaseError(code, reportedBy: connection, sql: sql), sql: sql)
             }
         }
     }
 
     private func end() {
         cursor.end()
-        sqlite3_finalize(statement)
         statement = nil
     }
 
@@ -57,10 +59,22 @@ final class LeasedStatement {
     /// - Throws: ``PowerSyncError``.
     func step() throws -> Bool {
         guard let statement else { return false }
-        switch sqlite3_step(statement) {
-        case SQLITE_ROW: return true
-        case SQLITE_DONE: return false
-        default: throw PowerSyncError(connection, sql: sql)
+        var hasRow = false
+        defer { if !hasRow { end() } }
+        hasRow = try LeasedStatement.reportingErrors(of: sql, on: connection) { try statement.step() }
+        return hasRow
+    }
+
+    private static func reportingErrors<T>(
+        of sql: String,
+        on connection: OpaquePointer,
+        _ body: () throws -> T
+    ) throws -> T {
+        do {
+            return try body()
+        } catch let error as DatabaseError {
+            let offset = sqlite3_error_offset(connection)
+            throw PowerSyncError(error, sql: sql, offset: offset < 0 ? nil : offset)
         }
     }
 }

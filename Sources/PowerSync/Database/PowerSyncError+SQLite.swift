@@ -42,23 +42,6 @@ extension PowerSyncError {
         }
     }
 
-    /// Creates the error that a connection has just reported.
-    ///
-    /// - Parameters:
-    ///   - connection: A connection that is not GRDB's.
-    ///   - sql: The statement.
-    init(_ connection: OpaquePointer, sql: String) {
-        let code = sqlite3_extended_errcode(connection)
-        let offset = sqlite3_error_offset(connection)
-        self = .sqliteError(
-            extendedResultCode: code,
-            offset: offset < 0 ? nil : offset,
-            message: sqlite3_errmsg(connection).map { String(cString: $0) },
-            errorString: sqlite3_errstr(code).map { String(cString: $0) },
-            sql: sql
-        )
-    }
-
     /// A query that has to give a row gave none.
     static func noRow(of sql: String) -> PowerSyncError {
         .operationFailed(message: "The query gave no row: \(sql)")

@@ -1,34 +1,34 @@
 import Foundation
-import GRDB
-import GRDBSQLite
+import PowerSyncSQLite
 
-/// The current row of a statement, read through the SQLite C API.
+/// The current row of a statement.
 ///
-/// The pointer is used only between ``init(_:)`` and ``end()``; afterwards the cursor has no columns, so a cursor that
+/// The statement is used only between ``init(_:)`` and ``end()``; afterwards the cursor has no columns, so a cursor that
 /// leaks out of its mapper gives errors instead of undefined behaviour. Texts are copied once, into the `String`, with
 /// embedded NULs.
 final class RowCursor {
-    private var statement: SQLiteStatement?
+    private let statement: PreparedStatement
     private(set) var columnCount: Int
     private(set) lazy var columnNames: [String: Int] = makeColumnNames()
 
     /// Creates a cursor over the rows of a statement that is about to be stepped.
-    init(_ statement: SQLiteStatement) {
+    ///
+    /// - Parameter statement: A statement that somebody else keeps until ``end()``.
+    init(_ statement: PreparedStatement) {
         self.statement = statement
-        columnCount = Int(sqlite3_column_count(statement))
+        columnCount = Int(statement.columnCount)
     }
 
     /// Forgets the statement.
     func end() {
-        statement = nil
         columnCount = 0
     }
 
-    /// The statement and column, if the column exists and its value is not NULL.
-    private func column(_ index: Int) -> (SQLiteStatement, CInt)? {
-        guard let statement, index >= 0, index < columnCount else { return nil }
+    /// The column, if it exists and its value is not NULL.
+    private func column(_ index: Int) -> CInt? {
+        guard index >= 0, index < columnCount else { return nil }
         let column = CInt(index)
-        return sqlite3_column_type(statement, column) == SQLITE_NULL ? nil : (statement, column)
+        return statement.isNull(at: column) ? nil : column
     }
 
     private func required<Value>(_ index: Int, _ value: Value?) throws(SqlCursorError) -> Value {
@@ -38,12 +38,9 @@ final class RowCursor {
     }
 
     private func makeColumnNames() -> [String: Int] {
-        guard let statement else { return [:] }
         var names: [String: Int] = [:]
         for index in 0..<columnCount {
-            if let name = sqlite3_column_name(statement, CInt(index)) {
-                names[String(cString: name)] = index
-            }
+            if let name = statement.name(of: CInt(index)) { names[name] = index }
         }
         return names
     }
@@ -55,7 +52,7 @@ extension RowCursor: SqlCursor {
     }
 
     func getDoubleOptional(index: Int) -> Double? {
-        column(index).map { sqlite3_column_double($0, $1) }
+        column(index).map { statement.double(at: $0) }
     }
 
     func getIntOptional(index: Int) -> Int? {
@@ -63,16 +60,11 @@ extension RowCursor: SqlCursor {
     }
 
     func getInt64Optional(index: Int) -> Int64? {
-        column(index).map { sqlite3_column_int64($0, $1) }
+        column(index).map { statement.integer(at: $0) }
     }
 
     func getStringOptional(index: Int) -> String? {
-        guard let (statement, column) = column(index), let text = sqlite3_column_text(statement, column) else {
-            return nil
-        }
-        // The byte count after `sqlite3_column_text` is that of the UTF-8 text.
-        let count = Int(sqlite3_column_bytes(statement, column))
-        return String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
+        column(index).flatMap { statement.string(at: $0) }
     }
 
     func getBoolean(index: Int) throws(SqlCursorError) -> Bool {
@@ -98,9 +90,9 @@ extension RowCursor: SqlCursor {
 
 extension RowCursor: BlobCursor {
     func getDataOptional(index: Int) -> Data? {
-        guard let (statement, column) = column(index) else { return nil }
-        // A zero-length blob has no address.
-        guard let bytes = sqlite3_column_blob(statement, column) else { return Data() }
-        return Data(bytes: bytes, count: Int(sqlite3_column_bytes(statement, column)))
+        guard let column = column(index) else { return nil }
+        let bytes = statement.blob(at: column)
+        guard let start = bytes.baseAddress else { return Data() }
+        return Data(bytes: start, count: bytes.count)
     }
 }

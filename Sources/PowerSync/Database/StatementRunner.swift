@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import PowerSyncCore
+import PowerSyncSQLite
 
 /// Runs the app's statements on one GRDB connection.
 ///
@@ -66,7 +67,7 @@ struct StatementRunner {
                 continue
             }
             // Its first step may compile a statement anew, for a schema with more columns.
-            let cursor = rowCursor ?? RowCursor(statement.sqliteStatement)
+            let cursor = rowCursor ?? RowCursor(PreparedStatement(borrowing: statement.sqliteStatement))
             rowCursor = cursor
             rows.append(try mapper(cursor))
         }
@@ -108,15 +109,11 @@ struct StatementRunner {
     private func bind(_ parameters: [(any Sendable)?]?, to statement: Statement, sql: String) throws -> Statement {
         // Resets the statement and tells GRDB that its parameters are taken care of.
         statement.setUncheckedArguments(StatementArguments())
+        let parameterised = PreparedStatement(borrowing: statement.sqliteStatement)
         for (index, parameter) in (parameters ?? []).enumerated() {
-            let value = try PowerSyncDataType.value(of: parameter)
-            let code = value.bind(to: statement.sqliteStatement, at: CInt(index + 1))
+            let code = try PowerSyncDataType.value(of: parameter).bind(to: parameterised, at: CInt(index + 1))
             guard code == SQLITE_OK else {
-                let message = String(cString: sqlite3_errmsg(db.sqliteConnection))
-                throw PowerSyncError(
-                    DatabaseError(resultCode: ResultCode(rawValue: code), message: message),
-                    sql: sql
-                )
+                throw PowerSyncError(DatabaseError(code, reportedBy: db.sqliteConnection, sql: sql), sql: sql)
             }
         }
         return statement

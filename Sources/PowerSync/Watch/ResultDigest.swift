@@ -1,5 +1,5 @@
 import GRDB
-import GRDBSQLite
+import PowerSyncSQLite
 
 /// A short form of a query's result: the names of its columns, and the type and the bytes of each value.
 ///
@@ -21,34 +21,34 @@ struct ResultDigest {
     /// Call it before anybody reads the row: SQLite converts a value where it is.
     mutating func addRow() {
         rowCount += 1
-        let handle = statement.sqliteStatement
-        for column in 0..<sqlite3_column_count(handle) {
-            let type = sqlite3_column_type(handle, column)
-            hasher.combine(type)
-            switch type {
-            case SQLITE_INTEGER: hasher.combine(sqlite3_column_int64(handle, column))
-            case SQLITE_FLOAT: hasher.combine(sqlite3_column_double(handle, column).bitPattern)
-            case SQLITE_TEXT: add(sqlite3_column_text(handle, column), ofColumn: column)
-            case SQLITE_BLOB: add(sqlite3_column_blob(handle, column), ofColumn: column)
-            default: break
+        let row = PreparedStatement(borrowing: statement.sqliteStatement)
+        for column in 0..<row.columnCount {
+            switch row.storageClass(at: column) {
+            case .null: hasher.combine(0 as UInt8)
+            case .integer:
+                hasher.combine(1 as UInt8)
+                hasher.combine(row.integer(at: column))
+            case .real:
+                hasher.combine(2 as UInt8)
+                hasher.combine(row.double(at: column).bitPattern)
+            case .text: add(row.text(at: column), type: 3)
+            case .blob: add(row.blob(at: column), type: 4)
             }
         }
     }
 
-    private mutating func add(_ bytes: UnsafeRawPointer?, ofColumn column: CInt) {
-        // The byte count after one of the functions above is that of its value.
-        let count = Int(sqlite3_column_bytes(statement.sqliteStatement, column))
-        hasher.combine(count)
-        if let bytes { hasher.combine(bytes: UnsafeRawBufferPointer(start: bytes, count: count)) }
+    private mutating func add(_ bytes: UnsafeRawBufferPointer?, type: UInt8) {
+        hasher.combine(type)
+        hasher.combine(bytes?.count ?? 0)
+        if let bytes { hasher.combine(bytes: bytes) }
     }
 
     /// The digest.
     func finish() -> Int {
         var hasher = hasher
         hasher.combine(rowCount)
-        for column in 0..<sqlite3_column_count(statement.sqliteStatement) {
-            hasher.combine(sqlite3_column_name(statement.sqliteStatement, column).map { String(cString: $0) })
-        }
+        let row = PreparedStatement(borrowing: statement.sqliteStatement)
+        for column in 0..<row.columnCount { hasher.combine(row.name(of: column)) }
         return hasher.finalize()
     }
 }

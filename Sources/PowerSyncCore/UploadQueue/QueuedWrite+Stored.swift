@@ -1,6 +1,6 @@
 import GRDB
-import GRDBSQLite
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 extension QueuedWrite {
     /// Reads the current row of a statement with the columns `id`, `tx_id` and `data` of `ps_crud`, whatever is in them.
@@ -9,19 +9,19 @@ extension QueuedWrite {
     /// has what can: numbers that no double can hold are the texts `Infinity` and `-Infinity`, `NaN` is null. Without a known
     /// operation it is a patch, without table or id these are empty, and a value that is no object is no data.
     init(currentRowOf statement: Statement) {
-        // Through the C API: GRDB ends texts at a NUL, and repairs what is not UTF-8 without a word.
-        let row = statement.sqliteStatement
-        let id = sqlite3_column_int64(row, 0)
+        // Not through GRDB, which ends texts at a NUL, and repairs what is not UTF-8 without a word.
+        let row = PreparedStatement(borrowing: statement.sqliteStatement)
+        let id = row.integer(at: 0)
         var damage = StoredEntryDamage(id)
 
         var transaction: Int64?
-        switch sqlite3_column_type(row, 1) {
-        case SQLITE_INTEGER: transaction = sqlite3_column_int64(row, 1)
-        case SQLITE_NULL: break
-        default: damage.note("has a transaction id (ps_crud.tx_id) that is not an integer")
+        switch row.storageClass(at: 1) {
+        case .integer: transaction = row.integer(at: 1)
+        case .null: break
+        case .real, .text, .blob: damage.note("has a transaction id (ps_crud.tx_id) that is not an integer")
         }
-        if sqlite3_column_type(row, 2) != SQLITE_TEXT { damage.note("is not text (ps_crud.data)") }
-        let text = UnsafeRawBufferPointer(start: sqlite3_column_blob(row, 2), count: Int(sqlite3_column_bytes(row, 2)))
+        if row.storageClass(at: 2) != .text { damage.note("is not text (ps_crud.data)") }
+        let text = row.blob(at: 2)
         let entry = Self.object(text, &damage)
 
         let kind = Self.text("op", of: entry, &damage).flatMap(Kind.init)

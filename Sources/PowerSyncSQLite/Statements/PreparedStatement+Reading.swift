@@ -61,6 +61,7 @@ extension PreparedStatement {
     }
 
     /// A text, in which what is not UTF-8 is repaired; `nil` for NULL.
+    @inlinable
     package func string(at column: CInt) -> String? {
         text(at: column).map { String(decoding: $0, as: UTF8.self) }
     }

@@ -47,6 +47,19 @@ import Testing
         }
     }
 
+    @Test func aStatementThatHasNoRowRunsOnce() async throws {
+        try await withPool { _, database in
+            try await database.execute("CREATE TABLE notes (a)")
+            let row = try await database.writeLock { context in
+                try context.getOptional(sql: "INSERT INTO notes VALUES (1)", parameters: []) { cursor in
+                    try cursor.getInt(index: 0)
+                }
+            }
+            #expect(row == nil)
+            #expect(try await database.count("notes") == 1)
+        }
+    }
+
     @Test func localWritesAreQueuedAndCompleted() async throws {
         try await withPool { _, database in
             try await database.insertUser("Ada", id: "1")
