@@ -252,8 +252,8 @@ let package = Package(
         .testTarget(
             name: "PowerSyncTests",
             dependencies: [
-                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncTesting", "RSocket",
-                "TestSupport",
+                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite",
+                "PowerSyncTesting", "RSocket", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),

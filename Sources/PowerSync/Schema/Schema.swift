@@ -1,4 +1,4 @@
-import PowerSyncCore
+import PowerSyncSQLite
 
 /// The tables of an app.
 public protocol SchemaProtocol: Sendable {

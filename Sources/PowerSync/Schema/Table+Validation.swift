@@ -1,4 +1,4 @@
-import PowerSyncCore
+import PowerSyncSQLite
 
 extension Table {
     /// The most columns that ``validate()`` accepts.

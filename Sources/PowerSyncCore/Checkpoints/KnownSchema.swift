@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// What was asked about the tables of the file, remembered until the schema changes.
 ///

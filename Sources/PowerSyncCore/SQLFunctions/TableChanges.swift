@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import PowerSyncSQLite
 
 /// The names of the tables that transactions of one connection change: `powersync_update_hooks`
 /// (docs/database.md "SQL functions").

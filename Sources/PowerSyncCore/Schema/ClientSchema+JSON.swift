@@ -1,4 +1,5 @@
 package import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// The JSON form of a client schema (docs/database.md "Client schema"), which `powersync_replace_schema` takes.
 ///

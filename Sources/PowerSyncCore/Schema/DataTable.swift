@@ -1,4 +1,5 @@
 package import GRDB
+import PowerSyncSQLite
 
 /// A SQLite table that holds the rows of a client table.
 ///

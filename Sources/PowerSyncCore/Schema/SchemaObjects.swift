@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// What exists in a database of the things that a client schema describes (docs/database.md "Applying a schema").
 struct SchemaObjects {

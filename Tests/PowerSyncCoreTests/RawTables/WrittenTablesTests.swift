@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 import Testing
 
 @testable import PowerSyncCore

@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncCore
+import PowerSyncSQLite
 
 /// What a queue consists of, apart from what runs.
 struct AttachmentQueueParts: Sendable {

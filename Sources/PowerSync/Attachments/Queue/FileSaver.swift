@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncCore
+import PowerSyncSQLite
 
 /// Saves files of the app: writes the file, then the row (docs/attachments.md "Saving and deleting").
 struct FileSaver: Sendable {

@@ -1,4 +1,4 @@
-import PowerSyncCore
+import PowerSyncSQLite
 import Synchronization
 
 /// What the queues of one attachments table share, so that they do not get in each other's way.

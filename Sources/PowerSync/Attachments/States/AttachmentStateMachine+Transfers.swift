@@ -1,4 +1,4 @@
-import PowerSyncCore
+import PowerSyncSQLite
 
 /// What the end of a transfer changes.
 struct TransferCommit: Sendable, Equatable {

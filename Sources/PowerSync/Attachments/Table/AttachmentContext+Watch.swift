@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncCore
+import PowerSyncSQLite
 
 /// What an element of the watch has changed.
 struct WatchElementSummary: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import PowerSyncCore
+import PowerSyncSQLite
 import Synchronization
 
 /// The attachments table of a queue, and the lock around it.

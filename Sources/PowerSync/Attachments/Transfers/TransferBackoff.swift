@@ -1,4 +1,4 @@
-import PowerSyncCore
+import PowerSyncSQLite
 
 /// When attachments whose transfers failed are tried again (docs/attachments.md "Retries").
 ///

@@ -1,4 +1,4 @@
-import PowerSyncCore
+import PowerSyncSQLite
 import Synchronization
 
 /// Tells subscribers how far transfers are.

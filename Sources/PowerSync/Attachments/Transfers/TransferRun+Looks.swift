@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncCore
+import PowerSyncSQLite
 import Synchronization
 
 // Looking at the table, and beginning what is to be done.

@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncCore
+import PowerSyncSQLite
 import Synchronization
 
 /// A coalescing flag that says "look at the attachments".

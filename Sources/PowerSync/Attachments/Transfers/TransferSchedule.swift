@@ -1,4 +1,4 @@
-import PowerSyncCore
+import PowerSyncSQLite
 
 /// Which attachment is transferred next.
 ///
