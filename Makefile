@@ -18,7 +18,7 @@ demo: packages
 ## test: install what is missing, build with warnings as errors, run all tests and a short demo over all formats and transports
 test: packages
 	$(DEBUG)
-	scripts/with-s3 $(SWIFT) test $(CHECKS) --skip-build --no-parallel
+	scripts/with-s3 scripts/run-tests
 	$(MAKE) --no-print-directory demo-smoke
 
 # The demo itself is a test: it exits non-zero when something that it claims did not happen. The last one keeps its photos in S3.
