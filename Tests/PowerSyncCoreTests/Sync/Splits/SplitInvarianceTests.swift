@@ -29,7 +29,6 @@ import Testing
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        // Transcripts get longer with the seed, so the smallest one is the easiest to read.
         guard let failure = failures.compactMap(\.self).min(by: { $0.seed < $1.seed }) else { return }
         Issue.record("\(failure.description)\nTry it alone with POWERSYNC_SPLIT_SEED=\(failure.seed)")
     }

@@ -24,7 +24,7 @@ final class SplitPlayer {
         let reopens = random.number(below: 3) == 0
         let (transcript, fault) = RandomTranscript.record(
             seed: seed,
-            length: 16 + min(Int(seed / 400), 50),
+            length: 16,
             findsResumptions: reopens,
             on: recorder
         )

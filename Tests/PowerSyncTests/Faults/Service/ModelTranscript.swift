@@ -19,7 +19,7 @@ struct ModelTranscript {
     init() {
         var session = ModelSession(StreamingSyncRequest())
         var lines: [SyncLine] = []
-        model.change(count: 30)
+        model.change(count: 14)
         lines += model.nextLines(&session)
         lines.append(.keepalive(tokenExpiresIn: 3600))
         model.change(count: 6)
