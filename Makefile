@@ -45,11 +45,11 @@ LARGE_FILE_MIB ?= 1024
 # How many random transcripts are played in other transactions and processes.
 SPLITS ?= 100000
 
-## soak: the tests that kill processes or divide random transcripts, for longer, transfers of large files, and clients that are idle over WebSocket
+## soak: the targets in Tests/Heavy for longer and with larger files, and clients that are idle over WebSocket
 soak: packages
 	$(DEBUG)
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
-	$(SWIFT) test $(CHECKS) --skip-build --no-parallel --filter 'KillTests|LargeFileTests|SplitInvarianceTests'
+	POWERSYNC_TEST_MINUTES=0 scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
 	$(MAKE) --no-print-directory soak-idle
 
 # How many seconds clients stay connected while nothing happens.

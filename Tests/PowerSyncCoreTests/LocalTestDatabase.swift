@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
 
@@ -100,59 +101,6 @@ struct LocalTestDatabase {
     /// `type|name` of every object.
     func objects() throws -> [String] {
         try rows("SELECT type, name FROM sqlite_master ORDER BY type, name")
-    }
-}
-
-extension Configuration {
-    /// The configuration with our functions and pragmas.
-    func forPowerSync() -> Configuration {
-        var configuration = self
-        configuration.prepareDatabase { db in
-            // As on connections of the SDK; foreign keys stay what GRDB makes them.
-            try db.execute(sql: "PRAGMA recursive_triggers = OFF")
-        }
-        ConnectionSetUp.apply(to: &configuration)
-        return configuration
-    }
-}
-
-extension ClientTable {
-    /// `items(col text)` with some options.
-    static func items(
-        _ columns: [ClientColumn] = [ClientColumn(name: "col", type: .text)],
-        isLocalOnly: Bool = false,
-        isInsertOnly: Bool = false,
-        tracksMetadata: Bool = false,
-        trackPreviousValues: PreviousValues? = nil,
-        ignoresEmptyUpdates: Bool = false
-    ) -> ClientTable {
-        ClientTable(
-            name: "items",
-            columns: columns,
-            isLocalOnly: isLocalOnly,
-            isInsertOnly: isInsertOnly,
-            tracksMetadata: tracksMetadata,
-            trackPreviousValues: trackPreviousValues,
-            ignoresEmptyUpdates: ignoresEmptyUpdates
-        )
-    }
-}
-
-/// A folder for the files of one test, removed when the test is done.
-final class TemporaryFolder {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(at: url)
-    }
-
-    func path(_ name: String) -> String {
-        url.appending(path: name).path
     }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import PowerSync
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 /// What every local storage does, for each that comes with the SDK.

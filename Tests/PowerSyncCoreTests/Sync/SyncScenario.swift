@@ -1,5 +1,6 @@
 import GRDB
 import NIOCore
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
 
@@ -234,18 +235,7 @@ extension SyncScenario {
 
 // MARK: - What the engine asks for
 
-extension SyncEvent {
-    /// A line whose length does not matter.
-    static func line(_ line: SyncLine) -> SyncEvent {
-        .line(ReceivedLine(line: line, byteCount: 1))
-    }
-}
-
 extension SyncAction {
-    var establishedRequest: StreamingSyncRequest? {
-        if case .establishStream(let request) = self { request } else { nil }
-    }
-
     var message: SyncLogMessage? {
         if case .log(let message) = self { message } else { nil }
     }

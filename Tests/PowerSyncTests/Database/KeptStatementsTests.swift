@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import PowerSyncCore
+import TestSupport
 import Testing
 
 @testable import PowerSync

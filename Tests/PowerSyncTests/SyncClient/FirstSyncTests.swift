@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import PowerSyncProtocol
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync

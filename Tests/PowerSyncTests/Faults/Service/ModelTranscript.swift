@@ -1,5 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
+import TestSupport
 
 /// A stream with every kind of line in it, and the service that has sent it; always the same.
 struct ModelTranscript {
