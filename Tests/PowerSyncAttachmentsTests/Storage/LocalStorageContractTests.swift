@@ -18,6 +18,15 @@ import Testing
                 }
             }
         }
+
+        /// With a large file `a`, and a small one in the place that it gets.
+        func runWithTwoFiles(_ body: (any LocalStorageAdapter, AttachmentsFolder) async throws -> Void) async throws {
+            try await run { storage, folder async throws in
+                _ = try await storage.saveFile(filePath: folder("a"), data: .pattern(400_000))
+                _ = try await storage.saveFile(filePath: folder("x/b"), data: Data("old".utf8))
+                try await body(storage, folder)
+            }
+        }
     }
 
     private func expectFileNotFound(_ path: String, _ body: () async throws -> Void) async {
@@ -85,9 +94,7 @@ import Testing
 
     @Test("copies and moves over existing files, with the directories above", arguments: Storage.allCases)
     func copyingAndMoving(storage: Storage) async throws {
-        try await storage.run { storage, folder async throws in
-            _ = try await storage.saveFile(filePath: folder("a"), data: .pattern(400_000))
-            _ = try await storage.saveFile(filePath: folder("x/b"), data: Data("old".utf8))
+        try await storage.runWithTwoFiles { storage, folder async throws in
             try await storage.copyFile(sourcePath: folder("a"), targetPath: folder("x/b"))
             #expect(try await storage.readFile(filePath: folder("x/b")) == .pattern(400_000))
             #expect(try await storage.readFile(filePath: folder("a")) == .pattern(400_000))
@@ -104,9 +111,7 @@ import Testing
 
     @Test("gives a file a second path, and removes the first one later", arguments: Storage.allCases)
     func linking(storage: Storage) async throws {
-        try await storage.run { storage, folder async throws in
-            _ = try await storage.saveFile(filePath: folder("a"), data: .pattern(400_000))
-            _ = try await storage.saveFile(filePath: folder("x/b"), data: Data("old".utf8))
+        try await storage.runWithTwoFiles { storage, folder async throws in
             try await storage.linkFile(sourcePath: folder("a"), targetPath: folder("x/b"))
             #expect(try await storage.readFile(filePath: folder("a")) == .pattern(400_000))
             #expect(try await storage.readFile(filePath: folder("x/b")) == .pattern(400_000))

@@ -64,6 +64,17 @@ final class SyncScenario {
         engine = bulkLoadThreshold.map { SyncEngine(bulkLoadThreshold: $0) } ?? SyncEngine()
     }
 
+    /// A client of one table, or of the usual one, whose stream is open.
+    static func started(_ delivery: Delivery = .oneByOne, _ tables: ClientTable...) throws -> SyncScenario {
+        let scenario =
+            switch tables.first {
+            case let table?: try SyncScenario(table, delivery: delivery)
+            case nil: try SyncScenario(delivery: delivery)
+            }
+        try scenario.start()
+        return scenario
+    }
+
     /// Handles events as the driver would: a copy of the engine in a transaction, installed after the commit.
     ///
     /// - Returns: All actions.
