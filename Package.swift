@@ -326,7 +326,7 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        // Tests that take the whole machine, one target after the other: scripts/run-tests.
+        // Tests that take the whole machine; scripts/run-tests runs them after all others.
         .testTarget(
             name: "PowerSyncProcessTests",
             dependencies: [

@@ -85,6 +85,19 @@ package struct Operation {
     package var subkey: String?
     package var data: String?
 
+    package init(
+        kind: SyncOperation.Kind,
+        opID: Int64,
+        id: String? = nil,
+        checksum: UInt32,
+        type: String? = nil,
+        subkey: String? = nil,
+        data: String? = nil
+    ) {
+        (self.kind, self.opID, self.id, self.checksum) = (kind, opID, id, checksum)
+        (self.type, self.subkey, self.data) = (type, subkey, data)
+    }
+
     package static func put(
         _ opID: Int64,
         _ id: String?,

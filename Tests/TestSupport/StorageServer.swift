@@ -72,15 +72,21 @@ package final class StorageServer: Sendable {
 
         /// So many bytes that repeat after a prime number of them.
         package init(pattern count: Int) {
-            let period = 1_048_573
-            let block = ByteBuffer(bytes: (0..<period).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
+            let block = Content.block
             self.count = count
             slice = { offset, wanted in
-                let start = offset % period
-                let length = min(wanted, period - start, count - offset)
+                let start = offset % block.readableBytes
+                let length = min(wanted, block.readableBytes - start, count - offset)
                 return block.getSlice(at: start, length: length) ?? ByteBuffer()
             }
         }
+
+        /// A prime number of bytes; made once, because a debug build takes its time.
+        private static let block: ByteBuffer = {
+            var block = ByteBuffer()
+            for number in UInt64(0)..<(1 << 17) { block.writeInteger(number &* 0x9e37_79b9_7f4a_7c15) }
+            return block.getSlice(at: 0, length: 1_048_573) ?? block
+        }()
 
         private init(_ other: Content, from offset: Int) {
             count = other.count - offset

@@ -6,9 +6,9 @@ import Testing
 
 /// Processes that are killed while they use a file, at moments that a seed determines as far as it can.
 ///
-/// `POWERSYNC_KILLS` says how many processes each of these kills; 20 by default.
+/// `POWERSYNC_KILLS` says how many processes each of these kills; 10 by default.
 @Suite("kill -9", .serialized, .timeLimit(.minutes(60))) struct KillTests {
-    private static let kills = ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init) ?? 20
+    private static let kills = ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init) ?? 10
     private static let seed: UInt64 = 20_260_711
 
     /// The files that an opening may find.

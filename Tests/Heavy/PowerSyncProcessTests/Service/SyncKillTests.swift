@@ -6,9 +6,9 @@ import Testing
 
 /// A process that is killed while it syncs and writes, again and again, on one file.
 ///
-/// `POWERSYNC_KILLS` says how often; 100 times by default.
+/// `POWERSYNC_KILLS` says how often; 40 times by default.
 @Suite("kill -9 while syncing", .serialized, .timeLimit(.minutes(60))) struct SyncKillTests {
-    private static let kills = ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init) ?? 100
+    private static let kills = ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init) ?? 40
 
     /// What the processes have said so far.
     private struct Said {
