@@ -18,7 +18,7 @@ demo: packages
 ## test: install what is missing, build with warnings as errors, run all tests and a short demo over all formats and transports
 test: packages
 	$(DEBUG)
-	scripts/with-s3 $(SWIFT) test $(CHECKS) --skip-build --no-parallel
+	scripts/with-s3 scripts/run-tests
 	$(MAKE) --no-print-directory demo-smoke
 
 # The demo itself is a test: it exits non-zero when something that it claims did not happen. The last one keeps its photos in S3.
@@ -45,11 +45,11 @@ LARGE_FILE_MIB ?= 1024
 # How many random transcripts are played in other transactions and processes.
 SPLITS ?= 100000
 
-## soak: the tests that kill processes or divide random transcripts, for longer, transfers of large files, and clients that are idle over WebSocket
+## soak: the targets in Tests/Heavy for longer and with larger files, and clients that are idle over WebSocket
 soak: packages
 	$(DEBUG)
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
-	$(SWIFT) test $(CHECKS) --skip-build --no-parallel --filter 'KillTests|LargeFileTests|SplitInvarianceTests'
+	POWERSYNC_TEST_MINUTES=0 scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
 	$(MAKE) --no-print-directory soak-idle
 
 # How many seconds clients stay connected while nothing happens.

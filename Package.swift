@@ -192,11 +192,12 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        // Tests.
+        // What several targets of tests share.
         .target(
             name: "TestSupport",
             dependencies: [
                 "PowerSyncProtocol", "RSocket",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -206,6 +207,28 @@ let package = Package(
             path: "Tests/TestSupport",
             swiftSettings: settings
         ),
+        .target(
+            name: "PowerSyncCoreTestSupport",
+            dependencies: [
+                "PowerSyncCore", "PowerSyncProtocol",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            path: "Tests/PowerSyncCoreTestSupport",
+            swiftSettings: settings
+        ),
+        .target(
+            name: "IntegrationTestSupport",
+            dependencies: [
+                "PowerSync", "PowerSyncService",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            path: "Tests/IntegrationTestSupport",
+            swiftSettings: settings
+        ),
         // Uses a database file in a process of its own, which tests may kill.
         .executableTarget(
             name: "LocalDatabaseWorker",
@@ -213,6 +236,8 @@ let package = Package(
             path: "Tests/LocalDatabaseWorker",
             swiftSettings: settings
         ),
+
+        // Tests: a process for each target, several at the same time.
         .testTarget(
             name: "PowerSyncProtocolTests",
             dependencies: [
@@ -243,7 +268,7 @@ let package = Package(
         .testTarget(
             name: "PowerSyncCoreTests",
             dependencies: [
-                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "TestSupport",
+                "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "PowerSyncSQLite", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
@@ -265,7 +290,7 @@ let package = Package(
         .testTarget(
             name: "PowerSyncAttachmentsTests",
             dependencies: [
-                "LocalDatabaseWorker", "PowerSync", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
+                "PowerSync", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -309,14 +334,49 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService", "PowerSyncTesting",
-                "TestSupport",
+                "IntegrationTestSupport", "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
+                "PowerSyncTesting", "TestSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
+            swiftSettings: settings
+        ),
+
+        // Tests that take the whole machine; scripts/run-tests runs them after all others.
+        .testTarget(
+            name: "PowerSyncProcessTests",
+            dependencies: [
+                "IntegrationTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncProtocol", "PowerSyncService",
+                "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            path: "Tests/Heavy/PowerSyncProcessTests",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PowerSyncLoadTests",
+            dependencies: [
+                "PowerSync", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Tests/Heavy/PowerSyncLoadTests",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PowerSyncSplitTests",
+            dependencies: [
+                "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Tests/Heavy/PowerSyncSplitTests",
             swiftSettings: settings
         ),
     ]

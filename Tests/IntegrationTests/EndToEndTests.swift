@@ -1,4 +1,5 @@
 import GRDB
+import IntegrationTestSupport
 import PowerSync
 import PowerSyncService
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
 
@@ -18,7 +19,16 @@ struct LocalTestDatabase {
 
     init(schema: ClientSchema, configuration: Configuration = Configuration()) throws {
         queue = try DatabaseQueue(configuration: configuration.forPowerSync())
-        try apply(schema)
+        // Copying pages is much faster than creating tables.
+        try Self.migrated.get().backup(to: queue)
+        try queue.write { try schema.apply(to: $0) }
+    }
+
+    /// A migrated database without a schema; all that are copied from it have one client id.
+    private static let migrated = Result {
+        let queue = try DatabaseQueue(configuration: Configuration().forPowerSync())
+        try queue.write { try SystemTables.migrate($0) }
+        return queue
     }
 
     /// Opens a file with the schema `items(col text)`.
@@ -51,21 +61,26 @@ struct LocalTestDatabase {
 
     /// The first column of the rows that a query returns.
     func texts(_ sql: String, _ arguments: StatementArguments = []) throws -> [String?] {
-        try queue.read { try String?.fetchAll($0, sql: sql, arguments: arguments) }
+        try look(sql) { try String?.fetchAll($0, arguments: arguments) }
     }
 
     func integer(_ sql: String) throws -> Int64? {
-        try queue.read { try Int64.fetchOne($0, sql: sql) }
+        try look(sql) { try Int64.fetchOne($0) }
     }
 
     /// Rows as text, columns separated by `|`, NULL as empty text.
     func rows(_ sql: String) throws -> [String] {
-        try queue.read { db in
-            try Row.fetchAll(db, sql: sql).map { row in
+        try look(sql) { statement in
+            try Row.fetchAll(statement).map { row in
                 row.databaseValues.map { $0.isNull ? "" : String.fromDatabaseValue($0) ?? "\($0)" }
                     .joined(separator: "|")
             }
         }
+    }
+
+    /// Runs a query that was prepared before, if it was, without what makes `read` safe and slow.
+    private func look<Result>(_ sql: String, _ body: (Statement) throws -> Result) throws -> Result {
+        try queue.unsafeRead { try body($0.cachedStatement(sql: sql)) }
     }
 
     /// The texts in the upload queue.
@@ -75,7 +90,7 @@ struct LocalTestDatabase {
 
     /// The transaction ids in the upload queue.
     func transactionIDs() throws -> [Int64] {
-        try queue.read { try Int64.fetchAll($0, sql: "SELECT tx_id FROM ps_crud ORDER BY id") }
+        try look("SELECT tx_id FROM ps_crud ORDER BY id") { try Int64.fetchAll($0) }
     }
 
     /// The number that changes with every change of the database's schema.
@@ -86,59 +101,6 @@ struct LocalTestDatabase {
     /// `type|name` of every object.
     func objects() throws -> [String] {
         try rows("SELECT type, name FROM sqlite_master ORDER BY type, name")
-    }
-}
-
-extension Configuration {
-    /// The configuration with our functions and pragmas.
-    func forPowerSync() -> Configuration {
-        var configuration = self
-        configuration.prepareDatabase { db in
-            // As on connections of the SDK; foreign keys stay what GRDB makes them.
-            try db.execute(sql: "PRAGMA recursive_triggers = OFF")
-        }
-        ConnectionSetUp.apply(to: &configuration)
-        return configuration
-    }
-}
-
-extension ClientTable {
-    /// `items(col text)` with some options.
-    static func items(
-        _ columns: [ClientColumn] = [ClientColumn(name: "col", type: .text)],
-        isLocalOnly: Bool = false,
-        isInsertOnly: Bool = false,
-        tracksMetadata: Bool = false,
-        trackPreviousValues: PreviousValues? = nil,
-        ignoresEmptyUpdates: Bool = false
-    ) -> ClientTable {
-        ClientTable(
-            name: "items",
-            columns: columns,
-            isLocalOnly: isLocalOnly,
-            isInsertOnly: isInsertOnly,
-            tracksMetadata: tracksMetadata,
-            trackPreviousValues: trackPreviousValues,
-            ignoresEmptyUpdates: ignoresEmptyUpdates
-        )
-    }
-}
-
-/// A folder for the files of one test, removed when the test is done.
-final class TemporaryFolder {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(at: url)
-    }
-
-    func path(_ name: String) -> String {
-        url.appending(path: name).path
     }
 }
 

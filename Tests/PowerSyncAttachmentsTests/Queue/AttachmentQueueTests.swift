@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync

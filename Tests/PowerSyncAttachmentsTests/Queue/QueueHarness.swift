@@ -40,6 +40,8 @@ final class QueueHarness: Sendable {
     }
 
     /// Runs a test with a queue, which is closed afterwards with the database.
+    ///
+    /// The first verification has ended, so it does not see rows that the test writes without files.
     static func run(
         remote files: [String: String] = [:],
         _ options: AttachmentQueueOptions = .test,
@@ -48,6 +50,7 @@ final class QueueHarness: Sendable {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: files.mapValues { Data($0.utf8) }))
         let queue = harness.makeQueue(options)
         do {
+            try await queue.waitForInit()
             try await body(harness, queue)
         } catch {
             try? await harness.end(queue)

@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSync
+import TestSupport
 import Testing
 
 @testable import PowerSyncS3

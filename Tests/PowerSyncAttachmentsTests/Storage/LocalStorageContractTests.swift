@@ -1,6 +1,7 @@
 import Foundation
 import PowerSync
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 /// What every local storage does, for each that comes with the SDK.
@@ -15,6 +16,15 @@ import Testing
                 case .confinedFiles: try await body(FileManagerStorageAdapter(directory: folder.path), folder)
                 case .memory: try await body(InMemoryLocalStorage(), folder)
                 }
+            }
+        }
+
+        /// With a large file `a`, and a small one in the place that it gets.
+        func runWithTwoFiles(_ body: (any LocalStorageAdapter, AttachmentsFolder) async throws -> Void) async throws {
+            try await run { storage, folder async throws in
+                _ = try await storage.saveFile(filePath: folder("a"), data: .pattern(400_000))
+                _ = try await storage.saveFile(filePath: folder("x/b"), data: Data("old".utf8))
+                try await body(storage, folder)
             }
         }
     }
@@ -84,9 +94,7 @@ import Testing
 
     @Test("copies and moves over existing files, with the directories above", arguments: Storage.allCases)
     func copyingAndMoving(storage: Storage) async throws {
-        try await storage.run { storage, folder async throws in
-            _ = try await storage.saveFile(filePath: folder("a"), data: .pattern(400_000))
-            _ = try await storage.saveFile(filePath: folder("x/b"), data: Data("old".utf8))
+        try await storage.runWithTwoFiles { storage, folder async throws in
             try await storage.copyFile(sourcePath: folder("a"), targetPath: folder("x/b"))
             #expect(try await storage.readFile(filePath: folder("x/b")) == .pattern(400_000))
             #expect(try await storage.readFile(filePath: folder("a")) == .pattern(400_000))
@@ -103,9 +111,7 @@ import Testing
 
     @Test("gives a file a second path, and removes the first one later", arguments: Storage.allCases)
     func linking(storage: Storage) async throws {
-        try await storage.run { storage, folder async throws in
-            _ = try await storage.saveFile(filePath: folder("a"), data: .pattern(400_000))
-            _ = try await storage.saveFile(filePath: folder("x/b"), data: Data("old".utf8))
+        try await storage.runWithTwoFiles { storage, folder async throws in
             try await storage.linkFile(sourcePath: folder("a"), targetPath: folder("x/b"))
             #expect(try await storage.readFile(filePath: folder("a")) == .pattern(400_000))
             #expect(try await storage.readFile(filePath: folder("x/b")) == .pattern(400_000))

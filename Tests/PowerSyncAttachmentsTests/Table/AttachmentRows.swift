@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncTesting
 import Synchronization
+import TestSupport
 
 @testable import PowerSync
 

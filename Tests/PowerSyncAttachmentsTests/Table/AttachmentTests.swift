@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import TestSupport
 import Testing
 
 @Suite

@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PowerSync
@@ -40,39 +41,41 @@ import Testing
         try await harness.database.close()
     }
 
-    @Test("a cancelled download leaves no part of a file")
-    func cancelledDownload() async throws {
+    /// Runs a test with a queue that downloads a file, and is cancelled after a number of calls of its storage.
+    private func withDownload(
+        cancelledAfter calls: Int,
+        _ body: (QueueHarness, AttachmentQueue, InterruptedStorage, AttachmentsFolder) async throws -> Void
+    ) async throws {
         try await AttachmentsFolder.run { folder async throws in
             let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
             let storage = InterruptedStorage()
             let queue = harness.makeQueue(directory: folder("attachments"), localStorage: storage)
             try await queue.startSync()
-            storage.arm(.cancelledAfter, at: 0)
+            storage.arm(.cancelledAfter, at: calls)
             try await harness.link("a")
-            try await storage.wait(for: "deleteFile")
-            #expect(storage.calls.first == "saveFile")
-            try await queue.stopSyncing()
-            #expect(try folder.names == ["attachments"])
+            try await body(harness, queue, storage, folder)
             try await queue.close()
             try await harness.database.close()
         }
     }
 
+    @Test("a cancelled download leaves no part of a file")
+    func cancelledDownload() async throws {
+        try await withDownload(cancelledAfter: 0) { _, queue, storage, folder async throws in
+            try await storage.wait(for: "deleteFile")
+            #expect(storage.calls.first == "saveFile")
+            try await queue.stopSyncing()
+            #expect(try folder.names == ["attachments"])
+        }
+    }
+
     @Test("a download that is cancelled once it has its name gets its row")
     func cancelledCommit() async throws {
-        try await AttachmentsFolder.run { folder async throws in
-            let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
-            let storage = InterruptedStorage()
-            let queue = harness.makeQueue(directory: folder("attachments"), localStorage: storage)
-            try await queue.startSync()
-            // Saved, measured, moved.
-            storage.arm(.cancelledAfter, at: 2)
-            try await harness.link("a")
+        // Saved, measured, moved.
+        try await withDownload(cancelledAfter: 2) { harness, _, storage, folder async throws in
             try await harness.wait(for: "a", .synced)
             #expect(storage.calls.prefix(3) == ["saveFile", "fileSize", "moveFile"])
             #expect(try folder.read("attachments/a.jpg") == Data("abc".utf8))
-            try await queue.close()
-            try await harness.database.close()
         }
     }
 

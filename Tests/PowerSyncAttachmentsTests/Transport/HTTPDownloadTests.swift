@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOHTTP1
+import TestSupport
 import Testing
 
 @testable import PowerSync
@@ -80,11 +81,13 @@ import Testing
 
     @Test("on which nothing moves is given up")
     func slow() async throws {
+        // Made before, so that nothing moves for as long as the client waits only when the server falls silent.
+        let body = StorageServer.Content(pattern: 1_000_000)
         try await TransferHarness.run(
             { _ in
-                .init(headers: ["ETag": "\"v1\""], body: .init(pattern: 1_000_000), end: .silent(after: 300_000))
+                .init(headers: ["ETag": "\"v1\""], body: body, end: .silent(after: 300_000))
             },
-            readTimeout: .seconds(1)
+            readTimeout: .seconds(2)
         ) { harness async throws in
             let error = await harness.downloadError()
             #expect(error?.code == .timeout)

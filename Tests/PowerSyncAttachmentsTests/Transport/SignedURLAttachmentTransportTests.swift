@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOHTTP1
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PowerSync

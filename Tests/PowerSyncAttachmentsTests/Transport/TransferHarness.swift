@@ -4,6 +4,7 @@ import Foundation
 import NIOCore
 import PowerSyncTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PowerSync

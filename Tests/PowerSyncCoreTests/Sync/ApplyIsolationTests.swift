@@ -1,6 +1,8 @@
 import Foundation
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 @testable import PowerSyncCore

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import TestSupport
 import Testing
@@ -8,7 +9,12 @@ import Testing
 /// A large first download works without indexes, and ends in the same tables.
 @Suite struct BulkLoadTests {
     /// Lines with all kinds of operations on few keys, so that keys meet often, and their checkpoint.
-    private func randomHistory(seed: UInt64, lines: Int, operations: Int) -> (checkpoint: SyncLine, data: [SyncLine]) {
+    private func randomHistory(
+        seed: UInt64,
+        lines: Int,
+        operations: Int,
+        rows: Int = 40
+    ) -> (checkpoint: SyncLine, data: [SyncLine]) {
         var random = SeededGenerator(seed: seed)
         var opID: Int64 = 0
         var sums: [String: Checksum] = [:]
@@ -18,7 +24,7 @@ import Testing
             let line = (0..<operations).map { _ -> Operation in
                 opID += 1
                 let checksum = UInt32.random(in: 0...UInt32.max, using: &random)
-                let id = "\(Int.random(in: 0..<40, using: &random))"
+                let id = "\(Int.random(in: 0..<rows, using: &random))"
                 let type = ["items", "other", "è"].randomElement(using: &random)
                 let subkey = [nil, "x", "y/z"].randomElement(using: &random) ?? nil
                 switch Int.random(in: 0..<20, using: &random) {
@@ -54,7 +60,7 @@ import Testing
 
     @Test("the tables are the same as without a bulk load", arguments: 1...20 as ClosedRange<UInt64>, Delivery.allCases)
     func sameTables(_ seed: UInt64, _ delivery: Delivery) throws {
-        let (checkpoint, data) = randomHistory(seed: seed, lines: 12, operations: 15)
+        let (checkpoint, data) = randomHistory(seed: seed, lines: 10, operations: 8, rows: 16)
         let half = data.count / 2
         for completions in [[SyncLine.done], [.part(1), .done]] {
             let snapshots = try ([1, .max] as [Int64]).map { threshold -> [String: [String]] in

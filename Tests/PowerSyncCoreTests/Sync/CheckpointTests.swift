@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
 
@@ -6,19 +7,9 @@ import Testing
 
 /// Tracking and completing checkpoints (docs/client-sync.md "Completing a checkpoint"), except for raw tables.
 @Suite struct CheckpointTests {
-    private func started(_ delivery: Delivery = .oneByOne, _ tables: ClientTable...) throws -> SyncScenario {
-        let scenario =
-            switch tables.first {
-            case let table?: try SyncScenario(table, delivery: delivery)
-            case nil: try SyncScenario(delivery: delivery)
-            }
-        try scenario.start()
-        return scenario
-    }
-
     @Test("buckets of the request that the checkpoint lacks are deleted at once", arguments: Delivery.allCases)
     func missingBucketsAreDeleted(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         let buckets = ["one", "two", "three"].map { BucketDescription.bucket($0) }
         try scenario.receive(
             .cp(3, buckets),
@@ -40,7 +31,7 @@ import Testing
 
     @Test("rows of a removed bucket go unless another bucket has them", arguments: Delivery.allCases)
     func removedBucket(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
             .cp(4, [.bucket("a"), .bucket("b")]),
             .ops("a", .put(1, "shared")),
@@ -57,7 +48,7 @@ import Testing
 
     @Test("a bucket can be removed and added in one diff")
     func removedAndUpdatedBucket() throws {
-        let scenario = try started()
+        let scenario = try SyncScenario.started()
         try scenario.receive(.cp(1, [.bucket("a"), .bucket("b")]), .ops("a", .put(1, "x")), .done)
         try scenario.receive(.diff(2, [.bucket("a")], removed: ["a"]))
         #expect(try scenario.bucketNames.isEmpty)
@@ -72,7 +63,7 @@ import Testing
         ]
     )
     func lineBeforeCheckpoint(_ line: SyncLine, _ code: SyncEngineError.Code) throws {
-        let scenario = try started()
+        let scenario = try SyncScenario.started()
         let error = #expect(throws: SyncEngineError.self) { try scenario.receive(line) }
         #expect(error?.code == code)
         #expect(error?.isRetriable == false)
@@ -84,7 +75,7 @@ import Testing
 
     @Test("a wrong checksum deletes the bucket and ends the iteration", arguments: Delivery.allCases)
     func checksumMismatch(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         try scenario.receive(.cp(1, [.bucket("a", checksum: 1234)]), .ops("a", .put(1, "x", 4321)))
         let actions = try scenario.receive(.done)
         #expect(actions.kinds == ["log warning", "status", "close(false)"])
@@ -100,7 +91,7 @@ import Testing
 
     @Test("only buckets with wrong checksums are deleted")
     func oneOfTwoMismatches() throws {
-        let scenario = try started()
+        let scenario = try SyncScenario.started()
         try scenario.receive(
             .cp(2, [.bucket("a", checksum: 1), .bucket("b", checksum: 9)]),
             .ops("a", .put(1, "x", 1)),
@@ -115,176 +106,17 @@ import Testing
         #expect(request.buckets == [.init(name: BucketName("a"), after: OpID(1))])
     }
 
-    @Test("a partial completion looks at the buckets it covers only")
-    func partialCompletionIgnoresOthers() throws {
-        let scenario = try started()
-        try scenario.receive(
-            .cp(2, [.bucket("a", priority: 1), .bucket("b", checksum: 9)]),
-            .ops("a", .put(1, "x")),
-            .ops("b", .put(2, "y")),
-            .part(1)
-        )
-        #expect(try scenario.itemIDs == ["x"])
-        #expect(scenario.engine.isActive)
-        #expect(try scenario.receive(.done).last == .closeStream(hideDisconnect: false))
-    }
-
     @Test("a bucket with checksum 0 that was never sent is valid")
     func emptyBucketIsValid() throws {
-        let scenario = try started()
+        let scenario = try SyncScenario.started()
         let actions = try scenario.receive(.cp(1, [.bucket("a", count: 0)]), .done)
         #expect(actions.contains(.didCompleteSync(applied: nil)))
         #expect(try scenario.bucketNames.isEmpty)
     }
 
-    @Test("priorities become visible one after the other", arguments: Delivery.allCases)
-    func priorities(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
-        let buckets = (0...3).map { BucketDescription.bucket("\($0)", priority: Int32($0)) }
-        try scenario.receive(.cp(4, buckets))
-        for priority in 0...3 {
-            try scenario.receive(.ops("\(priority)", .put(Int64(priority) + 1, "\(priority)")))
-        }
-        for priority in 0...2 {
-            try scenario.receive(.part(Int32(priority)))
-            #expect(try scenario.itemIDs == (0...priority).map(String.init))
-            #expect(try scenario.syncState == ["\(priority)|\(scenario.now.rawValue)"])
-        }
-        try scenario.receive(.done)
-        #expect(try scenario.itemIDs == ["0", "1", "2", "3"])
-        #expect(try scenario.syncState == ["2147483647|\(scenario.now.rawValue)"])
-    }
-
-    @Test("a partial completion after a complete one")
-    func partialAfterComplete() throws {
-        let scenario = try started()
-        let first = scenario.now
-        try scenario.receive(.cp(1, [.bucket("a", priority: 2)]), .done)
-        scenario.now = first.adding(seconds: 600)
-        try scenario.receive(.diff(2), .part(2))
-        let expected = [
-            PriorityStatus(priority: Priority(2), lastSyncedAt: scenario.now),
-            PriorityStatus(priority: .complete, lastSyncedAt: first),
-        ]
-        #expect(scenario.status.priorities == expected)
-        let offline = try scenario.write { try DownloadStatus.offline($0) }
-        #expect(offline.priorities == expected)
-        #expect(offline.hasSynced == true)
-        scenario.restart()
-        try scenario.start()
-        #expect(scenario.status.priorities == expected)
-    }
-
-    @Test("a newer version in a bucket of lower priority is not used by a partial apply")
-    func newerVersionInLowerPriority() throws {
-        let scenario = try started()
-        try scenario.receive(
-            .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
-            .ops("a", .put(10, "x", data: "10")),
-            .ops("b", .put(12, "x", data: "12")),
-            .part(1)
-        )
-        #expect(try scenario.items == ["x|10"])
-        try scenario.receive(.done)
-        #expect(try scenario.items == ["x|12"])
-    }
-
-    @Test("an older version in a bucket of lower priority is never used")
-    func olderVersionInLowerPriority() throws {
-        let scenario = try started()
-        try scenario.receive(
-            .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
-            .ops("a", .put(12, "x", data: "12")),
-            .ops("b", .put(10, "x", data: "10")),
-            .part(1)
-        )
-        #expect(try scenario.items == ["x|12"])
-        try scenario.receive(.done)
-        #expect(try scenario.items == ["x|12"])
-    }
-
-    @Test("a row that is removed from one bucket remains because of the other", arguments: Delivery.allCases)
-    func removedFromOneOfTwoBuckets(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
-        try scenario.receive(
-            .cp(3, [.bucket("a"), .bucket("b")]),
-            .ops("b", .put(1, "x", data: #"{"of":"b"}"#)),
-            .ops("a", .put(2, "x", data: #"{"of":"a"}"#)),
-            .done
-        )
-        #expect(try scenario.items == [#"x|{"of":"a"}"#])
-        try scenario.receive(.diff(3), .ops("a", .remove(3, "x")), .done)
-        #expect(try scenario.items == [#"x|{"of":"b"}"#])
-    }
-
-    /// Found by recorded random scenarios: the position after the first checkpoint was only in memory when the partial completion of
-    /// the same transaction looked for what to publish.
-    @Test(
-        "a partial completion does not go back to what an earlier checkpoint of its transaction has published",
-        arguments: Delivery.allCases
-    )
-    func partialCompletionAfterCompleteOne(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
-        let buckets: [BucketDescription] = [.bucket("hi", priority: 0), .bucket("lo", priority: 3)]
-        try scenario.receive(
-            .cp(2, buckets),
-            .ops("hi", .put(1, "x", data: #"{"of":"hi"}"#)),
-            .ops("lo", .put(2, "x", data: #"{"of":"lo"}"#)),
-            .done,
-            .ops("hi", .put(3, "y")),
-            .part(0)
-        )
-        #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}"])
-        try scenario.receive(.done, .ops("hi", .put(4, "z")), .part(0))
-        #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}", "z|{}"])
-        try scenario.receive(.done)
-        #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}", "z|{}"])
-    }
-
-    @Test(
-        "data of a bucket that no checkpoint names counts as published with the next complete one",
-        arguments: Delivery.allCases
-    )
-    func untrackedBucketIsPublishedOnce(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
-        try scenario.receive(
-            .ops("early", .put(1, "x", data: #"{"of":"early"}"#)),
-            .cp(2, [.bucket("a", priority: 3)]),
-            .ops("a", .put(2, "x", data: #"{"of":"a"}"#)),
-            .done
-        )
-        #expect(try scenario.items == [#"x|{"of":"a"}"#])
-        let stored = try scenario.database.rows("SELECT name, last_applied_op = last_op FROM ps_buckets ORDER BY name")
-        #expect(stored == ["a|1", "early|1"])
-        try scenario.receive(.cp(3, [.bucket("early", priority: 1), .bucket("a", priority: 3)]), .part(1))
-        #expect(try scenario.items == [#"x|{"of":"a"}"#])
-        try scenario.receive(.done)
-        #expect(try scenario.items == [#"x|{"of":"a"}"#])
-    }
-
-    @Test("a new operation does not hide an applied one with a higher op id in another bucket")
-    func appliedOperationWins() throws {
-        let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a")]), .ops("a", .put(10, "x", data: "10")), .done)
-        // As after subscribing to another stream: its bucket comes with older operations.
-        try scenario.receive(.diff(10, [.bucket("b")]), .ops("b", .put(5, "x", data: "5")), .done)
-        #expect(try scenario.items == ["x|10"])
-    }
-
-    @Test("deletions wait for the complete checkpoint", arguments: Delivery.allCases)
-    func deletionsWait(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
-        let bucket = BucketDescription.bucket("a", priority: 1)
-        try scenario.receive(.cp(1, [bucket]), .ops("a", .put(1, "x")), .done)
-        try scenario.receive(.diff(2, [bucket]), .ops("a", .remove(2, "x")), .part(1))
-        #expect(try scenario.itemIDs == ["x"])
-        try scenario.receive(.done)
-        #expect(try scenario.itemIDs.isEmpty)
-    }
-
     @Test("rows of unknown types wait in ps_untyped", arguments: Delivery.allCases)
     func unknownType(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
             .cp(2, [.bucket("a")]),
             .ops("a", .put(1, "x", type: "other"), .put(2, "y", type: "it\"em's")),
@@ -298,7 +130,7 @@ import Testing
 
     @Test("a local-only table never gets synced rows")
     func localOnlyTable() throws {
-        let scenario = try started(.oneByOne, .items(isLocalOnly: true))
+        let scenario = try SyncScenario.started(.oneByOne, .items(isLocalOnly: true))
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         #expect(try scenario.database.rows("SELECT type, id FROM ps_untyped") == ["items|x"])
         #expect(try scenario.database.rows("SELECT * FROM ps_data_local__items").isEmpty)
@@ -306,7 +138,7 @@ import Testing
 
     @Test("a second completion of the same checkpoint")
     func secondCompletion() throws {
-        let scenario = try started()
+        let scenario = try SyncScenario.started()
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         try scenario.database.write("DELETE FROM ps_data__items")
         scenario.now = scenario.now.adding(seconds: 1)
@@ -318,7 +150,7 @@ import Testing
 
     @Test("where the next request continues", arguments: Delivery.allCases)
     func positionsOfTheNextRequest(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
             .cp(10, [.bucket("a", priority: 0), .bucket("b", priority: 3)]),
             .ops("a", .put(3, "x"), .put(5, "y")),
@@ -336,7 +168,7 @@ import Testing
 
     @Test("a new checkpoint supersedes one that was not completed")
     func newCheckpoint() throws {
-        let scenario = try started()
+        let scenario = try SyncScenario.started()
         try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", .put(1, "x", 1)))
         try scenario.receive(.cp(2, [.bucket("a", checksum: 3)]), .ops("a", .put(2, "y", 2)))
         #expect(try scenario.items.isEmpty)
@@ -347,7 +179,7 @@ import Testing
 
     @Test("triggers of the user see the operation flag")
     func userTriggerSeesFlag() throws {
-        let scenario = try started()
+        let scenario = try SyncScenario.started()
         try scenario.database.write(
             """
             CREATE TABLE seen (flag INTEGER);
@@ -371,7 +203,7 @@ import Testing
 
     @Test("a completion with nothing new")
     func nothingNew() throws {
-        let scenario = try started()
+        let scenario = try SyncScenario.started()
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         scenario.now = scenario.now.adding(seconds: 5)
         let actions = try scenario.receive(.diff(1), .done)
@@ -381,7 +213,7 @@ import Testing
 
     @Test("a soft clear publishes everything again")
     func softClear() throws {
-        let scenario = try started()
+        let scenario = try SyncScenario.started()
         try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "x"), .put(2, "y", data: nil)), .done)
         try scenario.send(.stop)
         try scenario.write { try LocalData.clear($0, .soft) }
@@ -394,7 +226,7 @@ import Testing
 
     @Test("the position of many buckets moves with one statement", arguments: [5, 40])
     func manyBuckets(_ count: Int) throws {
-        let scenario = try started(.batched)
+        let scenario = try SyncScenario.started(.batched)
         let buckets = (0..<count).map { BucketDescription.bucket("\($0)", count: 1) }
         try scenario.send(
             [.line(.cp(50, buckets))] + (0..<count).map { .line(.ops("\($0)", .put(Int64($0) + 1, "\($0)"))) }

@@ -1,5 +1,6 @@
 import GRDB
 import NIOCore
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
 
@@ -61,6 +62,17 @@ final class SyncScenario {
         self.database = database
         delivery = .oneByOne
         engine = bulkLoadThreshold.map { SyncEngine(bulkLoadThreshold: $0) } ?? SyncEngine()
+    }
+
+    /// A client of one table, or of the usual one, whose stream is open.
+    static func started(_ delivery: Delivery = .oneByOne, _ tables: ClientTable...) throws -> SyncScenario {
+        let scenario =
+            switch tables.first {
+            case let table?: try SyncScenario(table, delivery: delivery)
+            case nil: try SyncScenario(delivery: delivery)
+            }
+        try scenario.start()
+        return scenario
     }
 
     /// Handles events as the driver would: a copy of the engine in a transaction, installed after the commit.
@@ -234,18 +246,7 @@ extension SyncScenario {
 
 // MARK: - What the engine asks for
 
-extension SyncEvent {
-    /// A line whose length does not matter.
-    static func line(_ line: SyncLine) -> SyncEvent {
-        .line(ReceivedLine(line: line, byteCount: 1))
-    }
-}
-
 extension SyncAction {
-    var establishedRequest: StreamingSyncRequest? {
-        if case .establishStream(let request) = self { request } else { nil }
-    }
-
     var message: SyncLogMessage? {
         if case .log(let message) = self { message } else { nil }
     }

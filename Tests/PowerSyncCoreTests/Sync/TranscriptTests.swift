@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import NIOCore
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
 

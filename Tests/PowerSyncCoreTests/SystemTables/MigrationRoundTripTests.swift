@@ -9,6 +9,17 @@ import Testing
 @Suite struct MigrationRoundTripTests {
     private let folder: TemporaryFolder
 
+    /// What files of ours look like.
+    private static let current = Result { try LocalTestDatabase().shape() }
+    /// What files of each older version look like, from the first on.
+    private static let natives = Result {
+        try (1...13).map { try LocalTestDatabase(version: $0, content: false).shape() }
+    }
+
+    private static func native(_ version: Int) throws -> FileShape {
+        try natives.get()[version - 1]
+    }
+
     init() throws {
         folder = try TemporaryFolder()
     }
@@ -30,13 +41,12 @@ import Testing
         try database.queue.close()
 
         let older = try OlderImplementation(path: folder.path("a.db"))
-        let native = try LocalTestDatabase(version: version, content: false)
-        #expect(try older.open(at: version).difference(from: native.shape()) == [])
+        #expect(try older.open(at: version).difference(from: Self.native(version)) == [])
         try older.close()
 
         let reopened = try openFile()
         #expect(try reopened.objects() == objects)
-        #expect(try reopened.shape().difference(from: LocalTestDatabase().shape()) == [])
+        #expect(try reopened.shape().difference(from: Self.current.get()) == [])
         let after = try Snapshot(reopened, keptBy: version)
         for (table, rows) in before.rows {
             #expect(after.rows[table] == rows, "\(table), seed \(seed)")
@@ -94,8 +104,7 @@ import Testing
         try database.queue.write { try OplogIndexes.drop($0) }
         try database.queue.close()
         let older = try OlderImplementation(path: folder.path("a.db"))
-        let native = try LocalTestDatabase(version: 13, content: false)
-        #expect(try older.open(at: 13).difference(from: native.shape()) == [])
+        #expect(try older.open(at: 13).difference(from: Self.native(13)) == [])
     }
 
     /// Upgrading, going back, and upgrading again, from every version to every older one.
@@ -105,8 +114,7 @@ import Testing
             let database = try LocalTestDatabase(version: version)
             try database.migrate()
             try database.migrate(to: target)
-            let native = try LocalTestDatabase(version: target, content: false)
-            #expect(try database.shape().difference(from: native.shape()) == [], "\(version) to \(target)")
+            #expect(try database.shape().difference(from: Self.native(target)) == [], "\(version) to \(target)")
             try database.migrate()
             #expect(try database.entries() == VersionFixture.entries)
             #expect(try database.integer("SELECT count(*) FROM ps_oplog") == 3)

@@ -1,5 +1,7 @@
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 @testable import PowerSyncCore

@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncCoreTestSupport
 
 @testable import PowerSyncCore
 

@@ -1,5 +1,7 @@
 import Foundation
 import GRDB
+import PowerSyncCoreTestSupport
+import TestSupport
 import Testing
 
 @testable import PowerSyncCore

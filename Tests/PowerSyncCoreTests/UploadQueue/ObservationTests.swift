@@ -1,7 +1,9 @@
 import Foundation
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PowerSyncCore

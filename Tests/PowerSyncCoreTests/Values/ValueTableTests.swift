@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
 

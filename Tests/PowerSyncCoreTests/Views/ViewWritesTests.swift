@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
 

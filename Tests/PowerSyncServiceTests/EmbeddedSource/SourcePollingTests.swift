@@ -2,6 +2,7 @@ import GRDB
 import Logging
 import PowerSyncRules
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSyncService

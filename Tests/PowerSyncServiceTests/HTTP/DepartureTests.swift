@@ -21,17 +21,19 @@ import Testing
     /// How many clients leave in one test; each that were still served would take a core, or a part of one.
     private static let clientCount = 5
 
-    /// Expects one ended stream for each client, and that the service is at rest: less than a quarter of one core.
+    /// Expects one ended stream for each client, and that the service is at rest: less than half of one core.
+    ///
+    /// The ends come before the service's next keepalive, which is sent after 20 s, could have met a broken connection.
     private static func expectRest(_ log: CollectedLog, after start: ContinuousClock.Instant) async throws {
         for number in 1...clientCount {
             let line = try await log.line(containing: "Sync stream complete", number: number)
             #expect(line.contains("close_reason=client closing stream"), "\(line)")
         }
-        #expect(ContinuousClock.now - start < .seconds(1) * clientCount, "the ends were not noticed within a second")
+        #expect(ContinuousClock.now - start < .seconds(15), "the ends were noticed late")
         let before = cpuTime
-        try await MultiThreadedEventLoopGroup.singleton.any().scheduleTask(in: .seconds(1)) {}.futureResult.get()
+        try await MultiThreadedEventLoopGroup.singleton.any().scheduleTask(in: .milliseconds(300)) {}.futureResult.get()
         let used = cpuTime - before
-        #expect(used < .milliseconds(250), "\(used) of CPU time in a second of rest")
+        #expect(used < .milliseconds(150), "\(used) of CPU time in 300 ms of rest")
     }
 
     private static func request(_ token: String, _ more: String = "") -> String {

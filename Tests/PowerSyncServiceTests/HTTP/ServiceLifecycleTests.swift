@@ -4,6 +4,7 @@ import Hummingbird
 import HummingbirdTesting
 import PowerSyncProtocol
 import PowerSyncRules
+import TestSupport
 import Testing
 
 @testable import PowerSyncService

@@ -10,7 +10,9 @@ import Testing
     @Test("22.2.25: a newer checkpoint interrupts a long download; every operation arrives once")
     func interruption() async throws {
         try await Scenario.run { scenario in
-            try await Self.writeManyRows(to: scenario)
+            // Much more than the operations that are sent without a look at newer checkpoints.
+            let rowCount = 4_000
+            try await Self.write(rows: rowCount, to: scenario)
             var stream = try await scenario.stream(try scenario.token())
             var operations = 0
             var ids: Set<String> = []
@@ -20,7 +22,7 @@ import Testing
                     ids.insert(operation.text("op_id") ?? "")
                 }
             }
-            while operations < 1_000, let line = try await stream.next() { take(line) }
+            while operations < rowCount / 4, let line = try await stream.next() { take(line) }
 
             try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "Urgent"]))
             try await scenario.settle()
@@ -35,7 +37,7 @@ import Testing
             #expect(Array(kinds[diff...].prefix(3)) == ["checkpoint_diff", "data", "partial_checkpoint_complete"])
             #expect(kinds[(diff + 3)...].contains("data"))
             #expect(kinds.filter { $0 == "checkpoint_complete" }.count == 1)
-            #expect(operations == Self.rowCount + 2)
+            #expect(operations == rowCount + 2)
             #expect(ids.count == operations)
         }
     }
@@ -62,7 +64,7 @@ import Testing
         var idle: StreamReader?
         var slow: StreamReader?
         try await Scenario.run(log: log) { scenario in
-            try await Self.writeManyRows(to: scenario)
+            try await Self.write(rows: 400, to: scenario)
             idle = try await scenario.stream(try scenario.token("u2"))
             _ = try await idle?.untilComplete()
             slow = try await scenario.stream(try scenario.token("u1"))
@@ -91,15 +93,13 @@ import Testing
         }
     }
 
-    private static let rowCount = 4_000
-
     /// Writes 16 MB of todos in one list of `u1`: more than the buffers between service and client hold, so that the
     /// service has to wait for the reader.
-    private static func writeManyRows(to scenario: Scenario) async throws {
-        let title = String(repeating: "x", count: 4_000)
+    private static func write(rows count: Int, to scenario: Scenario) async throws {
+        let title = String(repeating: "x", count: 16_000_000 / count)
         try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "A"]))
-        for start in stride(from: 0, to: rowCount, by: 1_000) {
-            let rows = (start..<start + 1_000).map {
+        for start in stride(from: 0, to: count, by: count / 4) {
+            let rows = (start..<start + count / 4).map {
                 Scenario.put("todos", "t\($0)", ["list_id": "l1", "title": .string(title)])
             }
             try await scenario.write(rows)

@@ -2,6 +2,7 @@ import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PowerSyncService

@@ -1,6 +1,7 @@
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncRules
+import TestSupport
 import Testing
 
 @testable import PowerSyncService

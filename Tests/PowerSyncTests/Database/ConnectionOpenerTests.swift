@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync

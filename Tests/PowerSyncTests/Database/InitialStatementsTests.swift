@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import TestSupport
 import Testing
 
 /// Statements of the app that run before anything else.

@@ -1,7 +1,9 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import PowerSyncCore
 import PowerSyncSQLite
+import TestSupport
 import Testing
 
 @testable import PowerSync

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PowerSync
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct OpeningTests {

@@ -1,6 +1,7 @@
 import Foundation
 import PowerSync
 import Synchronization
+import TestSupport
 
 /// The tables of most tests.
 let testSchema = Schema(
@@ -42,14 +43,6 @@ private func closingAfterwards<T>(
     }
     try await database.close()
     return result
-}
-
-/// Runs a test with a directory of its own and removes it.
-func withTemporaryDirectory<T>(_ body: (URL) async throws -> T) async throws -> T {
-    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("powersync-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: directory) }
-    return try await body(directory)
 }
 
 /// Keeps what was logged.

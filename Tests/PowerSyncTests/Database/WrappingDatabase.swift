@@ -1,9 +1,11 @@
 import PowerSync
 
-/// An app's database around one of ours, written for the established SDK: it forwards that SDK's requirements, and nothing else.
-struct WrappingDatabase: PowerSyncDatabaseProtocol {
-    let inner: any PowerSyncDatabaseProtocol
+/// An app's database around another one: it forwards the requirements of the established SDK.
+protocol ForwardingDatabase: PowerSyncDatabaseProtocol {
+    var inner: any PowerSyncDatabaseProtocol { get }
+}
 
+extension ForwardingDatabase {
     var currentStatus: any SyncStatus { inner.currentStatus }
     var logger: any LoggerProtocol { inner.logger }
 
@@ -30,4 +32,9 @@ struct WrappingDatabase: PowerSyncDatabaseProtocol {
     func syncStream(name: String, params: JsonParam?) -> any SyncStream { inner.syncStream(name: name, params: params) }
     func close() async throws { try await inner.close() }
     func close(deleteDatabase: Bool) async throws { try await inner.close(deleteDatabase: deleteDatabase) }
+}
+
+/// An app's database that is written for the established SDK, and knows nothing else.
+struct WrappingDatabase: ForwardingDatabase {
+    let inner: any PowerSyncDatabaseProtocol
 }

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync
@@ -140,7 +141,7 @@ import Testing
 }
 
 /// An app's database that answers the further requirements itself.
-private struct RefusingDatabase: PowerSyncDatabaseProtocol {
+private struct RefusingDatabase: ForwardingDatabase {
     struct Refusal: Error {}
 
     let inner: any PowerSyncDatabaseProtocol
@@ -161,26 +162,4 @@ private struct RefusingDatabase: PowerSyncDatabaseProtocol {
     ) -> AsyncThrowingStream<Set<String>, any Error> {
         AsyncThrowingStream { throw Refusal() }
     }
-
-    var currentStatus: any SyncStatus { inner.currentStatus }
-    var logger: any LoggerProtocol { inner.logger }
-    func watch<RowType>(options: WatchOptions<RowType>) throws -> AsyncThrowingStream<[RowType], any Error> {
-        try inner.watch(options: options)
-    }
-    func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
-        try await inner.writeLock(callback: callback)
-    }
-    func readLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
-        try await inner.readLock(callback: callback)
-    }
-    func waitForFirstSync() async throws {}
-    func waitForFirstSync(priority: Int32) async throws {}
-    func updateSchema(schema: any SchemaProtocol) async throws {}
-    func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws {}
-    func getPowerSyncVersion() async throws -> String { "0" }
-    func disconnect() async throws {}
-    func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws {}
-    func syncStream(name: String, params: JsonParam?) -> any SyncStream { inner.syncStream(name: name, params: params) }
-    func close() async throws {}
-    func close(deleteDatabase: Bool) async throws {}
 }

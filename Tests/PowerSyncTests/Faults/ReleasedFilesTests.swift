@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncProtocol
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync

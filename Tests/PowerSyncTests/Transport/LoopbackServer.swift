@@ -4,6 +4,8 @@ import NIOPosix
 import PowerSyncTesting
 import Synchronization
 
+@testable import PowerSync
+
 /// A small HTTP server on a loopback port, for tests of the HTTP transport.
 final class LoopbackServer: Sendable {
     /// A request with its body.
@@ -58,6 +60,11 @@ final class LoopbackServer: Sendable {
 
     /// The base URL, without a trailing slash.
     var url: String { "http://127.0.0.1:\(port)" }
+
+    /// Credentials for the server, with the token `secret`.
+    func credentials(path: String = "") throws -> ServiceCredentials {
+        ServiceCredentials(endpoint: try ServiceEndpoint(url + path), token: "secret")
+    }
 
     /// The port.
     var port: Int { channel.localAddress?.port ?? 0 }

@@ -3,6 +3,7 @@ import GRDB
 import LocalDatabaseWorker
 import PowerSyncCore
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync

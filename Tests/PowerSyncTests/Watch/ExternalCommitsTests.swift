@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import LocalDatabaseWorker
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync
@@ -43,7 +44,7 @@ import Testing
             var task = WorkerTask(.write, path: path)
             task.count = 1
             task.waits = true
-            let worker = try WorkerProcess(task)
+            let worker = try WorkerProcess(argument: task.argument())
             try await worker.wait(for: WorkerTask.Line.open)
             var results = try database.watch(shape.sql) { try $0.getInt(index: 0) }.makeAsyncIterator()
             #expect(try await results.next() == [0])
@@ -95,7 +96,7 @@ import Testing
             var task = WorkerTask(.write, path: path)
             task.count = 1
             task.waits = true
-            let worker = try WorkerProcess(task)
+            let worker = try WorkerProcess(argument: task.argument())
             // Opened before: preparing the file is a commit as well, and begins a pass of its own.
             try await worker.wait(for: WorkerTask.Line.open)
             let service = ScriptedTransport()

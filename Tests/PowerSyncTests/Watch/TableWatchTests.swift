@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PowerSyncCore
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync

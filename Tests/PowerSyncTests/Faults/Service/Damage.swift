@@ -1,7 +1,11 @@
 import NIOCore
 import PowerSyncProtocol
+import Synchronization
 import TestSupport
 import Testing
+
+/// Lines that were encoded before: hundreds of streams have most of them in common.
+private let encodedLines = Mutex<[String: ByteBuffer]>([:])
 
 /// A sync stream with something wrong in it.
 struct Damage: Sendable, CustomTestStringConvertible {
@@ -179,13 +183,16 @@ extension ByteBuffer {
         for line in lines {
             switch format {
             case .ndjson: writeString(line + "\n")
-            case .bson:
-                if let object = try? JSONObject(parsing: ByteBuffer(string: line)) {
-                    writeImmutableBuffer(TestBSON.document(object))
-                } else {
-                    writeString(line)
-                }
+            case .bson: writeImmutableBuffer(Self.bson(line))
             }
         }
+    }
+
+    private static func bson(_ line: String) -> ByteBuffer {
+        if let known = encodedLines.withLock({ $0[line] }) { return known }
+        let object = try? JSONObject(parsing: ByteBuffer(string: line))
+        let bytes = object.map(TestBSON.document) ?? ByteBuffer(string: line)
+        encodedLines.withLock { $0[line] = bytes }
+        return bytes
     }
 }

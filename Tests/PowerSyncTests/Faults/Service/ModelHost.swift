@@ -1,5 +1,6 @@
 import PowerSyncTesting
 import Synchronization
+import TestSupport
 
 @testable import PowerSync
 

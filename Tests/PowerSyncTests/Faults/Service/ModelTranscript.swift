@@ -1,5 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
+import TestSupport
 
 /// A stream with every kind of line in it, and the service that has sent it; always the same.
 struct ModelTranscript {
@@ -19,7 +20,7 @@ struct ModelTranscript {
     init() {
         var session = ModelSession(StreamingSyncRequest())
         var lines: [SyncLine] = []
-        model.change(count: 30)
+        model.change(count: 14)
         lines += model.nextLines(&session)
         lines.append(.keepalive(tokenExpiresIn: 3600))
         model.change(count: 6)

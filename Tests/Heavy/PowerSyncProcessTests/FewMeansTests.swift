@@ -1,0 +1,193 @@
+import Foundation
+import LocalDatabaseWorker
+import PowerSync
+import TestSupport
+import TestSupport
+import Testing
+
+/// A machine that gives little: what fails says why, and what was acknowledged is there.
+@Suite("Few means", .timeLimit(.minutes(2))) struct FewMeansTests {
+    /// How a worker ended.
+    private struct End {
+        /// The number of its last transaction.
+        var acknowledged: Int
+        /// The primary code of the SQLite error that it met.
+        var code: Int32?
+        /// 0 unless it trapped.
+        var status: Int32
+    }
+
+    private func work(_ task: WorkerTask, by command: String? = nil) async throws -> End {
+        let worker = try WorkerProcess(argument: task.argument(), by: command)
+        let lines = await worker.remainingLines()
+        let code = lines.last { $0.hasPrefix(WorkerTask.Line.failed) }
+            .flatMap { Int32($0.dropFirst(WorkerTask.Line.failed.count)) }
+        return End(
+            acknowledged: lines.compactMap(Int.init).last ?? 0,
+            code: code.map { $0 & 0xff },
+            status: await worker.waitForExit()
+        )
+    }
+
+    private func writing(_ path: String, count: Int?, name: String = "w") -> WorkerTask {
+        var task = WorkerTask(.write, path: path)
+        task.name = name
+        task.count = count
+        return task
+    }
+
+    // MARK: File descriptors
+
+    @Test func sixtyFourFileDescriptorsAreEnough() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = WorkerFile(path: directory.appending(path: "a.db").path)
+            let end = try await work(writing(file.path, count: 20), by: "ulimit -n 64; exec")
+            #expect(end.status == 0)
+            #expect(end.code == nil)
+            try await file.check { try await file.checkWrites($0, acknowledged: ["w": 20]) }
+        }
+    }
+
+    @Test("too few file descriptors are an error of SQLite", arguments: [12, 14, 16, 17, 18, 19, 20, 24])
+    func tooFewFileDescriptors(count: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let file = WorkerFile(path: directory.appending(path: "a.db").path)
+            let end = try await work(writing(file.path, count: 5), by: "ulimit -n \(count); exec")
+            #expect(end.status == 0)
+            // SQLITE_CANTOPEN, or everything.
+            #expect(end.code == 14 || end.code == nil && end.acknowledged == 5)
+            try await file.check { try await file.checkWrites($0, acknowledged: ["w": end.acknowledged]) }
+        }
+    }
+
+    @Test func aReadingConnectionThatCannotBeOpenedIsAnErrorOfOurs() async throws {
+        try await withTemporaryDirectory { directory in
+            let folder = directory.appending(path: "folder")
+            let database = PowerSyncDatabase(
+                schema: WorkerSchema.first,
+                dbFilename: folder.appending(path: "a.db").path,
+                logger: DefaultLogger(writers: [])
+            )
+            // Opens the writing connection only.
+            try await database.execute("INSERT INTO items (id) VALUES ('1')")
+            try FileManager.default.moveItem(at: folder, to: directory.appending(path: "moved"))
+            let error = await #expect(throws: PowerSyncError.self) {
+                try await database.getAll("SELECT id FROM items") { try $0.getString(index: 0) }
+            }
+            guard case .sqliteError(let code, _, _, _, _) = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(code & 0xff == 14)
+            try FileManager.default.moveItem(at: directory.appending(path: "moved"), to: folder)
+            let ids = try await database.getAll("SELECT id FROM items") { try $0.getString(index: 0) }
+            #expect(ids == ["1"])
+            try await database.close()
+        }
+    }
+
+    // MARK: Disks
+
+    @Test("a small disk that is full", .enabled(if: SmallDisk.isPossible))
+    func fullDisk() async throws {
+        try await withTemporaryDirectory { directory in
+            let disk = try SmallDisk(at: directory.appending(path: "disk"), size: "1m")
+            defer { disk.remove() }
+            let file = WorkerFile(path: disk.url.appending(path: "a.db").path)
+            let end = try await work(writing(file.path, count: nil))
+            #expect(end.status == 0)
+            #expect(end.code == 13, "SQLITE_FULL")
+            #expect(end.acknowledged > 0)
+            // Not even opening succeeds for sure, and nothing traps.
+            let second = try await work(writing(file.path, count: 1, name: "x"))
+            #expect(second.status == 0)
+            try disk.grow(to: "64m")
+            var acknowledged = ["w": end.acknowledged]
+            if second.acknowledged > 0 { acknowledged["x"] = second.acknowledged }
+            try await file.check { try await file.checkWrites($0, acknowledged: acknowledged) }
+            let third = try await work(writing(file.path, count: 12, name: "y"))
+            #expect(third.code == nil)
+            acknowledged["y"] = 12
+            try await file.check { try await file.checkWrites($0, acknowledged: acknowledged) }
+        }
+    }
+
+    /// Starts a worker as somebody who may not write into a folder.
+    private static let withoutRights = geteuid() == 0 ? "exec setpriv --reuid=65534 --clear-groups" : "exec"
+
+    @Test func aFolderThatCannotBeWrittenToIsAnError() async throws {
+        try await withTemporaryDirectory { directory in
+            try setPermissions(0o555, of: directory)
+            let path = directory.appending(path: "a.db").path
+            let end = try await work(writing(path, count: 1), by: FewMeansTests.withoutRights)
+            #expect(end.status == 0)
+            #expect(end.code == 14, "SQLITE_CANTOPEN")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+            try setPermissions(0o755, of: directory)
+        }
+    }
+
+    @Test func aFileInAFolderThatBecameReadOnlyKeepsItsRows() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = WorkerFile(path: directory.appending(path: "a.db").path)
+            #expect(try await work(writing(file.path, count: 3)).acknowledged == 3)
+            try setPermissions(0o444, of: URL(filePath: file.path))
+            try setPermissions(0o555, of: directory)
+            let end = try await work(writing(file.path, count: 1, name: "x"), by: FewMeansTests.withoutRights)
+            #expect(end.status == 0)
+            // SQLITE_READONLY, SQLITE_CANTOPEN
+            #expect([8, 14].contains(end.code))
+            try setPermissions(0o755, of: directory)
+            try setPermissions(0o644, of: URL(filePath: file.path))
+            try await file.check { try await file.checkWrites($0, acknowledged: ["w": 3]) }
+        }
+    }
+
+    private func setPermissions(_ permissions: Int, of url: URL) throws {
+        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: url.path)
+    }
+}
+
+/// A file system in memory that has a size, for which one has to be root on Linux.
+private struct SmallDisk {
+    let url: URL
+
+    static var isPossible: Bool {
+        geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/bin/mount")
+            && (try? SmallDisk(
+                at: FileManager.default.temporaryDirectory.appending(path: UUID().uuidString),
+                size: "1m"
+            ))
+            .map { $0.remove() } != nil
+    }
+
+    init(at url: URL, size: String) throws {
+        self.url = url
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        try SmallDisk.run("/bin/mount", "-t", "tmpfs", "-o", "size=\(size)", "none", url.path)
+    }
+
+    func grow(to size: String) throws {
+        try SmallDisk.run("/bin/mount", "-o", "remount,size=\(size)", url.path)
+    }
+
+    func remove() {
+        try? SmallDisk.run("/bin/umount", url.path)
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    private struct Failure: Error {
+        let command: String
+    }
+
+    private static func run(_ path: String, _ arguments: String...) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: path)
+        process.arguments = arguments
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            throw Failure(command: path + " " + arguments.joined(separator: " "))
+        }
+    }
+}

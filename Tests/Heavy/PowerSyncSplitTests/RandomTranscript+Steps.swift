@@ -1,0 +1,251 @@
+import GRDB
+import PowerSyncCoreTestSupport
+import PowerSyncProtocol
+import TestSupport
+
+@testable import PowerSyncCore
+
+// What can happen, and how often.
+extension RandomTranscript {
+    /// Mostly begins with a checkpoint that is published, since more can go wrong afterwards.
+    mutating func begin() throws {
+        guard !oneIn(3) else { return }
+        service.change(using: &random)
+        try start()
+        try checkpoint()
+        for bucket in tracked?.buckets ?? [] { try line(service.nextLine(of: bucket.name.rawValue, limit: .max)) }
+        try line(.done)
+    }
+
+    /// Lets something happen, in one step or a few.
+    mutating func `continue`() throws {
+        if oneIn(3), let theme = themes.randomElement(using: &random), try unfold(theme) { return }
+        guard client.engine.isActive else { return try start() }
+        if wasCleared { return try line(.tokenExpires(in: 4000)) }
+        guard let tracked else { return try checkpoint() }
+        let incomplete = tracked.buckets.filter { !service.missing($0.name.rawValue).isEmpty }
+        if incomplete.isEmpty, client.engine.status.progress == nil, !oneIn(4) { return try diff(tracked) }
+        switch random.number(below: 16) {
+        case 0..<6:
+            guard let bucket = incomplete.randomElement(using: &random) else { return try complete(incomplete) }
+            try data(bucket.name.rawValue)
+        case 6..<12: try complete(incomplete)
+        case 12..<15: try diff(tracked)
+        default: try checkpoint()
+        }
+    }
+
+    /// Lets something happen that a theme is about.
+    ///
+    /// - Returns: Whether that was possible.
+    private mutating func unfold(_ theme: Theme) throws -> Bool {
+        let isActive = client.engine.isActive
+        switch theme {
+        case .localWrites: try writeLocally()
+        case .rejectedWrites: try rejectWrites()
+        case .clearing where isActive:
+            guard oneIn(3), !wasCleared else { return false }
+            wasCleared = true
+            try local(.clear([]))
+        case .clearing: try local(oneIn(2) ? .clear(oneIn(2) ? .soft : []) : .resync(forgettingProgress: oneIn(2)))
+        case .subscriptions:
+            guard !wasCleared else { return false }
+            try subscribe()
+        case .schemaChanges:
+            guard oneIn(2) else { return false }
+            try changeSchema()
+        case .dataOfUntrackedBuckets:
+            guard isActive, !wasCleared else { return false }
+            try data(service.buckets[random.number(below: service.buckets.count)].name)
+        case .bucketsThatComeAndGo:
+            guard let tracked, !wasCleared else { return false }
+            try oneIn(2) ? checkpoint() : diff(tracked)
+        case .mistakesOfTheService:
+            guard tracked != nil, !wasCleared else { return false }
+            try line(oneIn(2) ? .done : .part(Int32(random.number(below: 4))))
+        case .interruptions:
+            guard isActive else { return false }
+            try oneIn(2) ? end() : line(.tokenExpires(in: oneIn(2) ? 20 : 4000))
+        }
+        return true
+    }
+
+    private mutating func start() throws {
+        try event(.start(SyncStart(liveStreams: live)))
+        try event(.streamOpened)
+    }
+
+    private mutating func end() throws {
+        switch random.number(below: 5) {
+        case 0: try event(.stop)
+        case 1: try event(.tokenRefreshed)
+        case 2: try line(.tokenExpires(in: 0))
+        case 3: try start()
+        default: try event(.streamEnded)
+        }
+    }
+
+    // MARK: - Lines
+
+    private mutating func data(_ bucket: String) throws {
+        try line(service.nextLine(of: bucket, limit: 1 + random.number(below: oneIn(3) ? 6 : 3)))
+    }
+
+    /// A service may announce more than there is, so that operations come later which have smaller ids, and less the next time.
+    private mutating func announcedOpID() -> OpID {
+        OpID(service.lastOpID + (oneIn(4) ? Int64(random.number(below: 5)) : 0))
+    }
+
+    private mutating func announcedWriteCheckpoint() -> WriteCheckpoint? {
+        service.writeCheckpoint > 0 && !oneIn(6) ? WriteCheckpoint(service.writeCheckpoint) : nil
+    }
+
+    private mutating func description(of bucket: String) -> BucketDescription? {
+        let reasons: [BucketReason]? = [
+            [], [.defaultStream(0)], [.subscription(random.number(below: 3))],
+            [.subscription(0), .subscription(1), .defaultStream(0)],
+        ].randomElement(using: &random)
+        var description = service.description(of: bucket, reasons: reasons ?? [])
+        if themes.contains(.mistakesOfTheService), oneIn(12) { description?.checksum += Checksum(1) }
+        return description
+    }
+
+    private mutating func checkpoint() throws {
+        service.change(using: &random)
+        let comeAndGo = themes.contains(.bucketsThatComeAndGo) || themes.contains(.dataOfUntrackedBuckets)
+        let names = service.buckets.map(\.name).filter { _ in !oneIn(comeAndGo ? 3 : 10) }
+        let streams = [("d", true), ("s", false), ("t", false)].filter { _ in !oneIn(5) }
+        try track(
+            Checkpoint(
+                lastOpID: announcedOpID(),
+                writeCheckpoint: announcedWriteCheckpoint(),
+                buckets: names.compactMap { description(of: $0) },
+                streams: streams.map { StreamDescription(name: $0.0, isDefault: $0.1) }
+            )
+        )
+    }
+
+    private mutating func track(_ checkpoint: Checkpoint) throws {
+        let kept = Set(checkpoint.buckets.map(\.name))
+        for bucket in service.buckets where !kept.contains(BucketName(bucket.name)) { service.forget(bucket.name) }
+        try line(.checkpoint(checkpoint))
+    }
+
+    private mutating func diff(_ old: Checkpoint) throws {
+        if !oneIn(5) { service.change(using: &random) }
+        var diff = CheckpointDiff(lastOpID: announcedOpID(), writeCheckpoint: announcedWriteCheckpoint())
+        for bucket in service.buckets {
+            let name = BucketName(bucket.name)
+            var current = old.buckets.first { $0.name == name }
+            if current != nil, oneIn(themes.contains(.bucketsThatComeAndGo) ? 4 : 20) {
+                diff.removedBuckets.append(name)
+                service.forget(bucket.name)
+                current = nil
+            }
+            // Some are new, or back at once.
+            if current == nil, !oneIn(3) { continue }
+            guard let description = description(of: bucket.name) else { continue }
+            if current?.checksum == description.checksum, !oneIn(6) { continue }
+            diff.updatedBuckets.append(description)
+        }
+        try line(.checkpointDiff(diff))
+    }
+
+    /// Completes what is complete.
+    private mutating func complete(_ incomplete: [BucketDescription]) throws {
+        guard let first = incomplete.map(\.priority.rawValue).min() else {
+            return try line(oneIn(2) ? .part(Int32(random.number(below: 4))) : .done)
+        }
+        guard first > 0 else { return try data(incomplete[0].name.rawValue) }
+        try line(.part(Int32(random.number(below: Int(first)))))
+    }
+
+    // MARK: - The app
+
+    private mutating func writeLocally() throws {
+        let id = random.number(below: 2)
+        switch random.number(below: 12) {
+        case 0, 1:
+            let isFree = "'\(id)' NOT IN (SELECT id FROM items)"
+            try local(.sql("INSERT INTO items (id, col) SELECT '\(id)', 'mine' WHERE \(isFree)"))
+        case 2, 3: try local(.sql("UPDATE items SET col = 'mine' || (SELECT next_tx FROM ps_tx) WHERE id = '\(id)'"))
+        case 4: try local(.sql("DELETE FROM items WHERE id = '\(id)'"))
+        case 5: try local(.upload(onlyFirst: true, nil))
+        case 6: try local(.upload(onlyFirst: false, oneIn(2) ? service.makeWriteCheckpoint() : nil))
+        default: try finishUpload()
+        }
+    }
+
+    private mutating func rejectWrites() throws {
+        switch random.number(below: 6) {
+        case 0, 1: try writeLocally()
+        // What changes the schema of the file takes long.
+        case 2: try local(.setAside(oneIn(2) ? .park : .skip))
+        case 3: try local(.restoreRejectedWrites)
+        case 4: try local(.forgetRejectedWrites)
+        default: try local(.sql("DELETE FROM \(RejectedWrites.table)"))
+        }
+    }
+
+    private mutating func finishUpload() throws {
+        try local(.upload(onlyFirst: false, nil))
+        if oneIn(4), client.engine.isActive { try event(.uploadCompleted) }
+        try local(.acknowledge(service.makeWriteCheckpoint()))
+        if client.engine.isActive { try event(.uploadCompleted) }
+    }
+
+    private mutating func subscribe() throws {
+        let parameters: JSONObject? = oneIn(2) ? ["n": 1] : nil
+        let key = StreamKey(name: ["s", "t", "d"].randomElement(using: &random) ?? "s", parameters: parameters)
+        if oneIn(3) {
+            try local(.unsubscribe(key))
+            live.removeAll { $0 == key }
+        } else {
+            // Only what does not expire is held, since a new process renews it.
+            let isHeld = oneIn(2)
+            try local(.subscribe(key, timeToLive: isHeld ? nil : 60, priority: Int32(random.number(below: 4))))
+            live.removeAll { $0 == key }
+            if isHeld { live.append(key) }
+        }
+        if client.engine.isActive { try event(.subscriptionsChanged(live: live)) }
+    }
+
+    private mutating func changeSchema() throws {
+        var schema = client.schema
+        schema.hasOther.toggle()
+        try apply(schema)
+    }
+
+    // MARK: - The end
+
+    /// Uploads everything, and publishes a checkpoint.
+    mutating func settle() throws {
+        for _ in 0..<4 {
+            if wasCleared { try event(.line(.tokenExpires(in: 4000))) }
+            if !client.engine.isActive { try start() }
+            try local(.upload(onlyFirst: false, nil))
+            try local(.acknowledge(service.makeWriteCheckpoint()))
+            let streams = [
+                StreamDescription(name: "d", isDefault: true), StreamDescription(name: "s", isDefault: false),
+            ]
+            try track(
+                Checkpoint(
+                    lastOpID: OpID(service.lastOpID),
+                    writeCheckpoint: WriteCheckpoint(service.writeCheckpoint),
+                    buckets: service.buckets.compactMap {
+                        service.description(of: $0.name, reasons: [.defaultStream(0)])
+                    },
+                    streams: streams
+                )
+            )
+            for bucket in service.buckets {
+                while !service.missing(bucket.name).isEmpty { try data(bucket.name) }
+            }
+            try event(.subscriptionsChanged(live: live))
+            guard client.engine.isActive else { continue }
+            try line(.done)
+            if client.engine.isActive, client.engine.status.progress == nil { return }
+        }
+        throw Fault(description: "does not come to rest")
+    }
+}

@@ -1,0 +1,142 @@
+package import Foundation
+package import GRDB
+package import Logging
+package import PowerSync
+package import PowerSyncService
+
+/// The service of the integration tests: lists and todos of a user, an embedded source, files in a temporary folder.
+///
+/// The folder is removed when the value goes away; the service can be started on it again and again.
+package final class TodoService: Sendable {
+    package static let schema = Schema(
+        Table(name: "lists", columns: [.text("owner_id"), .text("name")]),
+        Table(name: "todos", columns: [.text("list_id"), .text("title"), .integer("done")])
+    )
+
+    package static let syncConfig = """
+        config: {edition: 3}
+        streams:
+          lists:
+            auto_subscribe: true
+            priority: 1
+            query: SELECT * FROM lists WHERE owner_id = auth.user_id()
+          todos:
+            auto_subscribe: true
+            query: SELECT * FROM todos WHERE list_id IN (SELECT id FROM lists WHERE owner_id = auth.user_id())
+        """
+
+    package static let statements = [
+        "CREATE TABLE IF NOT EXISTS lists(id TEXT PRIMARY KEY NOT NULL, owner_id TEXT, name TEXT)",
+        "CREATE TABLE IF NOT EXISTS todos(id TEXT PRIMARY KEY NOT NULL, list_id TEXT, title TEXT, done INTEGER)",
+    ]
+
+    /// Everything the service and the clients keep.
+    package let folder: URL
+
+    package init() throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "powersync-test-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    package var sourcePath: String { folder.appending(path: "source.db").path }
+
+    /// The configuration, on any free port.
+    package var configuration: ServiceConfiguration {
+        var configuration = ServiceConfiguration(
+            source: .embedded(path: sourcePath, statements: Self.statements),
+            storage: .sqlite(path: folder.appending(path: "buckets.db").path),
+            syncConfig: .content(Self.syncConfig)
+        )
+        configuration.host = "127.0.0.1"
+        configuration.port = 0
+        configuration.authentication.keys = [
+            .hs256(secret: Array("integration-test-key-0123456789ab".utf8), id: "test")
+        ]
+        configuration.authentication.audience = ["powersync-test"]
+        return configuration
+    }
+
+    /// A logger for problems only.
+    package static var logger: Logger {
+        var logger = Logger(label: "powersync.test") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        return logger
+    }
+
+    /// Runs the service for the time of a closure.
+    package func run<Result: Sendable>(
+        _ configuration: ServiceConfiguration? = nil,
+        _ body: (BoundAddress) async throws -> Result
+    ) async throws -> Result {
+        try await SyncService.withService(
+            configuration: configuration ?? self.configuration,
+            logger: Self.logger
+        ) { running in
+            try await body(running.address)
+        }
+    }
+
+    /// A client with its own file.
+    package func client(_ name: String) -> any PowerSyncDatabaseProtocol {
+        PowerSyncDatabase(
+            schema: Self.schema,
+            dbFilename: folder.appending(path: "\(name).db").path,
+            logger: DefaultLogger(minSeverity: .fault)
+        )
+    }
+
+    /// A connector of a user to a running service.
+    package func connector(_ user: String, _ url: String) throws -> TestConnector {
+        TestConnector(url: url, token: try configuration.makeDevelopmentToken(userID: user))
+    }
+
+    /// The rows of a table in the source, ordered by id.
+    package func sourceRows(_ table: String) async throws -> [[String?]] {
+        let database = try DatabaseQueue(path: sourcePath)
+        return try await database.read { db in
+            try Row.fetchAll(db, sql: Self.select(table)).map { row in
+                (0..<row.count).map { index in
+                    let value: DatabaseValue = row[index]
+                    return String.fromDatabaseValue(value) ?? Int64.fromDatabaseValue(value).map(String.init)
+                }
+            }
+        }
+    }
+
+    /// Writes to the source as any program could.
+    package func writeToSource(_ body: @escaping @Sendable (Database) throws -> Void) async throws {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        try await DatabaseQueue(path: sourcePath, configuration: configuration).write(body)
+    }
+
+    /// The statement that reads a table in clients and source alike.
+    package static func select(_ table: String) -> String {
+        let columns = schema.tables.first { $0.name == table }?.columns.map(\.name) ?? []
+        return "SELECT id, \(columns.joined(separator: ", ")) FROM \(table) ORDER BY id"
+    }
+}
+
+extension PowerSyncDatabaseProtocol {
+    /// Waits until a table has exactly these rows.
+    package func waitForRows(of table: String, toEqual expected: [[String?]]) async throws {
+        let changes = try watch(TodoService.select(table)) { cursor in
+            (0..<cursor.columnCount).map { cursor.getStringOptional(index: $0) }
+        }
+        for try await rows in changes where rows == expected {
+            return
+        }
+    }
+
+    /// Waits until nothing is left to upload.
+    package func waitForEmptyQueue() async throws {
+        for try await count in try watch("SELECT count(*) FROM ps_crud", mapper: { try $0.getInt(index: 0) })
+        where count == [0] {
+            return
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import GRDB
+import PowerSyncCoreTestSupport
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// Completing checkpoints up to a priority (docs/client-sync.md "Completing a checkpoint"), except for raw tables.
+@Suite struct PartialCheckpointTests {
+    @Test("a partial completion looks at the buckets it covers only")
+    func partialCompletionIgnoresOthers() throws {
+        let scenario = try SyncScenario.started()
+        try scenario.receive(
+            .cp(2, [.bucket("a", priority: 1), .bucket("b", checksum: 9)]),
+            .ops("a", .put(1, "x")),
+            .ops("b", .put(2, "y")),
+            .part(1)
+        )
+        #expect(try scenario.itemIDs == ["x"])
+        #expect(scenario.engine.isActive)
+        #expect(try scenario.receive(.done).last == .closeStream(hideDisconnect: false))
+    }
+
+    @Test("priorities become visible one after the other", arguments: Delivery.allCases)
+    func priorities(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario.started(delivery)
+        let buckets = (0...3).map { BucketDescription.bucket("\($0)", priority: Int32($0)) }
+        try scenario.receive(.cp(4, buckets))
+        for priority in 0...3 {
+            try scenario.receive(.ops("\(priority)", .put(Int64(priority) + 1, "\(priority)")))
+        }
+        for priority in 0...2 {
+            try scenario.receive(.part(Int32(priority)))
+            #expect(try scenario.itemIDs == (0...priority).map(String.init))
+            #expect(try scenario.syncState == ["\(priority)|\(scenario.now.rawValue)"])
+        }
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["0", "1", "2", "3"])
+        #expect(try scenario.syncState == ["2147483647|\(scenario.now.rawValue)"])
+    }
+
+    @Test("a partial completion after a complete one")
+    func partialAfterComplete() throws {
+        let scenario = try SyncScenario.started()
+        let first = scenario.now
+        try scenario.receive(.cp(1, [.bucket("a", priority: 2)]), .done)
+        scenario.now = first.adding(seconds: 600)
+        try scenario.receive(.diff(2), .part(2))
+        let expected = [
+            PriorityStatus(priority: Priority(2), lastSyncedAt: scenario.now),
+            PriorityStatus(priority: .complete, lastSyncedAt: first),
+        ]
+        #expect(scenario.status.priorities == expected)
+        let offline = try scenario.write { try DownloadStatus.offline($0) }
+        #expect(offline.priorities == expected)
+        #expect(offline.hasSynced == true)
+        scenario.restart()
+        try scenario.start()
+        #expect(scenario.status.priorities == expected)
+    }
+
+    @Test("a newer version in a bucket of lower priority is not used by a partial apply")
+    func newerVersionInLowerPriority() throws {
+        let scenario = try SyncScenario.started()
+        try scenario.receive(
+            .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
+            .ops("a", .put(10, "x", data: "10")),
+            .ops("b", .put(12, "x", data: "12")),
+            .part(1)
+        )
+        #expect(try scenario.items == ["x|10"])
+        try scenario.receive(.done)
+        #expect(try scenario.items == ["x|12"])
+    }
+
+    @Test("an older version in a bucket of lower priority is never used")
+    func olderVersionInLowerPriority() throws {
+        let scenario = try SyncScenario.started()
+        try scenario.receive(
+            .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
+            .ops("a", .put(12, "x", data: "12")),
+            .ops("b", .put(10, "x", data: "10")),
+            .part(1)
+        )
+        #expect(try scenario.items == ["x|12"])
+        try scenario.receive(.done)
+        #expect(try scenario.items == ["x|12"])
+    }
+
+    @Test("a row that is removed from one bucket remains because of the other", arguments: Delivery.allCases)
+    func removedFromOneOfTwoBuckets(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario.started(delivery)
+        try scenario.receive(
+            .cp(3, [.bucket("a"), .bucket("b")]),
+            .ops("b", .put(1, "x", data: #"{"of":"b"}"#)),
+            .ops("a", .put(2, "x", data: #"{"of":"a"}"#)),
+            .done
+        )
+        #expect(try scenario.items == [#"x|{"of":"a"}"#])
+        try scenario.receive(.diff(3), .ops("a", .remove(3, "x")), .done)
+        #expect(try scenario.items == [#"x|{"of":"b"}"#])
+    }
+
+    /// Found by recorded random scenarios: the position after the first checkpoint was only in memory when the partial completion of
+    /// the same transaction looked for what to publish.
+    @Test(
+        "a partial completion does not go back to what an earlier checkpoint of its transaction has published",
+        arguments: Delivery.allCases
+    )
+    func partialCompletionAfterCompleteOne(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario.started(delivery)
+        let buckets: [BucketDescription] = [.bucket("hi", priority: 0), .bucket("lo", priority: 3)]
+        try scenario.receive(
+            .cp(2, buckets),
+            .ops("hi", .put(1, "x", data: #"{"of":"hi"}"#)),
+            .ops("lo", .put(2, "x", data: #"{"of":"lo"}"#)),
+            .done,
+            .ops("hi", .put(3, "y")),
+            .part(0)
+        )
+        #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}"])
+        try scenario.receive(.done, .ops("hi", .put(4, "z")), .part(0))
+        #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}", "z|{}"])
+        try scenario.receive(.done)
+        #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}", "z|{}"])
+    }
+
+    @Test(
+        "data of a bucket that no checkpoint names counts as published with the next complete one",
+        arguments: Delivery.allCases
+    )
+    func untrackedBucketIsPublishedOnce(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario.started(delivery)
+        try scenario.receive(
+            .ops("early", .put(1, "x", data: #"{"of":"early"}"#)),
+            .cp(2, [.bucket("a", priority: 3)]),
+            .ops("a", .put(2, "x", data: #"{"of":"a"}"#)),
+            .done
+        )
+        #expect(try scenario.items == [#"x|{"of":"a"}"#])
+        let stored = try scenario.database.rows("SELECT name, last_applied_op = last_op FROM ps_buckets ORDER BY name")
+        #expect(stored == ["a|1", "early|1"])
+        try scenario.receive(.cp(3, [.bucket("early", priority: 1), .bucket("a", priority: 3)]), .part(1))
+        #expect(try scenario.items == [#"x|{"of":"a"}"#])
+        try scenario.receive(.done)
+        #expect(try scenario.items == [#"x|{"of":"a"}"#])
+    }
+
+    @Test("a new operation does not hide an applied one with a higher op id in another bucket")
+    func appliedOperationWins() throws {
+        let scenario = try SyncScenario.started()
+        try scenario.receive(.cp(10, [.bucket("a")]), .ops("a", .put(10, "x", data: "10")), .done)
+        // As after subscribing to another stream: its bucket comes with older operations.
+        try scenario.receive(.diff(10, [.bucket("b")]), .ops("b", .put(5, "x", data: "5")), .done)
+        #expect(try scenario.items == ["x|10"])
+    }
+
+    @Test("deletions wait for the complete checkpoint", arguments: Delivery.allCases)
+    func deletionsWait(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario.started(delivery)
+        let bucket = BucketDescription.bucket("a", priority: 1)
+        try scenario.receive(.cp(1, [bucket]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.diff(2, [bucket]), .ops("a", .remove(2, "x")), .part(1))
+        #expect(try scenario.itemIDs == ["x"])
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs.isEmpty)
+    }
+}
