@@ -24,13 +24,13 @@ struct RequestParameters: Sendable {
     /// - Throws: ``ErrorEnvelope`` with status 400, 408, 413 or 415.
     init(_ request: inout Request, bodyLimit: Int, clock: any Clock<Duration>) async throws {
         var members = JSONObject()
-        for parameter in request.uri.queryParameters {
-            members[String(parameter.key)] = .string(String(parameter.value))
-        }
-        if request.method == .post {
-            for member in try await Self.body(of: &request, limit: bodyLimit, clock).members {
-                members[member.name] = member.value
+        members.merge(
+            request.uri.queryParameters.map {
+                JSONObject.Member(name: String($0.key), value: .string(String($0.value)))
             }
+        )
+        if request.method == .post {
+            members.merge(try await Self.body(of: &request, limit: bodyLimit, clock).members)
         }
         self.members = members
     }
