@@ -1,0 +1,63 @@
+import Crypto
+import Foundation
+import NIOHTTP1
+
+/// What a request says about WebSocket (RFC 6455, 4.2.1).
+///
+/// | the request | what it gets |
+/// | --- | --- |
+/// | GET over HTTP/1.1 with `Connection: upgrade`, `Upgrade: websocket`, key and version 13 | 101 |
+/// | the same with a key or a version that is missing or wrong, or with a body | 400, and what is wrong |
+/// | anything else: another method or protocol, no `Connection: upgrade`, HTTP/1.0 | the answer of its route |
+enum WebSocketHandshake: Equatable {
+    /// It asks for something else, or for a protocol that the service does not speak, which is ignored (RFC 9110, 7.8).
+    case none
+    /// It is complete.
+    case complete(key: String)
+    /// It asks for a WebSocket, but not as it should.
+    case broken(reason: String)
+
+    /// Reads the head of a request.
+    init(_ head: HTTPRequestHead) {
+        guard head.method == .GET, head.version == .http1_1,
+            head.headers.hasToken("upgrade", in: "Connection"), head.headers.hasToken("websocket", in: "Upgrade")
+        else {
+            self = .none
+            return
+        }
+        let keys = head.headers["Sec-WebSocket-Key"]
+        let versions = head.headers["Sec-WebSocket-Version"]
+        let hasBody =
+            head.headers.contains(name: "Transfer-Encoding")
+            || head.headers["Content-Length"].contains { $0 != "0" }
+        if versions != ["13"] {
+            self = .broken(reason: "Sec-WebSocket-Version must be 13.")
+        } else if keys.count != 1 || keys.first.flatMap({ Data(base64Encoded: $0) })?.count != 16 {
+            self = .broken(reason: "Sec-WebSocket-Key must be 16 bytes in Base64.")
+        } else if hasBody {
+            self = .broken(reason: "The request must not have a body.")
+        } else {
+            self = .complete(key: keys[0])
+        }
+    }
+
+    /// The head of the answer to a complete handshake.
+    static func answer(to key: String) -> HTTPResponseHead {
+        let digest = Insecure.SHA1.hash(data: Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
+        return HTTPResponseHead(
+            version: .http1_1,
+            status: .switchingProtocols,
+            headers: [
+                "Connection": "upgrade", "Upgrade": "websocket",
+                "Sec-WebSocket-Accept": Data(digest).base64EncodedString(),
+            ]
+        )
+    }
+}
+
+extension HTTPHeaders {
+    /// Whether a field that is a list of names has this one.
+    fileprivate func hasToken(_ token: String, in field: String) -> Bool {
+        self[canonicalForm: field].contains { $0.lowercased() == token }
+    }
+}
