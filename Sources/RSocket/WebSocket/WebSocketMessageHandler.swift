@@ -38,6 +38,8 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
 
     private let role: Role
     private let maximumMessageLength: Int
+    /// The limit of the message that comes next.
+    private var messageLimit: Int
     private var state = State.open
     /// The beginning of a message that goes on in the next frame.
     private var partialMessage: Message?
@@ -54,10 +56,17 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
     ///   - role: The end of the connection.
     ///   - maximumMessageLength: The largest message that is accepted, in bytes; larger ones close the connection with
     ///     code 1009. That counts before they are restored as well as afterwards.
+    ///   - maximumFirstLength: The same for the first message, which may be of somebody unknown; `nil` for no difference.
     ///   - compression: What was agreed on for compressed messages of the peer; `nil` for none.
-    package init(role: Role, maximumMessageLength: Int, compression: MessageCompression? = nil) {
+    package init(
+        role: Role,
+        maximumMessageLength: Int,
+        maximumFirstLength: Int? = nil,
+        compression: MessageCompression? = nil
+    ) {
         self.role = role
         self.maximumMessageLength = maximumMessageLength
+        messageLimit = maximumFirstLength ?? maximumMessageLength
         inflater = compression.map { MessageInflater(keepsWindow: $0.keepsWindow) }
     }
 
@@ -139,7 +148,7 @@ extension WebSocketMessageHandler {
     }
 
     private func append(_ frame: WebSocketFrame, to beginning: Message, _ context: ChannelHandlerContext) {
-        guard beginning.bytes.readableBytes + frame.length <= maximumMessageLength else {
+        guard beginning.bytes.readableBytes + frame.length <= messageLimit else {
             return close(context, .messageTooLarge)
         }
         var message = beginning
@@ -156,11 +165,13 @@ extension WebSocketMessageHandler {
     }
 
     private func received(_ message: Message, _ context: ChannelHandlerContext) {
+        let limit = messageLimit
+        messageLimit = maximumMessageLength
         guard message.isCompressed, let inflater else {
             return context.fireChannelRead(wrapInboundOut(message.bytes))
         }
         do throws(MessageInflater.Failure) {
-            let restored = try inflater.inflate(message.bytes, limit: maximumMessageLength)
+            let restored = try inflater.inflate(message.bytes, limit: limit)
             context.fireChannelRead(wrapInboundOut(restored))
         } catch {
             // Otherwise it would look like a normal end.

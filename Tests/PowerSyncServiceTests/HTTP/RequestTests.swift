@@ -125,9 +125,13 @@ import Testing
     @Test("22.2.5: bodies have a limit")
     func bodyLimit() async throws {
         try await Scenario.run { scenario in
-            let body = #"{"x":""# + String(repeating: "x", count: ServiceRoutes.largeBodyLimit) + #""}"#
+            let body = #"{"x":""# + String(repeating: "x", count: ServiceRoutes.bodyLimit) + #""}"#
             let reply = try await scenario.send("POST", "/sync/stream", token: try scenario.token(), body: body)
             #expect(reply.status == 413)
+        }
+        try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
+            let body = #"{"user_id":""# + String(repeating: "x", count: ServiceRoutes.strangerBodyLimit) + #""}"#
+            #expect(try await scenario.send("POST", "/dev/token", body: body).status == 413)
         }
     }
 

@@ -28,4 +28,6 @@ struct HTTPConnectionLimits: Sendable {
     var strangerLength = 64 * 1024
     /// How many fields a head may have.
     var fieldCount = 1000
+    /// How many connections are served at the same time; the others are answered with 503.
+    var connectionCount = ConnectionCount.limitOfProcess
 }

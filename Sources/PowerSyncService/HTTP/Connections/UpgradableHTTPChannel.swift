@@ -10,16 +10,22 @@ import RSocket
 struct UpgradableHTTPChannel: ServerChildChannel {
     /// A connection.
     struct Value: ServerChildChannelValue {
+        /// What is served; `nil` for a connection that is refused.
+        let served: Served?
+        let channel: any Channel
+    }
+
+    /// A connection that is served.
+    struct Served: Sendable {
         /// The requests and responses.
         let http: HTTP1Channel.Value
         /// Known when a request has asked for it; `nil` when the connection has ended before.
         let webSocket: EventLoopFuture<WebSocketConnection?>
-
-        var channel: any Channel { http.channel }
     }
 
     private let http: HTTP1Channel
     private let limits: HTTPConnectionLimits
+    private let count: ConnectionCount
     private let configuration: ResponderConnection.Configuration
     private let serve: @Sendable (WebSocketConnection, Logger) async -> Void
 
@@ -38,33 +44,54 @@ struct UpgradableHTTPChannel: ServerChildChannel {
     ) {
         http = HTTP1Channel(responder: responder)
         self.limits = limits
+        count = ConnectionCount(limit: limits.connectionCount)
         self.configuration = configuration
         self.serve = serve
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        channel.eventLoop.makeCompletedFuture {
+        let admission = count.began()
+        channel.closeFuture.whenComplete { _ in count.ended(admission) }
+        return channel.eventLoop.makeCompletedFuture {
             SilentPeerLimits.apply(to: channel)
-            let pipeline = channel.pipeline.syncOperations
-            try pipeline.addHandler(DepartureHandler(on: channel.eventLoop))
-            let webSocket = channel.eventLoop.makePromise(of: WebSocketConnection?.self)
-            channel.closeFuture.whenComplete { _ in webSocket.succeed(nil) }
-            let connection = HTTPConnectionHandler(
-                limits: limits,
-                codec: try HTTPConnectionCodec(limits, addingTo: pipeline),
-                logger: logger
-            ) { context, codec in
-                webSocket.succeed(try setUpWebSocket(context, codec))
+            try channel.pipeline.syncOperations.addHandler(DepartureHandler(on: channel.eventLoop))
+            switch admission {
+            case .admitted:
+                return Value(served: try setUp(channel, logger), channel: channel)
+            case .refused(let isFirst):
+                if isFirst {
+                    logger.warning(
+                        "Connections refused, there are too many",
+                        metadata: ["limit": "\(count.limit)"]
+                    )
+                }
+                try RefusedConnectionHandler.add(to: channel, closingTime: TimeAmount(limits.closingTime))
+            case .dropped:
+                try RefusedConnectionHandler.add(to: channel, closingTime: nil)
             }
-            try pipeline.addHandlers([
-                connection, ResponseCompressionHandler(), HTTP1ToHTTPServerCodec(secure: false),
-            ])
-            let http = try HTTP1Channel.Value(
-                wrappingChannelSynchronously: channel,
-                configuration: .init(isOutboundHalfClosureEnabled: true)
-            )
-            return Value(http: http, webSocket: webSocket.futureResult)
+            return Value(served: nil, channel: channel)
         }
+    }
+
+    private func setUp(_ channel: any Channel, _ logger: Logger) throws -> Served {
+        let pipeline = channel.pipeline.syncOperations
+        let webSocket = channel.eventLoop.makePromise(of: WebSocketConnection?.self)
+        channel.closeFuture.whenComplete { _ in webSocket.succeed(nil) }
+        let connection = HTTPConnectionHandler(
+            limits: limits,
+            codec: try HTTPConnectionCodec(limits, addingTo: pipeline),
+            logger: logger
+        ) { context, codec in
+            webSocket.succeed(try setUpWebSocket(context, codec))
+        }
+        try pipeline.addHandlers([
+            connection, ResponseCompressionHandler(), HTTP1ToHTTPServerCodec(secure: false),
+        ])
+        let http = try HTTP1Channel.Value(
+            wrappingChannelSynchronously: channel,
+            configuration: .init(isOutboundHalfClosureEnabled: true)
+        )
+        return Served(http: http, webSocket: webSocket.futureResult)
     }
 
     private func setUpWebSocket(
@@ -81,9 +108,15 @@ struct UpgradableHTTPChannel: ServerChildChannel {
         )
         try codec.replace(
             with: [
-                WebSocketFrameEncoder(), ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: maximumLength)),
-                WebSocketProtocolErrorHandler(),
-                WebSocketMessageHandler(role: .service, maximumMessageLength: maximumLength), responder, events,
+                SetupLengthHandler(limit: limits.strangerLength), WebSocketFrameEncoder(),
+                ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: maximumLength)),
+                WebSocketProtocolErrorHandler(), SetupGateHandler(),
+                WebSocketMessageHandler(
+                    role: .service,
+                    maximumMessageLength: maximumLength,
+                    maximumFirstLength: limits.strangerLength
+                ),
+                responder, events,
             ],
             context.pipeline.syncOperations
         )
@@ -91,9 +124,10 @@ struct UpgradableHTTPChannel: ServerChildChannel {
     }
 
     func handle(value: Value, logger: Logger) async {
+        guard let served = value.served else { return }
         await withDiscardingTaskGroup { group in
-            group.addTask { await http.handle(value: value.http, logger: logger) }
-            guard let connection = try? await value.webSocket.get() else { return }
+            group.addTask { await http.handle(value: served.http, logger: logger) }
+            guard let connection = try? await served.webSocket.get() else { return }
             await serve(connection, logger)
         }
     }
