@@ -12,7 +12,7 @@ package import NIOWebSocket
 ///                                                          answered, or after one second
 /// ```
 ///
-/// Messages that the peer has compressed are restored, if that was agreed on; what is sent is not compressed. Text counts
+/// If that was agreed on, messages that the peer has compressed are restored, and messages are compressed for it. Text counts
 /// as bytes. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
 /// socket has gone.
 package final class WebSocketMessageHandler: ChannelDuplexHandler {
@@ -44,6 +44,7 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
     /// The beginning of a message that goes on in the next frame.
     private var partialMessage: Message?
     private let inflater: MessageInflater?
+    private let sentWindowBits: Int?
 
     private struct Message {
         var bytes = ByteBuffer()
@@ -57,7 +58,7 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
     ///   - maximumMessageLength: The largest message that is accepted, in bytes; larger ones close the connection with
     ///     code 1009. That counts before they are restored as well as afterwards.
     ///   - maximumFirstLength: The same for the first message, which may be of somebody unknown; `nil` for no difference.
-    ///   - compression: What was agreed on for compressed messages of the peer; `nil` for none.
+    ///   - compression: What was agreed on for compressed messages; `nil` for none.
     package init(
         role: Role,
         maximumMessageLength: Int,
@@ -68,6 +69,7 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
         self.maximumMessageLength = maximumMessageLength
         messageLimit = maximumFirstLength ?? maximumMessageLength
         inflater = compression.map { MessageInflater(keepsWindow: $0.keepsWindow) }
+        sentWindowBits = compression?.sentWindowBits
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -85,7 +87,7 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
             promise?.fail(ChannelError.ioOnClosedChannel)
             return
         }
-        context.write(wrapOutboundOut(frame(.binary, unwrapOutboundIn(data))), promise: promise)
+        context.write(wrapOutboundOut(messageFrame(unwrapOutboundIn(data))), promise: promise)
     }
 
     package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
@@ -207,6 +209,15 @@ extension WebSocketMessageHandler {
 
     private func cancelDeadline() {
         if case .closing(let deadline) = state { deadline.cancel() }
+    }
+
+    private func messageFrame(_ message: ByteBuffer) -> WebSocketFrame {
+        guard let sentWindowBits,
+            let compressed = MessageCompressor.compress(message, windowBits: sentWindowBits)
+        else { return frame(.binary, message) }
+        var frame = frame(.binary, compressed)
+        frame.rsv1 = true
+        return frame
     }
 
     private func frame(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {

@@ -27,7 +27,7 @@ extension HTTPConnectionHandler {
             /// Between a head and its end; so many bytes have come since the request was answered.
             case body(unread: Int)
             /// A handshake waits for its end, or for the answers of requests before it.
-            case handshake(key: String, isAtEnd: Bool)
+            case handshake(WebSocketHandshake.Opening, isAtEnd: Bool)
             /// Nothing can be read any more, and the client will be told why.
             case unreadable(ErrorEnvelope)
             /// Nothing more is read.
@@ -53,7 +53,7 @@ extension HTTPConnectionHandler {
         enum Action: Equatable {
             case none
             /// Answer with 101, and go on with WebSocket.
-            case upgrade(key: String)
+            case upgrade(WebSocketHandshake.Opening)
             /// Say what is wrong, then close the output.
             case refuse(ErrorEnvelope)
             /// Whoever reads the body of a request has to know that there will not be more.
@@ -121,8 +121,8 @@ extension HTTPConnectionHandler {
             case (.end, .body):
                 input = .rest(isFirst: false)
                 return needsNewParser ? .forwardLast : .forward
-            case (.end, .handshake(let key, _)):
-                input = .handshake(key: key, isAtEnd: true)
+            case (.end, .handshake(let opening, _)):
+                input = .handshake(opening, isAtEnd: true)
                 return .perform(unanswered == 0 ? allAnswered() : .none)
             default:
                 return .drop
@@ -135,8 +135,8 @@ extension HTTPConnectionHandler {
                 return .drop
             }
             switch WebSocketHandshake(head) {
-            case .complete(let key):
-                input = .handshake(key: key, isAtEnd: false)
+            case .complete(let opening):
+                input = .handshake(opening, isAtEnd: false)
                 return .drop
             case .broken(let reason):
                 return .perform(refuse(.brokenHandshake(reason)))
@@ -196,9 +196,9 @@ extension HTTPConnectionHandler {
             case .unreadable(let error):
                 output = .closed
                 return .refuse(error)
-            case .handshake(let key, isAtEnd: true) where !closesWhenAnswered:
+            case .handshake(let opening, isAtEnd: true) where !closesWhenAnswered:
                 output = .upgraded
-                return .upgrade(key: key)
+                return .upgrade(opening)
             case .finished:
                 return closeOutput()
             case .rest, .head, .body, .handshake:

@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
+import RSocket
 
 /// Watches over the requests and responses of a connection (docs/service.md "Connections").
 ///
@@ -19,7 +20,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     private let limits: HTTPConnectionLimits
     private let logger: Logger
     private let codec: HTTPConnectionCodec
-    private let upgrade: (ChannelHandlerContext, HTTPConnectionCodec) throws -> Void
+    private let upgrade: (ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void
     private var state: StateMachine
     private var timer: (wait: StateMachine.Wait, task: Scheduled<Void>)?
     private var isReadPending = false
@@ -35,7 +36,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         limits: HTTPConnectionLimits,
         codec: HTTPConnectionCodec,
         logger: Logger,
-        upgrade: @escaping (ChannelHandlerContext, HTTPConnectionCodec) throws -> Void
+        upgrade: @escaping (ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void
     ) {
         self.limits = limits
         self.codec = codec
@@ -170,17 +171,19 @@ extension HTTPConnectionHandler {
     private func perform(_ action: StateMachine.Action, _ context: ChannelHandlerContext) {
         switch action {
         case .none, .failBody: break
-        case .upgrade(let key): upgrade(key, context)
+        case .upgrade(let opening): upgrade(opening, context)
         case .refuse(let error): refuse(error, context)
         case .closeOutput: closeOutput(context)
         case .close: context.close(promise: nil)
         }
     }
 
-    private func upgrade(_ key: String, _ context: ChannelHandlerContext) {
-        context.writeAndFlush(wrapOutboundOut(.head(WebSocketHandshake.answer(to: key))), promise: nil)
+    private func upgrade(_ opening: WebSocketHandshake.Opening, _ context: ChannelHandlerContext) {
+        let extensions = MessageCompression.answer(toOffers: opening.extensions)
+        let answer = WebSocketHandshake.answer(to: opening, extensions: extensions?.header)
+        context.writeAndFlush(wrapOutboundOut(.head(answer)), promise: nil)
         do {
-            try upgrade(context, codec)
+            try upgrade(context, codec, extensions?.compression)
         } catch {
             logger.error("A WebSocket cannot be set up", metadata: ["error": "\(error)"])
             context.close(promise: nil)

@@ -81,8 +81,8 @@ struct UpgradableHTTPChannel: ServerChildChannel {
             limits: limits,
             codec: try HTTPConnectionCodec(limits, addingTo: pipeline),
             logger: logger
-        ) { context, codec in
-            webSocket.succeed(try setUpWebSocket(context, codec))
+        ) { context, codec, compression in
+            webSocket.succeed(try setUpWebSocket(context, codec, compression))
         }
         try pipeline.addHandlers([
             connection, ResponseCompressionHandler(), HTTP1ToHTTPServerCodec(secure: false),
@@ -96,7 +96,8 @@ struct UpgradableHTTPChannel: ServerChildChannel {
 
     private func setUpWebSocket(
         _ context: ChannelHandlerContext,
-        _ codec: HTTPConnectionCodec
+        _ codec: HTTPConnectionCodec,
+        _ compression: MessageCompression?
     ) throws -> WebSocketConnection {
         let responder = ResponderHandler(configuration, openedAt: context.eventLoop.now)
         let events = ResponderEventHandler()
@@ -114,7 +115,8 @@ struct UpgradableHTTPChannel: ServerChildChannel {
                 WebSocketMessageHandler(
                     role: .service,
                     maximumMessageLength: maximumLength,
-                    maximumFirstLength: limits.strangerLength
+                    maximumFirstLength: limits.strangerLength,
+                    compression: compression
                 ),
                 responder, events,
             ],

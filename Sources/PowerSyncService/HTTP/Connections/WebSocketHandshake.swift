@@ -13,9 +13,17 @@ enum WebSocketHandshake: Equatable {
     /// It asks for something else, or for a protocol that the service does not speak, which is ignored (RFC 9110, 7.8).
     case none
     /// It is complete.
-    case complete(key: String)
+    case complete(Opening)
     /// It asks for a WebSocket, but not as it should.
     case broken(reason: String)
+
+    /// What the answer depends on.
+    struct Opening: Equatable {
+        /// The client's nonce, in Base64.
+        var key: String
+        /// The extensions that the client offers.
+        var extensions: String
+    }
 
     /// Reads the head of a request.
     init(_ head: HTTPRequestHead) {
@@ -37,21 +45,24 @@ enum WebSocketHandshake: Equatable {
         } else if hasBody {
             self = .broken(reason: "The request must not have a body.")
         } else {
-            self = .complete(key: keys[0])
+            let extensions = head.headers["Sec-WebSocket-Extensions"].joined(separator: ",")
+            self = .complete(Opening(key: keys[0], extensions: extensions))
         }
     }
 
     /// The head of the answer to a complete handshake.
-    static func answer(to key: String) -> HTTPResponseHead {
-        let digest = Insecure.SHA1.hash(data: Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
-        return HTTPResponseHead(
-            version: .http1_1,
-            status: .switchingProtocols,
-            headers: [
-                "Connection": "upgrade", "Upgrade": "websocket",
-                "Sec-WebSocket-Accept": Data(digest).base64EncodedString(),
-            ]
-        )
+    ///
+    /// - Parameters:
+    ///   - opening: What the client has said.
+    ///   - extensions: The extensions that were agreed on; `nil` for none.
+    static func answer(to opening: Opening, extensions: String?) -> HTTPResponseHead {
+        let nonce = Data((opening.key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
+        var headers: HTTPHeaders = [
+            "Connection": "upgrade", "Upgrade": "websocket",
+            "Sec-WebSocket-Accept": Data(Insecure.SHA1.hash(data: nonce)).base64EncodedString(),
+        ]
+        if let extensions { headers.add(name: "Sec-WebSocket-Extensions", value: extensions) }
+        return HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: headers)
     }
 }
 

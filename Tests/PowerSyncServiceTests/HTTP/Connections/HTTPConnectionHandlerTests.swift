@@ -22,7 +22,7 @@ import Testing
             try pipeline.addHandler(
                 HTTPConnectionHandler(limits: limits, codec: codec, logger: Logger(label: "test") { _ in SilentLog() })
                 {
-                    [unowned self] _, _ in
+                    [unowned self] _, _, _ in
                     upgrades += 1
                 }
             )

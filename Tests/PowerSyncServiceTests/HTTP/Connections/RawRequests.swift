@@ -1,6 +1,7 @@
 import NIOCore
 import RSocket
 import TestSupport
+import Testing
 
 /// Requests as bytes.
 enum RawRequests {
@@ -31,10 +32,15 @@ enum RawRequests {
     }
 
     /// A WebSocket message of a client; the bytes are masked with zeros, which leaves them as they are.
-    static func message(_ frame: Frame) throws -> ByteBuffer {
-        let payload = try frame.encoded()
+    ///
+    /// - Parameters:
+    ///   - frame: The content.
+    ///   - isCompressed: Whether it is sent in compressed form.
+    static func message(_ frame: Frame, isCompressed: Bool = false) throws -> ByteBuffer {
+        var payload = try frame.encoded()
+        if isCompressed { payload = try #require(MessageCompressor.compress(payload, windowBits: 15)) }
         let length = payload.readableBytes
-        var message = ByteBuffer(bytes: [0x82, 0x80 | (length < 126 ? UInt8(length) : 126)])
+        var message = ByteBuffer(bytes: [isCompressed ? 0xc2 : 0x82, 0x80 | (length < 126 ? UInt8(length) : 126)])
         if length >= 126 { message.writeInteger(UInt16(length)) }
         message.writeInteger(UInt32(0))
         message.writeImmutableBuffer(payload)
