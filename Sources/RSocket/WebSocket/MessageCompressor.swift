@@ -20,7 +20,7 @@ package enum MessageCompressor {
     /// - Returns: `nil` when it would not be shorter.
     package static func compress(_ message: ByteBuffer, windowBits: Int) -> ByteBuffer? {
         guard message.readableBytes >= minimumLength, message.readableBytes < UInt32.max else { return nil }
-        var stream = z_stream()
+        var stream = unsafe z_stream()
         return unsafe withUnsafeMutablePointer(to: &stream) { stream in
             let status = unsafe deflateInit2_(
                 stream,

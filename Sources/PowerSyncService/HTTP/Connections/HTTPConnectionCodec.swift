@@ -44,6 +44,18 @@ final class HTTPConnectionCodec {
         }
     }
 
+    /// Waits until everything that was written before is with the client, or at least with the system.
+    func flush(_ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
+        let flushed = context.eventLoop.makePromise(of: Void.self)
+        do {
+            let encoder = try context.pipeline.syncOperations.context(handler: encoder)
+            encoder.writeAndFlush(NIOAny(ByteBuffer()), promise: flushed)
+        } catch {
+            flushed.fail(error)
+        }
+        return flushed.futureResult
+    }
+
     /// Puts handlers in the place of the codec; they get the bytes that the parser has not read.
     func replace(with handlers: [any ChannelHandler], _ pipeline: ChannelPipeline.SynchronousOperations) throws {
         try pipeline.addHandlers(handlers, position: .after(parser))

@@ -65,7 +65,11 @@ extension HTTPConnectionHandler {
         }
 
         private enum Output: Equatable {
-            case open, closed, upgraded
+            case open
+            /// What was written before still goes out.
+            case closing
+            case closed
+            case upgraded
         }
 
         private let unreadLimit: Int
@@ -117,7 +121,7 @@ extension HTTPConnectionHandler {
             case (.body(let bytes), .body(let unread)):
                 guard unanswered == 0 else { return .forward }
                 input = .body(unread: unread + bytes.readableBytes)
-                return unread + bytes.readableBytes > unreadLimit ? .perform(.close) : .forward
+                return unread + bytes.readableBytes > unreadLimit ? .perform(closeOutput()) : .forward
             case (.end, .body):
                 input = .rest(isFirst: false)
                 return needsNewParser ? .forwardLast : .forward
@@ -194,7 +198,7 @@ extension HTTPConnectionHandler {
         private mutating func allAnswered() -> Action {
             switch input {
             case .unreadable(let error):
-                output = .closed
+                output = .closing
                 return .refuse(error)
             case .handshake(let opening, isAtEnd: true) where !closesWhenAnswered:
                 output = .upgraded
@@ -207,7 +211,7 @@ extension HTTPConnectionHandler {
         }
 
         private mutating func closeOutput() -> Action {
-            output = .closed
+            output = .closing
             return .closeOutput
         }
 
@@ -221,12 +225,28 @@ extension HTTPConnectionHandler {
             case .unreadable: break
             case .rest, .head, .body, .handshake, .finished: input = .finished
             }
-            return unanswered == 0 || output == .closed ? .close : .none
+            switch output {
+            case .open: return unanswered == 0 ? allAnswered() : .none
+            case .closed: return .close
+            case .closing, .upgraded: return .none
+            }
         }
 
-        /// Somebody else has closed the output.
-        mutating func outputClosed() {
-            if output == .open { output = .closed }
+        /// Whether the connection is none of HTTP any more.
+        var isUpgraded: Bool { output == .upgraded }
+
+        /// Somebody wants the output closed.
+        mutating func closeRequested() -> Action {
+            output == .open ? closeOutput() : .none
+        }
+
+        /// The client can have all that was written.
+        ///
+        /// - Returns: Whether it is waited for that it closes its end.
+        mutating func outputClosed() -> Bool {
+            guard output != .upgraded else { return false }
+            output = .closed
+            return true
         }
 
         /// The service shuts down.
@@ -237,7 +257,11 @@ extension HTTPConnectionHandler {
 
         /// The client has not done in time what it is waited for.
         mutating func timedOut() -> Action {
-            wait == .head ? refuse(.headTooSlow) : .close
+            switch wait {
+            case .head: refuse(.headTooSlow)
+            case .close, nil: .close
+            case .firstRequest, .nextRequest, .body: closeOutput()
+            }
         }
     }
 }

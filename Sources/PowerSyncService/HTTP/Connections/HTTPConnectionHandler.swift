@@ -119,10 +119,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        context.close(mode: mode, promise: promise)
-        guard mode == .output else { return }
-        state.outputClosed()
-        awaitClose(context)
+        guard mode == .output, !state.isUpgraded else { return context.close(mode: mode, promise: promise) }
+        perform(state.closeRequested(), context)
+        promise?.succeed()
     }
 
     // MARK: The connection
@@ -206,20 +205,30 @@ extension HTTPConnectionHandler {
         closeOutput(context)
     }
 
+    /// Lets the client have what was written, then throws away what it still sends until it closes its end.
+    ///
+    /// ``StateMachine/Wait/close`` limits the latter. Closing the output of a channel whose input is closed would not wait for
+    /// what was written.
     private func closeOutput(_ context: ChannelHandlerContext) {
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        let closed = context.eventLoop.makePromise(of: Void.self)
-        // Without an output that can be closed by itself, the whole connection is.
-        closed.futureResult.whenFailure { _ in bound.value.close(promise: nil) }
-        context.close(mode: .output, promise: closed)
-        awaitClose(context)
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        codec.flush(context).flatMap {
+            bound.value.1.close(mode: .output)
+        }
+        .whenComplete { result in
+            let (handler, context) = bound.value
+            switch result {
+            case .success: handler.outputClosed(context)
+            // Without an output that can be closed by itself, the whole connection is.
+            case .failure: context.close(promise: nil)
+            }
+        }
     }
 
-    /// Throws away what the client still sends until it closes its end; ``StateMachine/Wait/close`` limits that.
-    private func awaitClose(_ context: ChannelHandlerContext) {
+    private func outputClosed(_ context: ChannelHandlerContext) {
+        guard state.outputClosed() else { return }
+        updateTimer(context)
         let channel = context.channel
         DepartureHandler.whenClientLeaves(channel) { channel.close(promise: nil) }
-        updateTimer(context)
     }
 }
 
