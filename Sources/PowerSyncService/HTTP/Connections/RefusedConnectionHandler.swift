@@ -26,6 +26,7 @@ final class RefusedConnectionHandler: ChannelInboundHandler {
     /// - Parameters:
     ///   - channel: The connection.
     ///   - closingTime: How long the client may take to read the answer; `nil` to close the connection without one.
+    /// - Throws: An error of the channel.
     static func add(to channel: any Channel, closingTime: TimeAmount?) throws {
         try channel.pipeline.syncOperations.addHandlers([
             HTTPResponseEncoder(), RefusedConnectionHandler(closingTime: closingTime),

@@ -55,6 +55,7 @@ enum WebSocketHandshake: Equatable {
     /// - Parameters:
     ///   - opening: What the client has said.
     ///   - extensions: The extensions that were agreed on; `nil` for none.
+    /// - Returns: A head with status 101.
     static func answer(to opening: Opening, extensions: String?) -> HTTPResponseHead {
         let nonce = Data((opening.key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
         var headers: HTTPHeaders = [

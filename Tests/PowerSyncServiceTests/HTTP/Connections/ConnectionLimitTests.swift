@@ -16,7 +16,8 @@ import Testing
         try await Scenario.run(connectionLimits: short) { scenario in
             let port = scenario.address.port
             try await RawConnection.connect(port: port) { connection in
-                #expect(try await connection.textUntilClosed() == "")
+                let answer = try await connection.textUntilClosed()
+                #expect(answer == "")
             }
             try await RawConnection.connect(port: port) { connection in
                 try await connection.send("GET /probes/liveness HTTP/1.1\r\nHost")
@@ -40,8 +41,9 @@ import Testing
         short.idleTime = .milliseconds(50)
         try await Scenario.run(connectionLimits: short) { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
-                #expect(try await connection.probe())
-                #expect(try await connection.textUntilClosed() == "")
+                let isAnswered = try await connection.probe()
+                let more = try await connection.textUntilClosed()
+                #expect(isAnswered && more == "")
             }
         }
     }

@@ -22,6 +22,7 @@ enum NginxProxy {
     /// - Parameters:
     ///   - scenario: The service.
     ///   - body: Gets the same service, at the address of the proxy.
+    /// - Throws: ``NotStarted``, or what `body` throws.
     static func run(to scenario: ServiceScenario, _ body: (ServiceScenario) async throws -> Void) async throws {
         let folder = try TemporaryFolder()
         var output: [String] = []

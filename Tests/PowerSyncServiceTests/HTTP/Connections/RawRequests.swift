@@ -36,6 +36,8 @@ enum RawRequests {
     /// - Parameters:
     ///   - frame: The content.
     ///   - isCompressed: Whether it is sent in compressed form.
+    /// - Returns: The bytes of a WebSocket frame.
+    /// - Throws: When the frame cannot be encoded, or gets no shorter.
     static func message(_ frame: Frame, isCompressed: Bool = false) throws -> ByteBuffer {
         var payload = try frame.encoded()
         if isCompressed { payload = try #require(MessageCompressor.compress(payload, windowBits: 15)) }
