@@ -84,7 +84,7 @@ extension SyncService {
         let webSockets = ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0)
         return Application(
             router: routes.makeRouter(),
-            server: .http1(upgradingTo: routes, webSockets: webSockets),
+            server: .http1(upgradingTo: routes, webSockets: webSockets, limits: connectionLimits),
             configuration: ApplicationConfiguration(
                 address: .hostname(configuration.host, port: configuration.port)
             ),

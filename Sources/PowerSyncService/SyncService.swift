@@ -36,6 +36,7 @@ public final class SyncService: Service {
     public let configuration: ServiceConfiguration
     let logger: Logger
     let timing: Timing
+    let connectionLimits: HTTPConnectionLimits
     /// The YAML text that `plan` was compiled from.
     let syncConfigText: String
     let plan: SyncPlan
@@ -55,8 +56,13 @@ public final class SyncService: Service {
         try self.init(configuration: configuration, logger: logger, timing: Timing())
     }
 
-    /// Creates a service with its own time and randomness.
-    init(configuration: ServiceConfiguration, logger: Logger, timing: Timing) throws(ServiceError) {
+    /// Creates a service with its own time, randomness and limits of connections.
+    init(
+        configuration: ServiceConfiguration,
+        logger: Logger,
+        timing: Timing,
+        connectionLimits: HTTPConnectionLimits = HTTPConnectionLimits()
+    ) throws(ServiceError) {
         guard (0...65535).contains(configuration.port) else {
             throw ServiceError(.invalidConfiguration, "\(configuration.port) is not a port", key: "port")
         }
@@ -77,6 +83,7 @@ public final class SyncService: Service {
         self.configuration = configuration
         self.logger = logger
         self.timing = timing
+        self.connectionLimits = connectionLimits
         self.plan = plan
         syncConfigText = text
     }

@@ -28,4 +28,43 @@ import Testing
             _ = try MessageCompression.accepted(inAnswer: header)
         }
     }
+
+    @Test(
+        "a service accepts the first offer that it can keep, and promises that messages do not refer to each other",
+        arguments: [
+            ("permessage-deflate", 15, ""),
+            ("permessage-deflate; client_max_window_bits", 15, ""),
+            ("permessage-deflate; client_max_window_bits=9; client_no_context_takeover", 15, ""),
+            ("Permessage-Deflate;SERVER_NO_CONTEXT_TAKEOVER", 15, ""),
+            ("permessage-deflate; server_max_window_bits=\"10\"", 10, "; server_max_window_bits=10"),
+            ("x-unknown, permessage-deflate; server_max_window_bits=9", 9, "; server_max_window_bits=9"),
+            (
+                "permessage-deflate; server_max_window_bits=8, permessage-deflate; server_max_window_bits=12", 12,
+                "; server_max_window_bits=12"
+            ),
+            ("permessage-deflate; unknown,permessage-deflate", 15, ""), (MessageCompression.offer, 15, ""),
+        ] as [(String, Int, String)]
+    )
+    func offersAreAnswered(header: String, windowBits: Int, more: String) throws {
+        let answer = try #require(MessageCompression.answer(toOffers: header))
+        #expect(answer.compression == MessageCompression(keepsWindow: false, sentWindowBits: windowBits))
+        #expect(
+            answer.header
+                == "permessage-deflate; server_no_context_takeover; client_no_context_takeover" + more
+        )
+        // Our own client understands it.
+        #expect(try MessageCompression.accepted(inAnswer: answer.header)?.keepsWindow == false)
+    }
+
+    @Test(arguments: [
+        "", ",", "x-webkit-deflate-frame", "permessage-deflate; server_max_window_bits",
+        "permessage-deflate; server_max_window_bits=16", "permessage-deflate; server_max_window_bits=8",
+        "permessage-deflate; server_max_window_bits=+9", "permessage-deflate; server_max_window_bits=09",
+        "permessage-deflate; client_max_window_bits=7", "permessage-deflate; client_max_window_bits=\"",
+        "permessage-deflate; client_no_context_takeover=1", "permessage-deflate; server_no_context_takeover=\"\"",
+        "permessage-deflate; client_max_window_bits; client_max_window_bits=10", "permessage-deflate;",
+    ])
+    func otherOffersAreDeclined(header: String) {
+        #expect(MessageCompression.answer(toOffers: header) == nil)
+    }
 }

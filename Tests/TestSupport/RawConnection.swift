@@ -12,6 +12,11 @@ package struct RawConnection: ~Copyable {
         try await outbound.write(ByteBuffer(string: text))
     }
 
+    /// Sends bytes.
+    package func send(_ bytes: ByteBuffer) async throws {
+        try await outbound.write(bytes)
+    }
+
     /// Leaves.
     package func leave(_ departure: AbruptDeparture) async throws {
         try await channel.triggerUserOutboundEvent(RawSocketHandler.Event.leave(departure)).get()
@@ -30,6 +35,15 @@ package struct RawConnection: ~Copyable {
     package mutating func text(until end: String) async throws -> String {
         var text = ""
         while !text.contains(end), let bytes = try await read() { text += String(buffer: bytes) }
+        return text
+    }
+
+    /// Reads until the other end has closed the connection.
+    ///
+    /// - Returns: Everything that was read.
+    package mutating func textUntilClosed() async throws -> String {
+        var text = ""
+        while let bytes = try await read() { text += String(buffer: bytes) }
         return text
     }
 

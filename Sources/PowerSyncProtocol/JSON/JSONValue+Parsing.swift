@@ -66,30 +66,11 @@ extension JSONScanner {
 
     /// Reads an object.
     package mutating func readObject() throws(JSONError) -> JSONObject {
-        var members: [JSONObject.Member] = []
-        // Finds earlier members of the same name. Small objects are searched; large ones would cost quadratic time.
-        var places: [[UInt8]: Int] = [:]
-        let indexedFrom = 16
+        var collector = MemberCollector()
         try beginObject()
         while let name = try nextMember() {
-            let member = JSONObject.Member(name: name.string, value: try readValue())
-            if members.count == indexedFrom {
-                for (place, member) in members.enumerated() { places[Array(member.name.utf8)] = place }
-            }
-            let earlier: Int?
-            if members.count < indexedFrom {
-                earlier = members.firstIndex { $0.name.utf8.elementsEqual(member.name.utf8) }
-            } else {
-                let key = Array(member.name.utf8)
-                earlier = places[key]
-                if earlier == nil { places[key] = members.count }
-            }
-            if let earlier {
-                members[earlier] = member
-            } else {
-                members.append(member)
-            }
+            collector.set(JSONObject.Member(name: name.string, value: try readValue()))
         }
-        return JSONObject(members: members)
+        return JSONObject(members: collector.members)
     }
 }

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import NIOHTTP1
 import PowerSyncProtocol
 import PowerSyncRules
 
@@ -59,6 +60,8 @@ extension ErrorEnvelope {
             self.init(code: error.code, description: error.description, name: "AuthorizationError")
         case let error as BucketLimitError:
             self.init(code: .bucketLimit, description: error.message, name: "ServiceError")
+        case let error as HTTPParserError:
+            self = .notHTTP(error)
         case let error as BucketStorageError where error.code == .noActiveStream:
             self = .noSyncConfig
         default:

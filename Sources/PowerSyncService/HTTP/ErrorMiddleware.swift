@@ -19,7 +19,7 @@ struct ErrorMiddleware: RouterMiddleware {
         var context = context
         context.logger[metadataKey: "rid"] = "h/\(makeRequestID())"
         let start = ContinuousClock.now
-        let response: Response
+        var response: Response
         do {
             response = try await next(request, context)
         } catch let error as CancellationError {
@@ -37,6 +37,8 @@ struct ErrorMiddleware: RouterMiddleware {
             return Response(status: .tooManyRequests)
         } catch {
             response = Self.response(to: error, request: request, logger: context.logger)
+            // A client would take it for the next response.
+            if request.method == .head { response.body = ResponseBody() }
         }
         context.logger.info(
             "Request complete",

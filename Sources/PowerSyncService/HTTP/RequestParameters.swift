@@ -9,6 +9,8 @@ struct RequestParameters: Sendable {
     ///
     /// The request occupies a place in its queue meanwhile.
     static let bodyTimeLimit = Duration.seconds(60)
+    /// The same for a request without a token: 10 s.
+    static let strangerBodyTimeLimit = Duration.seconds(10)
 
     /// All parameters.
     ///
@@ -20,17 +22,23 @@ struct RequestParameters: Sendable {
     /// - Parameters:
     ///   - request: The request; its body is collected.
     ///   - bodyLimit: The longest body in bytes.
+    ///   - timeLimit: How long the body may take.
     ///   - clock: Measures how long the body takes.
     /// - Throws: ``ErrorEnvelope`` with status 400, 408, 413 or 415.
-    init(_ request: inout Request, bodyLimit: Int, clock: any Clock<Duration>) async throws {
+    init(
+        _ request: inout Request,
+        bodyLimit: Int,
+        timeLimit: Duration,
+        clock: any Clock<Duration>
+    ) async throws {
         var members = JSONObject()
-        for parameter in request.uri.queryParameters {
-            members[String(parameter.key)] = .string(String(parameter.value))
-        }
-        if request.method == .post {
-            for member in try await Self.body(of: &request, limit: bodyLimit, clock).members {
-                members[member.name] = member.value
+        members.merge(
+            request.uri.queryParameters.map {
+                JSONObject.Member(name: String($0.key), value: .string(String($0.value)))
             }
+        )
+        if request.method == .post {
+            members.merge(try await Self.body(of: &request, limit: bodyLimit, timeLimit, clock).members)
         }
         self.members = members
     }
@@ -38,6 +46,7 @@ struct RequestParameters: Sendable {
     private static func body(
         of request: inout Request,
         limit: Int,
+        _ timeLimit: Duration,
         _ clock: any Clock<Duration>
     ) async throws -> JSONObject {
         // Known before anything is read, unless the body is chunked.
@@ -46,7 +55,7 @@ struct RequestParameters: Sendable {
         }
         let body: ByteBuffer
         do {
-            (request, body) = try await collectBody(of: request, limit: limit, clock)
+            (request, body) = try await collectBody(of: request, limit: limit, timeLimit, clock)
         } catch let error as any HTTPResponseError where error.status == .contentTooLarge {
             throw ErrorEnvelope.bodyTooLarge(limit: limit)
         }
@@ -76,6 +85,7 @@ struct RequestParameters: Sendable {
     private static func collectBody(
         of request: Request,
         limit: Int,
+        _ timeLimit: Duration,
         _ clock: any Clock<Duration>
     ) async throws -> (Request, ByteBuffer) {
         try await withThrowingTaskGroup(of: (Request, ByteBuffer).self) { group in
@@ -85,8 +95,8 @@ struct RequestParameters: Sendable {
                 return (request, body)
             }
             group.addTask {
-                try await clock.sleep(for: bodyTimeLimit)
-                throw ErrorEnvelope.bodyTooSlow(limit: bodyTimeLimit)
+                try await clock.sleep(for: timeLimit)
+                throw ErrorEnvelope.bodyTooSlow(limit: timeLimit)
             }
             defer { group.cancelAll() }
             guard let collected = try await group.next() else { throw CancellationError() }

@@ -10,7 +10,11 @@ extension ServiceRoutes {
     func signToken(_ request: Request, with signer: DevelopmentTokenSigner) async throws -> Response {
         try await apiQueue.withSlot {
             var request = request
-            let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
+            let parameters = try await parameters(
+                of: &request,
+                bodyLimit: Self.strangerBodyLimit,
+                timeLimit: RequestParameters.strangerBodyTimeLimit
+            )
             let userID = try parameters.requiredString("user_id")
             let (token, expiresAt) = signer.token(
                 userID: userID,
@@ -27,7 +31,7 @@ extension ServiceRoutes {
         try await apiQueue.withSlot {
             _ = try await authorize(request)
             var request = request
-            let parameters = try await parameters(of: &request, bodyLimit: Self.largeBodyLimit)
+            let parameters = try await parameters(of: &request, bodyLimit: Self.writeBodyLimit)
             guard case .array(let entries) = parameters.members["data"] else {
                 throw ErrorEnvelope.validationFailed(["data must be an array of writes"])
             }

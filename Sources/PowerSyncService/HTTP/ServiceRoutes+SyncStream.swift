@@ -14,7 +14,7 @@ extension ServiceRoutes {
         guard !Task.isShuttingDownGracefully else { throw ErrorEnvelope.shuttingDown }
         let token = try await authorize(request)
         var request = request
-        let parameters = try await parameters(of: &request, bodyLimit: Self.largeBodyLimit)
+        let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
         let syncRequest = try Self.syncRequest(parameters)
         let format = formats.allowsBSON ? ContentNegotiation.format(accept: request.headers[.accept]) : .ndjson
         let opened = try await OpenedSyncStream(

@@ -8,15 +8,14 @@ import PowerSyncProtocol
 /// A request passes its queue (429), the token (401), its parameters (400, 413, 415), and then the handler. The token
 /// comes before the body, so that nothing is read from strangers.
 struct ServiceRoutes: Sendable {
-    /// The longest body of requests that may be large: `POST /sync/stream`, which grows with the number of buckets, and
-    /// `POST /dev/write`.
+    /// The longest body of `POST /dev/write`, in bytes: 16 MiB.
+    static let writeBodyLimit = 16 * 1024 * 1024
+    /// The longest body of other requests, in bytes: 1 MiB.
     ///
-    /// In bytes.
-    static let largeBodyLimit = 16 * 1024 * 1024
-    /// The longest body of other requests.
-    ///
-    /// In bytes.
+    /// `POST /sync/stream` grows with the number of buckets, of which 1,000 take about a tenth.
     static let bodyLimit = 1024 * 1024
+    /// The longest body of a request without a token, in bytes: 64 KiB.
+    static let strangerBodyLimit = 64 * 1024
 
     /// Checks tokens.
     var tokens: TokenVerifier
@@ -76,7 +75,16 @@ struct ServiceRoutes: Sendable {
     /// Reads the parameters of a request.
     ///
     /// - Throws: ``ErrorEnvelope``.
-    func parameters(of request: inout Request, bodyLimit: Int) async throws -> RequestParameters {
-        try await RequestParameters(&request, bodyLimit: bodyLimit, clock: sessions.timing.clock)
+    func parameters(
+        of request: inout Request,
+        bodyLimit: Int,
+        timeLimit: Duration = RequestParameters.bodyTimeLimit
+    ) async throws -> RequestParameters {
+        try await RequestParameters(
+            &request,
+            bodyLimit: bodyLimit,
+            timeLimit: timeLimit,
+            clock: sessions.timing.clock
+        )
     }
 }

@@ -1,6 +1,6 @@
 /// What two ends of a WebSocket have agreed on for compressed messages: `permessage-deflate` (RFC 7692).
 ///
-/// This client reads compressed messages and sends none: its own are small.
+/// The client reads compressed messages and sends none: its own are small. The service reads and sends them.
 package struct MessageCompression: Sendable, Hashable {
     /// What a client offers in the header `Sec-WebSocket-Extensions`.
     ///
@@ -16,12 +16,15 @@ package struct MessageCompression: Sendable, Hashable {
         package var description: String { "the service wants WebSocket extensions that were not offered: \(header)" }
     }
 
-    /// Whether a message of the service may refer to earlier ones.
+    /// Whether a message of the other end may refer to earlier ones.
     package var keepsWindow: Bool
+    /// How far back in a message the other end can look, as a power of two; `nil` when it gets no compressed messages.
+    package var sentWindowBits: Int?
 
     /// Creates an agreement.
-    package init(keepsWindow: Bool) {
+    package init(keepsWindow: Bool, sentWindowBits: Int? = nil) {
         self.keepsWindow = keepsWindow
+        self.sentWindowBits = sentWindowBits
     }
 
     /// Reads the answer of a service to the offer.
@@ -57,7 +60,7 @@ package struct MessageCompression: Sendable, Hashable {
 
 extension Substring {
     /// Without white space at both ends.
-    fileprivate var trimmingSpaces: Substring {
+    var trimmingSpaces: Substring {
         var text = self
         while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
         while let last = text.last, last == " " || last == "\t" { text.removeLast() }

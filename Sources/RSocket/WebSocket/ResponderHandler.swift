@@ -83,6 +83,7 @@ extension ResponderHandler {
         // Outside of a read, events are held back until somebody says that they are complete.
         context?.fireChannelReadComplete()
         updateTimer()
+        context?.triggerUserOutboundEvent(SetupProgress.accepted, promise: nil)
     }
 
     func rejectSetup(code: RSocketErrorCode, message: String) {
@@ -126,7 +127,9 @@ extension ResponderHandler {
     private func perform(_ action: ResponderConnection.ReceiveAction) {
         switch action {
         case .none: break
-        case .verify(let setup): context?.fireChannelRead(wrapInboundOut(.setup(setup)))
+        case .verify(let setup):
+            context?.triggerUserOutboundEvent(SetupProgress.received, promise: nil)
+            context?.fireChannelRead(wrapInboundOut(.setup(setup)))
         case .send(let frame): write(frame, promise: nil)
         case .start(let request): start(request)
         case .resume(let streamID):

@@ -12,7 +12,7 @@ package import NIOWebSocket
 ///                                                          answered, or after one second
 /// ```
 ///
-/// Messages that the peer has compressed are restored, if that was agreed on; what is sent is not compressed. Text counts
+/// If that was agreed on, messages that the peer has compressed are restored, and messages are compressed for it. Text counts
 /// as bytes. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
 /// socket has gone.
 package final class WebSocketMessageHandler: ChannelDuplexHandler {
@@ -38,10 +38,13 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
 
     private let role: Role
     private let maximumMessageLength: Int
+    /// The limit of the message that comes next.
+    private var messageLimit: Int
     private var state = State.open
     /// The beginning of a message that goes on in the next frame.
     private var partialMessage: Message?
     private let inflater: MessageInflater?
+    private let sentWindowBits: Int?
 
     private struct Message {
         var bytes = ByteBuffer()
@@ -54,11 +57,19 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
     ///   - role: The end of the connection.
     ///   - maximumMessageLength: The largest message that is accepted, in bytes; larger ones close the connection with
     ///     code 1009. That counts before they are restored as well as afterwards.
-    ///   - compression: What was agreed on for compressed messages of the peer; `nil` for none.
-    package init(role: Role, maximumMessageLength: Int, compression: MessageCompression? = nil) {
+    ///   - maximumFirstLength: The same for the first message, which may be of somebody unknown; `nil` for no difference.
+    ///   - compression: What was agreed on for compressed messages; `nil` for none.
+    package init(
+        role: Role,
+        maximumMessageLength: Int,
+        maximumFirstLength: Int? = nil,
+        compression: MessageCompression? = nil
+    ) {
         self.role = role
         self.maximumMessageLength = maximumMessageLength
+        messageLimit = maximumFirstLength ?? maximumMessageLength
         inflater = compression.map { MessageInflater(keepsWindow: $0.keepsWindow) }
+        sentWindowBits = compression?.sentWindowBits
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -76,7 +87,7 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
             promise?.fail(ChannelError.ioOnClosedChannel)
             return
         }
-        context.write(wrapOutboundOut(frame(.binary, unwrapOutboundIn(data))), promise: promise)
+        context.write(wrapOutboundOut(messageFrame(unwrapOutboundIn(data))), promise: promise)
     }
 
     package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
@@ -139,7 +150,7 @@ extension WebSocketMessageHandler {
     }
 
     private func append(_ frame: WebSocketFrame, to beginning: Message, _ context: ChannelHandlerContext) {
-        guard beginning.bytes.readableBytes + frame.length <= maximumMessageLength else {
+        guard beginning.bytes.readableBytes + frame.length <= messageLimit else {
             return close(context, .messageTooLarge)
         }
         var message = beginning
@@ -156,11 +167,13 @@ extension WebSocketMessageHandler {
     }
 
     private func received(_ message: Message, _ context: ChannelHandlerContext) {
+        let limit = messageLimit
+        messageLimit = maximumMessageLength
         guard message.isCompressed, let inflater else {
             return context.fireChannelRead(wrapInboundOut(message.bytes))
         }
         do throws(MessageInflater.Failure) {
-            let restored = try inflater.inflate(message.bytes, limit: maximumMessageLength)
+            let restored = try inflater.inflate(message.bytes, limit: limit)
             context.fireChannelRead(wrapInboundOut(restored))
         } catch {
             // Otherwise it would look like a normal end.
@@ -196,6 +209,15 @@ extension WebSocketMessageHandler {
 
     private func cancelDeadline() {
         if case .closing(let deadline) = state { deadline.cancel() }
+    }
+
+    private func messageFrame(_ message: ByteBuffer) -> WebSocketFrame {
+        guard let sentWindowBits,
+            let compressed = MessageCompressor.compress(message, windowBits: sentWindowBits)
+        else { return frame(.binary, message) }
+        var frame = frame(.binary, compressed)
+        frame.rsv1 = true
+        return frame
     }
 
     private func frame(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {

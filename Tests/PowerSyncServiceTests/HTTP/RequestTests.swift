@@ -106,12 +106,32 @@ import Testing
         }
     }
 
+    @Test("a body with as many members as fit is read at once, and so is a query")
+    func manyMembers() async throws {
+        try await Scenario.run { scenario in
+            let names = (0..<40_000).map { "name \($0)" }
+            let body = JSONObject(members: names.map { JSONObject.Member(name: $0, value: 1) })
+            let query = "?" + (0..<8_000).map { "n\($0)" }.joined(separator: "&")
+            let status = try await scenario.status(
+                "POST",
+                "/sync/stream" + query,
+                token: try scenario.token(),
+                body: body.text
+            )
+            #expect(status == 200)
+        }
+    }
+
     @Test("22.2.5: bodies have a limit")
     func bodyLimit() async throws {
         try await Scenario.run { scenario in
-            let body = #"{"x":""# + String(repeating: "x", count: ServiceRoutes.largeBodyLimit) + #""}"#
+            let body = #"{"x":""# + String(repeating: "x", count: ServiceRoutes.bodyLimit) + #""}"#
             let reply = try await scenario.send("POST", "/sync/stream", token: try scenario.token(), body: body)
             #expect(reply.status == 413)
+        }
+        try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
+            let body = #"{"user_id":""# + String(repeating: "x", count: ServiceRoutes.strangerBodyLimit) + #""}"#
+            #expect(try await scenario.send("POST", "/dev/token", body: body).status == 413)
         }
     }
 

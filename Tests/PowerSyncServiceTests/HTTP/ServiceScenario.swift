@@ -62,13 +62,19 @@ struct ServiceScenario: Sendable {
         in folder: TemporaryFolder? = nil,
         timing: Timing = Timing(),
         log: CollectedLog? = nil,
+        connectionLimits: HTTPConnectionLimits = HTTPConnectionLimits(),
         configure: (inout ServiceConfiguration) -> Void = { _ in },
         _ body: (ServiceScenario) async throws -> Void
     ) async throws {
         let folder = try folder ?? TemporaryFolder()
         var configuration = configuration(in: folder)
         configure(&configuration)
-        let service = try SyncService(configuration: configuration, logger: log?.logger ?? logger, timing: timing)
+        let service = try SyncService(
+            configuration: configuration,
+            logger: log?.logger ?? logger,
+            timing: timing,
+            connectionLimits: connectionLimits
+        )
         try await service.whileRunning { running in
             try await body(ServiceScenario(address: running.address, service: running.service))
         }

@@ -9,14 +9,19 @@ extension HTTPServerBuilder {
     /// - Parameters:
     ///   - routes: Has what streams need.
     ///   - webSockets: Slots of WebSocket connections; more are rejected.
+    ///   - limits: What a connection may take.
     /// - Returns: What makes the server.
-    static func http1(upgradingTo routes: ServiceRoutes, webSockets: ConcurrencyQueue) -> HTTPServerBuilder {
+    static func http1(
+        upgradingTo routes: ServiceRoutes,
+        webSockets: ConcurrencyQueue,
+        limits: HTTPConnectionLimits
+    ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
             var configuration = ResponderConnection.Configuration()
             configuration.errorPrefix = "[PSYNC_S2001] "
-            return UpgradableHTTPChannel(responder: responder, configuration: configuration) {
-                channel,
-                handle,
+            configuration.setupTimeout = limits.headTime
+            return UpgradableHTTPChannel(responder: responder, limits: limits, configuration: configuration) {
+                connection,
                 logger in
                 var logger = logger
                 logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
@@ -24,10 +29,10 @@ extension HTTPServerBuilder {
                     tokens: routes.tokens,
                     sessions: routes.sessions,
                     connections: webSockets,
-                    connection: handle,
+                    connection: connection.handle,
                     logger: logger
                 )
-                await session.run(channel)
+                await session.run(connection)
             }
         }
     }

@@ -27,18 +27,17 @@ struct WebSocketSession: Sendable {
     /// With the id of the connection.
     let logger: Logger
 
-    /// Answers the requests of a connection until it ends.
-    func run(_ channel: NIOAsyncChannel<ResponderEvent, Never>) async {
+    /// Answers the requests of a connection until it ends, and closes it.
+    func run(_ webSocket: WebSocketConnection) async {
+        defer { webSocket.channel.close(promise: nil) }
         do {
-            try await channel.executeThenClose { events, _ in
-                var events = events.makeAsyncIterator()
-                guard case .setup(let setup) = try await events.next(), let client = await admit(setup) else {
-                    // The connection is closing; its end is the end of the events.
-                    while try await events.next() != nil {}
-                    return
-                }
-                try await run(&events, client, channel.channel)
+            var events = webSocket.events.makeAsyncIterator()
+            guard case .setup(let setup) = try await events.next(), let client = await admit(setup) else {
+                // The connection is closing; its end is the end of the events.
+                while try await events.next() != nil {}
+                return
             }
+            try await run(&events, client, webSocket.channel)
         } catch is CancellationError {
             return
         } catch {
@@ -47,7 +46,7 @@ struct WebSocketSession: Sendable {
     }
 
     private func run(
-        _ events: inout NIOAsyncChannelInboundStream<ResponderEvent>.AsyncIterator,
+        _ events: inout WebSocketConnection.Events.AsyncIterator,
         _ client: Client,
         _ channel: any Channel
     ) async throws {

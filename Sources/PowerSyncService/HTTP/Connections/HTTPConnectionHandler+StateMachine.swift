@@ -1,0 +1,316 @@
+import NIOCore
+import NIOHTTP1
+import PowerSyncProtocol
+
+extension HTTPConnectionHandler {
+    /// What a connection does before and between requests, and at its end.
+    ///
+    /// ```
+    ///                     a part of a head           the rest of it
+    ///   ┌────────▶ rest ───────────────────▶ head ──────────────────▶ body ──end──▶ rest
+    ///   │                                     │ │
+    ///   │        no request: Unreadable ◀─────┘ └──▶ handshake ──end, all answered──▶ upgraded
+    ///   │                  │
+    ///   └─ idle            └──all answered──▶ the answer, then closing ──▶ closed
+    /// ```
+    ///
+    /// Requests are answered in their order, and not all at once: what concerns the connection waits until those before it have
+    /// been answered. The caller performs the action of each event, and calls ``timedOut()`` when ``wait`` has been the same
+    /// for too long.
+    struct StateMachine {
+        /// Where the input is.
+        enum Input: Equatable {
+            /// Between two requests.
+            case rest(isFirst: Bool)
+            /// Within a head.
+            case head
+            /// Between a head and its end; so many bytes have come since the request was answered.
+            case body(unread: Int)
+            /// A handshake waits for its end, or for the answers of requests before it.
+            case handshake(WebSocketHandshake.Opening, isAtEnd: Bool)
+            /// Nothing can be read any more, and the client will be told why.
+            case unreadable(ErrorEnvelope)
+            /// Nothing more is read.
+            case finished
+        }
+
+        /// What a client is waited for.
+        enum Wait: Equatable {
+            case firstRequest, nextRequest, head, body, close
+        }
+
+        /// What to do with a part of a request.
+        enum ReadAction: Equatable {
+            /// Hand it over to whoever answers requests.
+            case forward
+            /// The same, and the next bytes need a new parser: this one takes them for another protocol.
+            case forwardLast
+            case drop
+            case perform(Action)
+        }
+
+        /// What to do after an event.
+        enum Action: Equatable {
+            case none
+            /// Answer with 101, and go on with WebSocket.
+            case upgrade(WebSocketHandshake.Opening)
+            /// Say what is wrong, then close the output.
+            case refuse(ErrorEnvelope)
+            /// Whoever reads the body of a request has to know that there will not be more.
+            case failBody
+            /// Close the output, and the rest when the client has.
+            case closeOutput
+            /// Close the connection.
+            case close
+        }
+
+        private enum Output: Equatable {
+            case open
+            /// What was written before still goes out.
+            case closing
+            case closed
+            case upgraded
+        }
+
+        private let unreadLimit: Int
+        private var input = Input.rest(isFirst: true)
+        private var output = Output.open
+        /// Requests whose response has not ended.
+        private var unanswered = 0
+        /// The client or the service wants no request after those that have arrived.
+        private var closesWhenAnswered = false
+        /// The response that is being written is the last one, whatever has been asked for behind it.
+        private var closesAfterResponse = false
+        /// The parser stops after the request.
+        private var needsNewParser = false
+        /// Since the last time when a read was complete.
+        private var hasReadPart = false
+
+        /// Begins a connection.
+        ///
+        /// - Parameter unreadLimit: How many bytes may come of a body whose request has been answered.
+        init(unreadLimit: Int) {
+            self.unreadLimit = unreadLimit
+        }
+
+        /// What the client is waited for; `nil` when it is the service's turn, or a WebSocket.
+        var wait: Wait? {
+            if output == .closed { return .close }
+            guard output == .open, unanswered == 0 else { return nil }
+            return switch input {
+            case .rest(let isFirst): isFirst ? .firstRequest : .nextRequest
+            case .head: .head
+            case .body: .body
+            case .handshake, .unreadable, .finished: nil
+            }
+        }
+
+        /// Whether reading has to wait: nobody would take the bytes behind a handshake.
+        var holdsReads: Bool {
+            if case .handshake = input { output == .open } else { false }
+        }
+
+        // MARK: Requests
+
+        mutating func received(_ part: HTTPServerRequestPart) -> ReadAction {
+            hasReadPart = true
+            guard output == .open else { return .drop }
+            switch (part, input) {
+            case (.head(let head), .rest), (.head(let head), .head):
+                return received(head)
+            case (.body(let bytes), .body(let unread)):
+                guard unanswered == 0 else { return .forward }
+                input = .body(unread: unread + bytes.readableBytes)
+                return unread + bytes.readableBytes > unreadLimit ? .perform(closeOutput()) : .forward
+            case (.end, .body):
+                input = .rest(isFirst: false)
+                return needsNewParser ? .forwardLast : .forward
+            case (.end, .handshake(let opening, _)):
+                input = .handshake(opening, isAtEnd: true)
+                return .perform(unanswered == 0 ? allAnswered() : .none)
+            default:
+                return .drop
+            }
+        }
+
+        private mutating func received(_ head: HTTPRequestHead) -> ReadAction {
+            guard !closesWhenAnswered else {
+                input = .finished
+                return .drop
+            }
+            switch WebSocketHandshake(head) {
+            case .complete(let opening):
+                input = .handshake(opening, isAtEnd: false)
+                return .drop
+            case .broken(let reason):
+                return .perform(refuse(.brokenHandshake(reason)))
+            case .none:
+                input = .body(unread: 0)
+                unanswered += 1
+                closesWhenAnswered = !head.isKeepAlive
+                needsNewParser = head.stopsParser
+                return .forward
+            }
+        }
+
+        /// A read is complete: if it has brought nothing of a request, then a part of a head.
+        mutating func readCompleted() {
+            defer { hasReadPart = false }
+            guard output == .open, case .rest = input, !hasReadPart, unanswered == 0 else { return }
+            input = .head
+        }
+
+        /// What has arrived is no request, or no body.
+        mutating func failed(_ error: HTTPParserError) -> Action {
+            guard output == .open else { return .none }
+            if case .body = input {
+                closesWhenAnswered = true
+                input = .finished
+                return unanswered == 0 ? closeOutput() : .failBody
+            }
+            if case .unreadable = input { return .none }
+            // The parser also fails when something follows the last request.
+            guard !closesWhenAnswered else {
+                input = .finished
+                return .none
+            }
+            return refuse(error == .headerOverflow ? .headTooLarge : .notHTTP(error))
+        }
+
+        private mutating func refuse(_ error: ErrorEnvelope) -> Action {
+            input = .unreadable(error)
+            return unanswered == 0 ? allAnswered() : .none
+        }
+
+        // MARK: Responses
+
+        mutating func responseBegan(_ head: HTTPResponseHead) {
+            if !head.isKeepAlive { closesAfterResponse = true }
+        }
+
+        mutating func responseEnded() -> Action {
+            unanswered -= 1
+            guard output == .open else { return .none }
+            if closesAfterResponse { return closeOutput() }
+            return unanswered == 0 ? allAnswered() : .none
+        }
+
+        private mutating func allAnswered() -> Action {
+            switch input {
+            case .unreadable(let error):
+                output = .closing
+                return .refuse(error)
+            case .handshake(let opening, isAtEnd: true) where !closesWhenAnswered:
+                output = .upgraded
+                return .upgrade(opening)
+            case .finished:
+                return closeOutput()
+            case .rest, .head, .body, .handshake:
+                return closesWhenAnswered ? closeOutput() : .none
+            }
+        }
+
+        private mutating func closeOutput() -> Action {
+            output = .closing
+            return .closeOutput
+        }
+
+        // MARK: The connection
+
+        /// The client has closed its end.
+        mutating func inputClosed() -> Action {
+            guard output != .upgraded else { return .none }
+            closesWhenAnswered = true
+            switch input {
+            case .unreadable: break
+            case .rest, .head, .body, .handshake, .finished: input = .finished
+            }
+            switch output {
+            case .open: return unanswered == 0 ? allAnswered() : .none
+            case .closed: return .close
+            case .closing, .upgraded: return .none
+            }
+        }
+
+        /// Whether the connection is none of HTTP any more.
+        var isUpgraded: Bool { output == .upgraded }
+
+        /// Somebody wants the output closed.
+        mutating func closeRequested() -> Action {
+            output == .open ? closeOutput() : .none
+        }
+
+        /// The client can have all that was written.
+        ///
+        /// - Returns: Whether it is waited for that it closes its end.
+        mutating func outputClosed() -> Bool {
+            guard output != .upgraded else { return false }
+            output = .closed
+            return true
+        }
+
+        /// The service shuts down.
+        mutating func shutDown() -> Action {
+            closesWhenAnswered = true
+            return unanswered == 0 ? .close : .none
+        }
+
+        /// The client has not done in time what it is waited for.
+        mutating func timedOut() -> Action {
+            switch wait {
+            case .head: refuse(.headTooSlow)
+            case .close, nil: .close
+            case .firstRequest, .nextRequest, .body: closeOutput()
+            }
+        }
+    }
+}
+
+extension HTTPRequestHead {
+    /// Whether the parser takes what follows the request for another protocol, and stops.
+    ///
+    /// A new parser does no harm at the end of a request, so this may be true too often, but not too rarely.
+    fileprivate var stopsParser: Bool {
+        method == .CONNECT
+            || headers.contains(name: "Upgrade")
+                && headers["Connection"].contains { $0.lowercased().contains("upgrade") }
+    }
+}
+
+extension ErrorEnvelope {
+    /// 400: a request for a WebSocket is not as it should be.
+    static func brokenHandshake(_ reason: String) -> ErrorEnvelope {
+        ErrorEnvelope(
+            code: .generic,
+            status: 400,
+            description: "The WebSocket handshake is not valid",
+            name: "WebSocketHandshake",
+            details: reason
+        )
+    }
+
+    /// 400: bytes that are no request.
+    static func notHTTP(_ error: HTTPParserError) -> ErrorEnvelope {
+        .connection(
+            status: 400,
+            "The request cannot be read",
+            "This port expects HTTP/1.1 without TLS: \(error)."
+        )
+    }
+
+    /// 431: the head of a request is over the limit.
+    static let headTooLarge = ErrorEnvelope.connection(status: 431, "The header fields of the request are too large")
+
+    /// 408: the head of a request has not arrived in time.
+    static let headTooSlow = ErrorEnvelope.connection(status: 408, "The request took too long")
+
+    private static func connection(status: Int, _ description: String, _ details: String? = nil) -> ErrorEnvelope {
+        ErrorEnvelope(
+            code: .generic,
+            status: status,
+            description: description,
+            name: "ValidationError",
+            details: details
+        )
+    }
+}

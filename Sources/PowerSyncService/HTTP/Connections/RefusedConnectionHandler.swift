@@ -1,0 +1,53 @@
+import NIOCore
+import NIOHTTP1
+import PowerSyncProtocol
+
+/// Tells the client of one connection too many that it should come back later, whatever it wants, and closes the connection.
+final class RefusedConnectionHandler: ChannelInboundHandler {
+    typealias InboundIn = Never
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private static let error = ErrorEnvelope(
+        code: .connectionLimit,
+        status: 503,
+        description: "Maximum active concurrent connections limit has been reached",
+        name: "ServiceError"
+    )
+
+    private let closingTime: TimeAmount?
+    private var deadline: Scheduled<Void>?
+
+    private init(closingTime: TimeAmount?) {
+        self.closingTime = closingTime
+    }
+
+    /// Sets up a connection that has a ``DepartureHandler``.
+    ///
+    /// - Parameters:
+    ///   - channel: The connection.
+    ///   - closingTime: How long the client may take to read the answer; `nil` to close the connection without one.
+    /// - Throws: An error of the channel.
+    static func add(to channel: any Channel, closingTime: TimeAmount?) throws {
+        try channel.pipeline.syncOperations.addHandlers([
+            HTTPResponseEncoder(), RefusedConnectionHandler(closingTime: closingTime),
+        ])
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let channel = context.channel
+        guard let closingTime else { return channel.close(promise: nil) }
+        deadline = context.eventLoop.scheduleTask(in: closingTime) { channel.close(promise: nil) }
+        for part in Self.error.closingResponse { context.write(wrapOutboundOut(part), promise: nil) }
+        context.flush()
+        context.close(mode: .output, promise: nil)
+        DepartureHandler.whenClientLeaves(channel) { channel.close(promise: nil) }
+    }
+
+    /// The request is thrown away.
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+
+    func channelInactive(context: ChannelHandlerContext) {
+        deadline?.cancel()
+        context.fireChannelInactive()
+    }
+}

@@ -1,0 +1,136 @@
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import NIOWebSocket
+import RSocket
+
+/// Connections that speak HTTP/1 as Hummingbird does it, until one of their requests makes a WebSocket of them.
+struct UpgradableHTTPChannel: ServerChildChannel {
+    /// A connection.
+    struct Value: ServerChildChannelValue {
+        /// What is served; `nil` for a connection that is refused.
+        let served: Served?
+        let channel: any Channel
+    }
+
+    /// A connection that is served.
+    struct Served: Sendable {
+        /// The requests and responses.
+        let http: HTTP1Channel.Value
+        /// Known when a request has asked for it; `nil` when the connection has ended before.
+        let webSocket: EventLoopFuture<WebSocketConnection?>
+    }
+
+    private let http: HTTP1Channel
+    private let limits: HTTPConnectionLimits
+    private let count: ConnectionCount
+    private let configuration: ResponderConnection.Configuration
+    private let serve: @Sendable (WebSocketConnection, Logger) async -> Void
+
+    /// Creates the set-up of connections.
+    ///
+    /// - Parameters:
+    ///   - responder: Answers HTTP requests.
+    ///   - limits: What a connection may take.
+    ///   - configuration: How WebSocket connections are treated.
+    ///   - serve: Answers requests over WebSocket, until the connection ends.
+    init(
+        responder: @escaping HTTPChannelHandler.Responder,
+        limits: HTTPConnectionLimits,
+        configuration: ResponderConnection.Configuration,
+        serve: @escaping @Sendable (WebSocketConnection, Logger) async -> Void
+    ) {
+        http = HTTP1Channel(responder: responder)
+        self.limits = limits
+        count = ConnectionCount(limit: limits.connectionCount)
+        self.configuration = configuration
+        self.serve = serve
+    }
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let admission = count.began()
+        channel.closeFuture.whenComplete { _ in count.ended(admission) }
+        return channel.eventLoop.makeCompletedFuture {
+            SilentPeerLimits.apply(to: channel)
+            try channel.pipeline.syncOperations.addHandler(DepartureHandler(on: channel.eventLoop))
+            switch admission {
+            case .admitted:
+                return Value(served: try setUp(channel, logger), channel: channel)
+            case .refused(let isFirst):
+                if isFirst {
+                    logger.warning(
+                        "Connections refused, there are too many",
+                        metadata: ["limit": "\(count.limit)"]
+                    )
+                }
+                try RefusedConnectionHandler.add(to: channel, closingTime: TimeAmount(limits.closingTime))
+            case .dropped:
+                try RefusedConnectionHandler.add(to: channel, closingTime: nil)
+            }
+            return Value(served: nil, channel: channel)
+        }
+    }
+
+    private func setUp(_ channel: any Channel, _ logger: Logger) throws -> Served {
+        let pipeline = channel.pipeline.syncOperations
+        let webSocket = channel.eventLoop.makePromise(of: WebSocketConnection?.self)
+        channel.closeFuture.whenComplete { _ in webSocket.succeed(nil) }
+        let connection = HTTPConnectionHandler(
+            limits: limits,
+            codec: try HTTPConnectionCodec(limits, addingTo: pipeline),
+            logger: logger
+        ) { context, codec, compression in
+            webSocket.succeed(try setUpWebSocket(context, codec, compression))
+        }
+        try pipeline.addHandlers([
+            connection, ResponseCompressionHandler(), HTTP1ToHTTPServerCodec(secure: false),
+        ])
+        let http = try HTTP1Channel.Value(
+            wrappingChannelSynchronously: channel,
+            configuration: .init(isOutboundHalfClosureEnabled: true)
+        )
+        return Served(http: http, webSocket: webSocket.futureResult)
+    }
+
+    private func setUpWebSocket(
+        _ context: ChannelHandlerContext,
+        _ codec: HTTPConnectionCodec,
+        _ compression: MessageCompression?
+    ) throws -> WebSocketConnection {
+        let responder = ResponderHandler(configuration, openedAt: context.eventLoop.now)
+        let events = ResponderEventHandler()
+        let maximumLength = configuration.limits.maximumFrameLength
+        let connection = WebSocketConnection(
+            events: events.makeEvents(context.eventLoop),
+            handle: ResponderHandle(responder, eventLoop: context.eventLoop),
+            channel: context.channel
+        )
+        try codec.replace(
+            with: [
+                SetupLengthHandler(limit: limits.strangerLength), WebSocketFrameEncoder(),
+                ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: maximumLength)),
+                WebSocketProtocolErrorHandler(), SetupGateHandler(),
+                WebSocketMessageHandler(
+                    role: .service,
+                    maximumMessageLength: maximumLength,
+                    maximumFirstLength: limits.strangerLength,
+                    compression: compression
+                ),
+                responder, events,
+            ],
+            context.pipeline.syncOperations
+        )
+        return connection
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        guard let served = value.served else { return }
+        await withDiscardingTaskGroup { group in
+            group.addTask { await http.handle(value: served.http, logger: logger) }
+            guard let connection = try? await served.webSocket.get() else { return }
+            await serve(connection, logger)
+        }
+    }
+}

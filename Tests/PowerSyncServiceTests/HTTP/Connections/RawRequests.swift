@@ -1,0 +1,59 @@
+import NIOCore
+import RSocket
+import TestSupport
+import Testing
+
+/// Requests as bytes.
+enum RawRequests {
+    /// The key of the example in RFC 6455, 1.3, and the answer to it.
+    static let key = "dGhlIHNhbXBsZSBub25jZQ=="
+    static let accepted = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+
+    /// A request without a body.
+    static func request(_ line: String, _ fields: [String] = []) -> String {
+        ([line + " HTTP/1.1", "Host: x"] + fields).joined(separator: "\r\n") + "\r\n\r\n"
+    }
+
+    /// A request that is answered at once with 200 and a body that has `touched_at`.
+    static let probe = request("GET /probes/liveness")
+
+    /// The fields of a WebSocket handshake; without those that are `nil`.
+    static func handshake(
+        connection: String? = "Upgrade",
+        upgrade: String? = "websocket",
+        version: String? = "13",
+        key: String? = RawRequests.key
+    ) -> [String] {
+        [
+            connection.map { "Connection: \($0)" }, upgrade.map { "Upgrade: \($0)" },
+            version.map { "Sec-WebSocket-Version: \($0)" }, key.map { "Sec-WebSocket-Key: \($0)" },
+        ]
+        .compactMap { $0 }
+    }
+
+    /// A WebSocket message of a client; the bytes are masked with zeros, which leaves them as they are.
+    ///
+    /// - Parameters:
+    ///   - frame: The content.
+    ///   - isCompressed: Whether it is sent in compressed form.
+    /// - Returns: The bytes of a WebSocket frame.
+    /// - Throws: When the frame cannot be encoded, or gets no shorter.
+    static func message(_ frame: Frame, isCompressed: Bool = false) throws -> ByteBuffer {
+        var payload = try frame.encoded()
+        if isCompressed { payload = try #require(MessageCompressor.compress(payload, windowBits: 15)) }
+        let length = payload.readableBytes
+        var message = ByteBuffer(bytes: [isCompressed ? 0xc2 : 0x82, 0x80 | (length < 126 ? UInt8(length) : 126)])
+        if length >= 126 { message.writeInteger(UInt16(length)) }
+        message.writeInteger(UInt32(0))
+        message.writeImmutableBuffer(payload)
+        return message
+    }
+}
+
+extension RawConnection {
+    /// Sends a request and reads its answer, which must be that of the probe.
+    mutating func probe() async throws -> Bool {
+        try await send(RawRequests.probe)
+        return try await text(until: "}").hasPrefix("HTTP/1.1 200 OK")
+    }
+}

@@ -1,0 +1,160 @@
+import NIOCore
+import PowerSyncProtocol
+import RSocket
+import TestSupport
+import Testing
+
+@testable import PowerSyncService
+
+/// Which requests make a WebSocket of their connection, and what happens to the others (docs/service.md "Connections").
+@Suite(.timeLimit(.minutes(1))) struct UpgradeTests {
+    private typealias Scenario = ServiceScenario
+
+    /// Opens a sync stream over a connection that has become a WebSocket.
+    private static func expectStream(_ connection: inout RawConnection, _ scenario: ServiceScenario) async throws {
+        try await connection.send(RawRequests.message(.setup(token: try scenario.token())))
+        try await connection.send(RawRequests.message(.request(1, credit: 100)))
+        #expect(try await connection.text(until: "checkpoint_complete").contains("checkpoint_complete"))
+    }
+
+    @Test("each request of a connection may open a WebSocket, whatever was there before", arguments: [0, 1, 3])
+    func anyRequest(before: Int) async throws {
+        try await Scenario.run { scenario in
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                for _ in 0..<before { #expect(try await connection.probe()) }
+                try await connection.send(RawRequests.request("GET /sync/stream", RawRequests.handshake()))
+                let answer = try await connection.text(until: "\r\n\r\n")
+                #expect(answer.hasPrefix("HTTP/1.1 101 "), "\(answer)")
+                #expect(answer.contains(RawRequests.accepted))
+                try await Self.expectStream(&connection, scenario)
+            }
+        }
+    }
+
+    @Test("a handshake waits for the answers to requests before it, and messages may follow at once")
+    func pipelined() async throws {
+        try await Scenario.run { scenario in
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                let handshake = RawRequests.request("GET /", RawRequests.handshake())
+                var bytes = ByteBuffer(string: RawRequests.probe + RawRequests.probe + handshake)
+                bytes.writeImmutableBuffer(try RawRequests.message(.setup(token: try scenario.token())))
+                bytes.writeImmutableBuffer(try RawRequests.message(.request(1, credit: 100)))
+                try await connection.send(bytes)
+                let text = try await connection.text(until: "checkpoint_complete")
+                let heads = text.split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
+                #expect(heads == ["200", "200", "101"], "\(text)")
+            }
+        }
+    }
+
+    @Test("a client that leaves a WebSocket of a used connection ends its stream", arguments: AbruptDeparture.allCases)
+    func departure(_ departure: AbruptDeparture) async throws {
+        let log = CollectedLog()
+        try await Scenario.run(log: log) { scenario in
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                #expect(try await connection.probe())
+                try await connection.send(RawRequests.request("GET /sync/stream", RawRequests.handshake()))
+                _ = try await connection.text(until: "\r\n\r\n")
+                try await Self.expectStream(&connection, scenario)
+                try await connection.leave(departure)
+            }
+            #expect(try await log.line(containing: "Sync stream complete").contains("client closing stream"))
+        }
+    }
+
+    struct Ignored: CustomTestStringConvertible, Sendable {
+        var line = "GET /probes/liveness"
+        var fields: [String]
+        var body = ""
+        var status = 200
+        var testDescription: String { "\(line) \(fields)" }
+    }
+
+    @Test(
+        "an upgrade that the service does not speak is ignored; its request and the next ones are answered",
+        arguments: [
+            Ignored(fields: ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"]),
+            Ignored(fields: ["Connection: keep-alive,UPGRADE", "Upgrade: h2c"]),
+            Ignored(fields: ["Connection: upgrade \t", "Upgrade: h2c, foo/2"]),
+            Ignored(fields: ["Connection: x, upgrade ,y", "Upgrade:"]),
+            Ignored(fields: ["Connection: x", "Connection: upgrade", "Upgrade: TLS/1.0"]),
+            Ignored(fields: ["Upgrade: h2c"]),
+            Ignored(fields: RawRequests.handshake(connection: nil)),
+            Ignored(fields: RawRequests.handshake(connection: "keep-alive")),
+            Ignored(
+                line: "POST /sync/stream",
+                fields: RawRequests.handshake() + ["Content-Type: application/json", "Content-Length: 2"],
+                body: "{}",
+                status: 401
+            ),
+            Ignored(
+                line: "POST /sync/stream",
+                fields: ["Connection: Upgrade", "Upgrade: h2c", "Transfer-Encoding: chunked"],
+                body: "2\r\n{}\r\n0\r\n\r\n",
+                status: 401
+            ),
+            Ignored(line: "CONNECT example.com:443", fields: [], status: 404),
+        ]
+    )
+    func ignored(_ test: Ignored) async throws {
+        let request = RawRequests.request(test.line, test.fields) + test.body
+        let last = RawRequests.request("GET /probes/liveness", ["Connection: close"])
+        let statuses = ["\(test.status)", "200", "\(test.status)", "200"]
+        try await Scenario.run { scenario in
+            // One after the other, on a connection of their own and on a used one.
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                for round in 0..<2 {
+                    try await connection.send(request)
+                    let answer = try await connection.text(until: "}")
+                    #expect(answer.hasPrefix("HTTP/1.1 \(test.status) "), "\(round): \(answer)")
+                    #expect(try await connection.probe())
+                }
+            }
+            // All at once.
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                try await connection.send(request + RawRequests.probe + request + last)
+                let text = try await connection.textUntilClosed()
+                #expect(text.split(separator: "HTTP/1.1 ").map { String($0.prefix(3)) } == statuses, "\(text)")
+            }
+        }
+    }
+
+    @Test(
+        "a handshake that is not as it should be is answered with what is wrong",
+        arguments: [
+            (RawRequests.handshake(version: "8"), "Version must be 13"),
+            (RawRequests.handshake(version: nil), "Version must be 13"),
+            (RawRequests.handshake(version: "13, 8"), "Version must be 13"),
+            (RawRequests.handshake(key: nil), "Key must be"),
+            (RawRequests.handshake(key: "short"), "Key must be"),
+            (RawRequests.handshake() + ["Sec-WebSocket-Key: \(RawRequests.key)"], "Key must be"),
+            (RawRequests.handshake() + ["Content-Length: 1"], "must not have a body"),
+            (RawRequests.handshake() + ["Transfer-Encoding: chunked"], "must not have a body"),
+        ] as [([String], String)]
+    )
+    func broken(fields: [String], reason: String) async throws {
+        try await Scenario.run { scenario in
+            for before in 0...1 {
+                try await RawConnection.connect(port: scenario.address.port) { connection in
+                    for _ in 0..<before { #expect(try await connection.probe()) }
+                    try await connection.send(RawRequests.request("GET /sync/stream", fields))
+                    let answer = try await connection.textUntilClosed()
+                    #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
+                    #expect(answer.contains("PSYNC_S2001") && answer.contains(reason), "\(answer)")
+                    #expect(answer.contains("Sec-WebSocket-Version: 13"))
+                }
+            }
+        }
+    }
+
+    @Test("HTTP/1.0 has no upgrades")
+    func oldVersion() async throws {
+        try await Scenario.run { scenario in
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                let request = RawRequests.request("GET /probes/liveness", RawRequests.handshake())
+                try await connection.send(request.replacing("HTTP/1.1", with: "HTTP/1.0"))
+                #expect(try await connection.textUntilClosed().hasPrefix("HTTP/1.1 200 "))
+            }
+        }
+    }
+}
