@@ -46,6 +46,19 @@ import Testing
         #expect(try received() == "3")
     }
 
+    @Test("a client that is refused can answer the close frame")
+    func refusal() throws {
+        let channel = EmbeddedChannel(handler: SetupGateHandler())
+        defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
+        let close = WebSocketFrame(fin: true, opcode: .connectionClose, data: ByteBuffer())
+        channel.triggerUserOutboundEvent(SetupProgress.received, promise: nil)
+        try channel.writeOutbound(WebSocketFrame(fin: true, opcode: .binary, data: ByteBuffer(string: "no")))
+        try channel.writeInbound(close)
+        #expect(try channel.readInbound(as: WebSocketFrame.self) == nil)
+        try channel.writeOutbound(close)
+        #expect(try channel.readInbound(as: WebSocketFrame.self) == close)
+    }
+
     @Test("more bytes than a SETUP may have close the connection, however they are divided")
     func length() throws {
         for pieces in [1, 2, 101] {

@@ -47,10 +47,12 @@ package final class SetupLengthHandler: ChannelDuplexHandler {
 
 /// Holds back what follows a SETUP until the client is welcome; behind the decoder of frames.
 ///
-/// Nothing more is read meanwhile, and nothing is decompressed: a client that is not known costs what it has sent.
+/// Nothing more is read meanwhile, and nothing is decompressed: a client that is not known costs what it has sent. When the
+/// connection is closed instead, the client's answer to the close frame is let through.
 package final class SetupGateHandler: ChannelDuplexHandler {
     package typealias InboundIn = WebSocketFrame
     package typealias OutboundIn = WebSocketFrame
+    package typealias OutboundOut = WebSocketFrame
 
     private var isHolding = false
     private var held: [NIOAny] = []
@@ -78,6 +80,12 @@ package final class SetupGateHandler: ChannelDuplexHandler {
         case nil: break
         }
         context.triggerUserOutboundEvent(event, promise: promise)
+    }
+
+    package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let isEnd = isHolding && unwrapOutboundIn(data).opcode == .connectionClose
+        context.write(data, promise: promise)
+        if isEnd { release(context) }
     }
 
     private func release(_ context: ChannelHandlerContext) {
