@@ -131,7 +131,8 @@ import Testing
         }
         try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
             let body = #"{"user_id":""# + String(repeating: "x", count: ServiceRoutes.strangerBodyLimit) + #""}"#
-            #expect(try await scenario.send("POST", "/dev/token", body: body).status == 413)
+            let reply = try await scenario.send("POST", "/dev/token", body: body)
+            #expect(reply.status == 413)
         }
     }
 
