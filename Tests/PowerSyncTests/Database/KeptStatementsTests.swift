@@ -1,7 +1,6 @@
 import Foundation
 import GRDB
 import GRDBSQLite
-import PowerSyncCore
 import PowerSyncSQLite
 import TestSupport
 import Testing
