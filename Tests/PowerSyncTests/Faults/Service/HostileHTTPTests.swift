@@ -3,6 +3,7 @@ import NIOHTTP1
 import PowerSyncProtocol
 import PowerSyncTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PowerSync

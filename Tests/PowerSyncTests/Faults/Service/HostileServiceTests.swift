@@ -1,6 +1,7 @@
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync
