@@ -25,7 +25,9 @@ import Testing
             try await setLimit(harness.database, pages: 1)
             first.send(.checkpoint(3000, [.bucket("a", count: 3000)]), .put("a", 2...3000), .done)
             try await harness.wait { status in
-                guard case .sqliteError(let code, _, _, _, _) = status.downloadError as? PowerSyncError else { return false }
+                guard case .sqliteError(let code, _, _, _, _) = status.downloadError as? PowerSyncError else {
+                    return false
+                }
                 return code & 0xff == 13
             }
             #expect(try await harness.lists() == ["a1": "remote"])
