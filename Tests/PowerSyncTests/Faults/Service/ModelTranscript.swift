@@ -20,7 +20,7 @@ struct ModelTranscript {
     init() {
         var session = ModelSession(StreamingSyncRequest())
         var lines: [SyncLine] = []
-        model.change(count: 14)
+        model.change(count: 30)
         lines += model.nextLines(&session)
         lines.append(.keepalive(tokenExpiresIn: 3600))
         model.change(count: 6)
