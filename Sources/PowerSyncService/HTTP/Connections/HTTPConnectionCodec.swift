@@ -5,43 +5,22 @@ import NIOHTTP1
 ///
 /// For the event loop of the connection.
 final class HTTPConnectionCodec {
-    private typealias Parser = ByteToMessageHandler<HTTPRequestDecoder>
-
-    private let limits: NIOHTTPDecoderLimitConfiguration
     private let encoder = HTTPResponseEncoder()
-    private var parser: Parser
+    private let decoder: HTTPRequestsDecoder
+    private let parser: ByteToMessageHandler<HTTPRequestsDecoder>
 
     /// Adds a codec to the end of a pipeline.
     init(_ limits: HTTPConnectionLimits, addingTo pipeline: ChannelPipeline.SynchronousOperations) throws {
-        var configuration = NIOHTTPDecoderLimitConfiguration()
-        configuration.maxHeaderFieldSize = limits.strangerLength
-        configuration.maxHeaderListSize = limits.strangerLength
-        configuration.maxHeaderFieldCount = limits.fieldCount
-        self.limits = configuration
-        parser = Self.makeParser(configuration)
+        decoder = HTTPRequestsDecoder(limits)
+        parser = ByteToMessageHandler(decoder)
         try pipeline.addHandlers([encoder, parser])
     }
 
-    private static func makeParser(_ limits: NIOHTTPDecoderLimitConfiguration) -> Parser {
-        ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits))
-    }
-
-    /// Lets a new parser read what follows a request after which the old one has stopped.
+    /// Keeps what follows a request with a handshake for the handlers that take the place of the codec.
     ///
-    /// Only outside of the old one's reading.
-    ///
-    /// - Parameter context: Of a handler that can report an error.
-    func replaceParser(_ context: ChannelHandlerContext) {
-        let pipeline = context.pipeline.syncOperations
-        let old = parser
-        parser = Self.makeParser(limits)
-        do {
-            try pipeline.addHandler(parser, position: .after(old))
-            // It forwards the bytes that it has not read.
-            pipeline.removeHandler(old, promise: nil)
-        } catch {
-            context.close(promise: nil)
-        }
+    /// From the head of the request on, from within the parser's reading.
+    func keepRest() {
+        decoder.keepsRest = true
     }
 
     /// Waits until everything that was written before is with the client, or at least with the system.

@@ -43,9 +43,9 @@ extension HTTPConnectionHandler {
         enum ReadAction: Equatable {
             /// Hand it over to whoever answers requests.
             case forward
-            /// The same, and the next bytes need a new parser: this one takes them for another protocol.
-            case forwardLast
             case drop
+            /// The same, and what follows the request is no HTTP.
+            case dropAndKeepRest
             case perform(Action)
         }
 
@@ -81,8 +81,6 @@ extension HTTPConnectionHandler {
         private var closesWhenAnswered = false
         /// The response that is being written is the last one, whatever has been asked for behind it.
         private var closesAfterResponse = false
-        /// The parser stops after the request.
-        private var needsNewParser = false
         /// Since the last time when a read was complete.
         private var hasReadPart = false
 
@@ -124,7 +122,7 @@ extension HTTPConnectionHandler {
                 return unread + bytes.readableBytes > unreadLimit ? .perform(closeOutput()) : .forward
             case (.end, .body):
                 input = .rest(isFirst: false)
-                return needsNewParser ? .forwardLast : .forward
+                return .forward
             case (.end, .handshake(let opening, _)):
                 input = .handshake(opening, isAtEnd: true)
                 return .perform(unanswered == 0 ? allAnswered() : .none)
@@ -141,14 +139,13 @@ extension HTTPConnectionHandler {
             switch WebSocketHandshake(head) {
             case .complete(let opening):
                 input = .handshake(opening, isAtEnd: false)
-                return .drop
+                return .dropAndKeepRest
             case .broken(let reason):
                 return .perform(refuse(.brokenHandshake(reason)))
             case .none:
                 input = .body(unread: 0)
                 unanswered += 1
                 closesWhenAnswered = !head.isKeepAlive
-                needsNewParser = head.stopsParser
                 return .forward
             }
         }
@@ -263,17 +260,6 @@ extension HTTPConnectionHandler {
             case .firstRequest, .nextRequest, .body: closeOutput()
             }
         }
-    }
-}
-
-extension HTTPRequestHead {
-    /// Whether the parser takes what follows the request for another protocol, and stops.
-    ///
-    /// A new parser does no harm at the end of a request, so this may be true too often, but not too rarely.
-    fileprivate var stopsParser: Bool {
-        method == .CONNECT
-            || headers.contains(name: "Upgrade")
-                && headers["Connection"].contains { $0.lowercased().contains("upgrade") }
     }
 }
 

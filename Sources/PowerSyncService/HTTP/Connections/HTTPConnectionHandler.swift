@@ -7,8 +7,7 @@ import RSocket
 /// Watches over the requests and responses of a connection (docs/service.md "Connections").
 ///
 /// It stands between the parser of requests and whoever answers them, and does what is not a matter of one request: it limits
-/// how long the connection may be silent, answers what is no request, goes on after a request whose `Upgrade` is ignored, and
-/// turns the connection into a WebSocket.
+/// how long the connection may be silent, answers what is no request, and turns the connection into a WebSocket.
 ///
 /// Everything that it decides is decided by its ``StateMachine``.
 final class HTTPConnectionHandler: ChannelDuplexHandler {
@@ -58,10 +57,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch state.received(unwrapInboundIn(data)) {
         case .forward: context.fireChannelRead(data)
-        case .forwardLast:
-            context.fireChannelRead(data)
-            replaceParser(context)
         case .drop: break
+        case .dropAndKeepRest: codec.keepRest()
         case .perform(let action): perform(action, context)
         }
         updateTimer(context)
@@ -71,15 +68,6 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         state.readCompleted()
         updateTimer(context)
         context.fireChannelReadComplete()
-    }
-
-    /// Not from within the old parser, which has passed on the end of a request.
-    private func replaceParser(_ context: ChannelHandlerContext) {
-        let bound = NIOLoopBound((codec, context), eventLoop: context.eventLoop)
-        context.eventLoop.execute {
-            let (codec, context) = bound.value
-            codec.replaceParser(context)
-        }
     }
 
     func read(context: ChannelHandlerContext) {

@@ -174,10 +174,32 @@ import Testing
         try connection.answer()
         #expect(connection.upgrades == 1)
         let output = try connection.output()
-        #expect(output.split(separator: "HTTP/1.1 ").map { $0.prefix(3) } == ["200", "101"], "\(output)")
+        #expect(RawRequests.statuses(of: output) == ["200", "101"], "\(output)")
         // From now on, the WebSocket has limits of its own.
         connection.advance(.hours(1))
         #expect(connection.channel.isActive)
+    }
+
+    @Test(
+        "an ignored upgrade and the request behind it may arrive in any two pieces",
+        arguments: ["Connection: upgrade", "Connection: upgrade \t", "Connection: not-an-upgrade"]
+    )
+    func ignoredUpgrade(field: String) throws {
+        let upgrade = RawRequests.request("GET /", [field, "Upgrade: h2c"])
+        let body = RawRequests.request("POST /", [field, "Upgrade: h2c", "Content-Length: 2"]) + "{}"
+        let text = upgrade + body + upgrade
+        let bytes = Array(text.utf8)
+        for length in 1..<bytes.count {
+            let connection = try Connection()
+            connection.send(ByteBuffer(bytes: bytes[..<length]))
+            connection.send(ByteBuffer(bytes: bytes[length...]))
+            #expect(try connection.requestCount() == 3, "\(length)")
+            for _ in 0..<3 { try connection.answer() }
+            #expect(RawRequests.statuses(of: try connection.output()) == ["200", "200", "200"], "\(length)")
+            // The connection rests, and no part of a head has come.
+            connection.advance(.seconds(74))
+            #expect(connection.channel.isActive, "\(length)")
+        }
     }
 
     @Test("whatever arrives in whatever pieces, no connection is left open and silent")

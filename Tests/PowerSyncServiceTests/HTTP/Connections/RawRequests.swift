@@ -31,6 +31,11 @@ enum RawRequests {
         .compactMap { $0 }
     }
 
+    /// The status codes of answers, one after the other.
+    static func statuses(of answers: String) -> [String] {
+        answers.matches(of: #/HTTP/1\.1 (\d{3}) /#).map { String($0.1) }
+    }
+
     /// A WebSocket message of a client; the bytes are masked with zeros, which leaves them as they are.
     ///
     /// - Parameters:
