@@ -88,6 +88,7 @@ import Testing
         #expect(count.began() == .refused(isFirst: false))
         count.ended(.admitted)
         #expect(count.began() == .admitted)
+        count.ended(.refused(isFirst: false))
         #expect(count.began() == .refused(isFirst: true))
     }
 
