@@ -48,7 +48,6 @@ import Testing
                 compression: compression
             )
             let channel = EmbeddedChannel(handler: handler)
-            defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
             let messages = [ByteBuffer(string: "short"), ByteBuffer(repeating: 7, count: 50_000)]
             for message in messages { try channel.writeOutbound(message) }
             let frames = try messages.map { _ in try #require(try channel.readOutbound(as: WebSocketFrame.self)) }

@@ -90,7 +90,6 @@ import Testing
                 compression: MessageCompression(keepsWindow: true)
             )
             let channel = EmbeddedChannel(handler: handler)
-            defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
             channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
             let deflater = MessageDeflater()
             func receive(_ length: Int) {
