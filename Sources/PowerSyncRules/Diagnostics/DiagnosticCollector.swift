@@ -3,6 +3,7 @@ struct DiagnosticCollector {
     /// The file.
     let source: SourceText
     private var diagnostics: [ConfigDiagnostic] = []
+    private var seen: Set<ConfigDiagnostic> = []
 
     /// Creates an empty collection for a file.
     init(source: SourceText) {
@@ -10,17 +11,19 @@ struct DiagnosticCollector {
     }
 
     /// Adds a finding; one that is there already is ignored.
-    mutating func report(_ code: DiagnosticCode, _ message: String, at range: Range<Int>) {
+    mutating func report(_ code: DiagnosticCode, _ message: String, hint: String? = nil, at range: Range<Int>) {
         let position = source.position(of: range.lowerBound)
         let diagnostic = ConfigDiagnostic(
             severity: code.severity,
             code: code.rawValue,
             message: message,
+            hint: hint,
             range: range,
             line: position.line,
-            column: position.column
+            column: position.column,
+            excerpt: source.excerpt(of: range)
         )
-        if !diagnostics.contains(diagnostic) { diagnostics.append(diagnostic) }
+        if seen.insert(diagnostic).inserted { diagnostics.append(diagnostic) }
     }
 
     /// Whether the config cannot be used.

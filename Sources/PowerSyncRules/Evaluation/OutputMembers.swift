@@ -26,6 +26,12 @@ struct OutputMembers {
         }
     }
 
+    /// Sets a member, unless the value is bytes or there is a member with this name.
+    mutating func setIfMissing(_ name: String, to value: SQLiteValue) {
+        guard !names.contains(where: { $0.utf8.elementsEqual(name.utf8) }) else { return }
+        set(name, to: value)
+    }
+
     /// The row id: the member `id` as text.
     var id: String {
         guard let index = names.firstIndex(where: { $0.utf8.elementsEqual("id".utf8) }) else { return "" }
