@@ -10,7 +10,7 @@ enum NearName {
         let letters = Array(name.lowercased().unicodeScalars)
         guard !letters.isEmpty, letters.count <= 64 else { return nil }
         var best: (name: String, distance: Int)?
-        for candidate in candidates where candidate.unicodeScalars.count <= 64 {
+        for candidate in candidates.prefix(maximumCandidates) where candidate.unicodeScalars.count <= 64 {
             let distance = distance(letters, Array(candidate.lowercased().unicodeScalars))
             if distance <= max(1, letters.count / 3), best.map({ distance < $0.distance }) ?? true {
                 best = (candidate, distance)
@@ -23,6 +23,9 @@ enum NearName {
     static func hint(for name: String, among candidates: some Sequence<String>) -> String? {
         of(name, among: candidates).map { "Did you mean “\($0)”?" }
     }
+
+    /// How many names are compared.
+    private static let maximumCandidates = 500
 
     /// The number of letters to insert, remove, replace, or swap with their neighbour.
     private static func distance(_ lhs: [Unicode.Scalar], _ rhs: [Unicode.Scalar]) -> Int {

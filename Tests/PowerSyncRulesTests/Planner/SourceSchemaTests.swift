@@ -45,4 +45,20 @@ import Testing
         #expect(SyncConfig.parse(text, schema: Self.schema).plan == SyncConfig.parse(text).plan)
         #expect(SyncConfig.parse(text).plan != nil)
     }
+
+    @Test func aPlanKnowsTheColumnsThatATableLacks() throws {
+        let plan = try plan(
+            query: """
+                SELECT todos.id, upper(todos.titel) AS t FROM todos, json_each(todos.tags) j
+                WHERE j.value = auth.user_id() AND todos.listId IN (SELECT id FROM lists WHERE ownerId = auth.user_id())
+                    OR todos.id IN (SELECT x FROM "log_%" WHERE y = auth.user_id())
+                """
+        )
+        func missing(_ table: String, _ columns: String...) -> [String] {
+            plan.missingColumns(of: SourceTableName(schema: "main", name: table), among: columns)
+        }
+        #expect(missing("todos", "id", "listId") == ["tags", "listid", "titel"])
+        #expect(missing("lists", "id", "ownerid").isEmpty)
+        #expect(missing("log_1").isEmpty)
+    }
 }

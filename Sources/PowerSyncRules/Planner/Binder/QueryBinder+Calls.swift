@@ -174,9 +174,7 @@ extension QueryBinder {
         _ arguments: [SQLExpression],
         at range: Range<Int>
     ) throws(SQLProblem) -> Scalar {
-        let found = scopes.reversed().lazy.compactMap { scope in
-            scope.relations.first { $0.isNamed(qualifier.text) }
-        }.first
+        let found = scopes.reversed().lazy.compactMap { $0.relation(named: qualifier.text) }.first
         guard let found, case .table(let set) = found.kind,
             case .table(let pattern, _) = resultSets[set.rawValue].kind
         else {

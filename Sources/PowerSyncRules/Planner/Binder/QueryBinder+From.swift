@@ -13,7 +13,7 @@ extension QueryBinder {
                 usesBrokenTable = true
                 continue
             }
-            if scopes[scopes.count - 1].relations.contains(where: { $0.isNamed(relation.name) }) {
+            if !scopes[scopes.count - 1].add(relation) {
                 report(
                     .sqlDuplicateTable,
                     "“\(relation.name)” stands in FROM twice.",
@@ -21,7 +21,6 @@ extension QueryBinder {
                     at: source.alias?.range ?? source.range
                 )
             }
-            scopes[scopes.count - 1].relations.append(relation)
         }
         return conditions
     }

@@ -16,14 +16,14 @@ extension QueryBinder {
                     code: .sqlAmbiguousColumn,
                     message: "Several tables are in scope.",
                     hint:
-                        "Write the name of one before the column: \(scope.relations.map(\.name).joined(separator: ", ")).",
+                        "Write the name of one before the column, as in \(scope.relations[0].name).column.",
                     range: range
                 )
             }
             return scope.relations[0]
         }
         for scope in scopes.reversed() {
-            if let found = scope.relations.first(where: { $0.isNamed(name.text) }) { return found }
+            if let found = scope.relation(named: name.text) { return found }
         }
         throw SQLProblem(
             code: .sqlUnknownTable,

@@ -24,17 +24,28 @@ struct Relation {
     var kind: Kind
     /// The place of the item after `FROM`.
     var range: Range<Int>
-
-    /// Whether a name means this relation: names of relations match without regard to case.
-    func isNamed(_ name: String) -> Bool {
-        self.name.lowercased().utf8.elementsEqual(name.lowercased().utf8)
-    }
 }
 
 /// The relations of one `SELECT`.
 struct BindingScope {
     /// The relations, in the order of `FROM`.
-    var relations: [Relation] = []
+    private(set) var relations: [Relation] = []
+    private var positions: [String: Int] = [:]
+
+    /// Adds a relation.
+    ///
+    /// - Returns: `false` when there is one of this name; names match without regard to case.
+    mutating func add(_ relation: Relation) -> Bool {
+        relations.append(relation)
+        let isNew = positions[relation.name.lowercased()] == nil
+        if isNew { positions[relation.name.lowercased()] = relations.count - 1 }
+        return isNew
+    }
+
+    /// The relation of a name.
+    func relation(named name: String) -> Relation? {
+        positions[name.lowercased()].map { relations[$0] }
+    }
 }
 
 /// A common table expression that a query can refer to.
