@@ -39,7 +39,7 @@ struct OutputMembers {
     }
 
     private func position(of name: String) -> Int? {
-        guard names.count > Self.scannedNames else { return names.firstIndex { $0.utf8.elementsEqual(name.utf8) } }
+        guard names.count > Self.scannedNames else { return names.firstIndex { $0.hasSameBytes(as: name) } }
         return positions[.text(name)]
     }
 
@@ -53,7 +53,7 @@ struct OutputMembers {
 
     /// The row id: the member `id` as text.
     var id: String {
-        guard let index = names.firstIndex(where: { $0.utf8.elementsEqual("id".utf8) }) else { return "" }
+        guard let index = names.firstIndex(where: { $0.hasSameBytes(as: "id") }) else { return "" }
         return values[index].idText
     }
 

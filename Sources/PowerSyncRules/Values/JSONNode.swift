@@ -58,7 +58,7 @@ extension JSONNode {
     /// The member of an object.
     subscript(name: String) -> JSONNode? {
         guard case .object(let members) = self else { return nil }
-        return members.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
+        return members.first { $0.name.hasSameBytes(as: name) }?.value
     }
 
     /// The value as `->>` gives it: booleans are 1 and 0, arrays and objects JSON text.

@@ -9,7 +9,7 @@ extension SQLiteValue {
     ///
     /// - Throws: ``EvaluationError/bytesCompared`` for two values that are bytes.
     func isEqual(to other: SQLiteValue) throws(EvaluationError) -> Bool? {
-        if case .text(let lhs) = self, case .text(let rhs) = other { return lhs.utf8.elementsEqual(rhs.utf8) }
+        if case .text(let lhs) = self, case .text(let rhs) = other { return lhs.hasSameBytes(as: rhs) }
         return try order(to: other).map { $0 == .same }
     }
 
@@ -60,7 +60,7 @@ extension SQLiteValue {
     }
 
     private static func order(_ lhs: String, _ rhs: String) -> Order {
-        if lhs.utf8.elementsEqual(rhs.utf8) { return .same }
+        if lhs.hasSameBytes(as: rhs) { return .same }
         return lhs.utf16.lexicographicallyPrecedes(rhs.utf16) ? .ascending : .descending
     }
 }

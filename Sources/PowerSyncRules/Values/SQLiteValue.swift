@@ -69,7 +69,7 @@ extension SQLiteValue: Hashable {
         case (.null, .null): true
         case (.integer(let lhs), .integer(let rhs)): lhs == rhs
         case (.real(let lhs), .real(let rhs)): lhs.bitPattern == rhs.bitPattern
-        case (.text(let lhs), .text(let rhs)): lhs.utf8.elementsEqual(rhs.utf8)
+        case (.text(let lhs), .text(let rhs)): lhs.hasSameBytes(as: rhs)
         case (.blob(let lhs), .blob(let rhs)): lhs == rhs
         default: false
         }
