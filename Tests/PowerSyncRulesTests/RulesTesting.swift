@@ -92,6 +92,16 @@ extension SyncPlan {
     }
 }
 
+extension SyncPlan {
+    /// The table that a lookup reads; `json_each` for a function of the request.
+    func table(of lookup: Lookup) -> String {
+        switch lookup {
+        case .index(let index, _): parameterIndexes[index.rawValue].table.table
+        case .function(let lookup): lookup.function.kind.rawValue
+        }
+    }
+}
+
 /// A parameter index in memory.
 struct ParameterStore {
     private var entries: [ParameterLookup: [ParameterRow]] = [:]
@@ -116,4 +126,10 @@ struct ParameterStore {
     func rows(for lookups: [ParameterLookup]) -> [ParameterLookup: [ParameterRow]] {
         entries.filter { lookups.contains($0.key) }
     }
+}
+
+/// A text as a YAML scalar in double quotes.
+func yamlQuoted(_ text: String) -> String {
+    let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+    return "\"\(escaped)\""
 }

@@ -12,21 +12,39 @@ package struct ConfigDiagnostic: Sendable, Hashable {
     package let severity: Severity
     /// A stable identifier, for example `sql.syntax`.
     package let code: String
-    /// What is wrong and what to do.
+    /// What is wrong.
     package let message: String
+    /// What to do about it.
+    package let hint: String?
     /// The bytes of the YAML text that the finding is about.
     package let range: Range<Int>
     /// The line of the first byte, starting from 1.
     package let line: Int
     /// The column of the first byte, starting from 1, counted in Unicode scalars.
     package let column: Int
+    /// The line of the file, and below it a line that marks the place.
+    ///
+    /// ```
+    ///     query: SELECT * FORM lists
+    ///                     ^^^^
+    /// ```
+    package let excerpt: String
 
     /// The finding in the form that editors and terminals link: `sync.yaml:4:12: error: … [sql.syntax]`.
     ///
     /// - Parameter file: The name of the config file.
     /// - Returns: One line.
     package func formatted(file: String) -> String {
-        "\(file):\(line):\(column): \(severity.rawValue): \(message) [\(code)]"
+        let advice = hint.map { " \($0)" } ?? ""
+        return "\(file):\(line):\(column): \(severity.rawValue): \(message)\(advice) [\(code)]"
+    }
+
+    /// The finding with the line of the file that it is about.
+    ///
+    /// - Parameter file: The name of the config file.
+    /// - Returns: Lines: ``formatted(file:)``, then ``excerpt``.
+    package func rendered(file: String) -> String {
+        "\(formatted(file: file))\n\(excerpt)"
     }
 }
 

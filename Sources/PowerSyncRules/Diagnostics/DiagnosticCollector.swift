@@ -1,30 +1,37 @@
 /// Collects findings and gives them their place in the file.
 struct DiagnosticCollector {
+    /// The most findings that are kept: nobody reads more, and finding their places takes time.
+    static let maximumFindings = 200
+
     /// The file.
     let source: SourceText
     private var diagnostics: [ConfigDiagnostic] = []
+    private var seen: Set<ConfigDiagnostic> = []
+    /// Whether the config cannot be used.
+    private(set) var hasErrors = false
 
     /// Creates an empty collection for a file.
     init(source: SourceText) {
         self.source = source
     }
 
-    /// Adds a finding; one that is there already is ignored.
-    mutating func report(_ code: DiagnosticCode, _ message: String, at range: Range<Int>) {
+    /// Adds a finding; one that is there already is ignored, and so is what exceeds ``maximumFindings``.
+    mutating func report(_ code: DiagnosticCode, _ message: String, hint: String? = nil, at range: Range<Int>) {
+        if code.severity == .error { hasErrors = true }
+        guard diagnostics.count < Self.maximumFindings else { return }
         let position = source.position(of: range.lowerBound)
         let diagnostic = ConfigDiagnostic(
             severity: code.severity,
             code: code.rawValue,
             message: message,
+            hint: hint,
             range: range,
             line: position.line,
-            column: position.column
+            column: position.column,
+            excerpt: source.excerpt(of: range)
         )
-        if !diagnostics.contains(diagnostic) { diagnostics.append(diagnostic) }
+        if seen.insert(diagnostic).inserted { diagnostics.append(diagnostic) }
     }
-
-    /// Whether the config cannot be used.
-    var hasErrors: Bool { diagnostics.contains { $0.severity == .error } }
 
     /// All findings in the order of the file.
     var sorted: [ConfigDiagnostic] {

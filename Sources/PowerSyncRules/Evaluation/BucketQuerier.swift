@@ -84,8 +84,7 @@ private struct BucketCollection {
         if querier.priority.isHigher(than: buckets[position].priority) {
             buckets[position].priority = querier.priority
         }
-        // Queriers of one subscription follow each other, so a reason that is there is nearly always the last one.
-        if buckets[position].reasons.last != querier.reason {
+        if !buckets[position].reasons.contains(querier.reason) {
             buckets[position].reasons.append(querier.reason)
         }
     }

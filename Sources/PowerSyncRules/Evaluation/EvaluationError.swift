@@ -2,17 +2,35 @@
 ///
 /// Messages never contain the values.
 package enum EvaluationError: Error, Sendable, Hashable {
-    /// `->>` was applied to something else than JSON text.
+    /// JSON text was expected.
     case notJSON
-    /// A path that starts with `$` is malformed.
+    /// The JSON text of an array was expected.
+    case notJSONArray
+    /// The JSON text of an object was expected.
+    case notJSONObject
+    /// A path is malformed.
     case invalidPath
+    /// Two values that are bytes were compared.
+    case bytesCompared
+    /// A text is not a UUID.
+    case invalidUUID
+    /// Neither bytes nor hexadecimal digits of a geometry.
+    case invalidGeometry
+    /// Table-valued functions give too many rows for one source row.
+    case tooManyRows
 }
 
 extension EvaluationError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .notJSON: "the value is not JSON text"
+        case .notJSONArray: "the value is not the JSON text of an array"
+        case .notJSONObject: "the value is not the JSON text of an object"
         case .invalidPath: "a path is not of the form $.member[0]"
+        case .bytesCompared: "bytes cannot be compared with bytes"
+        case .invalidUUID: "the value is not a UUID"
+        case .invalidGeometry: "the value is not a geometry in well-known binary form"
+        case .tooManyRows: "json_each gives more than \(FunctionRow.maximumCombinations) rows for one source row"
         }
     }
 }
@@ -24,7 +42,7 @@ package struct RowEvaluationError: Error, Sendable, Hashable {
         /// Buckets of these definitions.
         case buckets([String])
         /// The parameter index with this scope.
-        case parameterIndex(Int)
+        case parameterIndex(ParameterIndex.ID)
     }
 
     /// The table of the row.

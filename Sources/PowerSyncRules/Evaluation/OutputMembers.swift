@@ -7,6 +7,11 @@ struct OutputMembers {
     private var names: [String] = []
     private var values: [SQLiteValue] = []
     private let mayRepeatNames: Bool
+    /// Positions by name, once there are too many names to look through.
+    private var positions: [SQLiteValue: Int] = [:]
+
+    /// How many names are looked through one by one.
+    private static let scannedNames = 32
 
     /// Creates an empty row.
     ///
@@ -18,17 +23,37 @@ struct OutputMembers {
     /// Sets a member, unless the value is bytes.
     mutating func set(_ name: String, to value: SQLiteValue) {
         if case .blob = value { return }
-        if mayRepeatNames, let index = names.firstIndex(where: { $0.utf8.elementsEqual(name.utf8) }) {
+        if mayRepeatNames, let index = position(of: name) {
             values[index] = value
         } else {
+            if mayRepeatNames { remember(name) }
             names.append(name)
             values.append(value)
         }
     }
 
+    /// Sets a member, unless the value is bytes or there is a member with this name.
+    mutating func setIfMissing(_ name: String, to value: SQLiteValue) {
+        guard position(of: name) == nil else { return }
+        set(name, to: value)
+    }
+
+    private func position(of name: String) -> Int? {
+        guard names.count > Self.scannedNames else { return names.firstIndex { $0.hasSameBytes(as: name) } }
+        return positions[.text(name)]
+    }
+
+    /// Prepares finding a name that is added next.
+    private mutating func remember(_ name: String) {
+        if names.count == Self.scannedNames {
+            for (position, name) in names.enumerated() { positions[.text(name)] = position }
+        }
+        if names.count >= Self.scannedNames { positions[.text(name)] = names.count }
+    }
+
     /// The row id: the member `id` as text.
     var id: String {
-        guard let index = names.firstIndex(where: { $0.utf8.elementsEqual("id".utf8) }) else { return "" }
+        guard let index = names.firstIndex(where: { $0.hasSameBytes(as: "id") }) else { return "" }
         return values[index].idText
     }
 

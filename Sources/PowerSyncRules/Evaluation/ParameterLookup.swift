@@ -12,8 +12,8 @@ package struct ParameterLookup: RawRepresentable, Sendable {
     }
 
     /// Creates a lookup from an index and values that are already normalised.
-    init(scope: Int, key: [SQLiteValue]) {
-        var text = [UInt8](String(scope).utf8)
+    init(scope: ParameterIndex.ID, key: [SQLiteValue]) {
+        var text = [UInt8](String(scope.rawValue).utf8)
         SQLiteValue.appendKeyArray(key, to: &text)
         self.init(rawValue: String(decoding: text, as: UTF8.self))
     }

@@ -7,9 +7,11 @@ extension PreparedQuerier {
         var rows: [(row: ParameterRow, origins: [Int])]
 
         /// The values of one output.
-        func values(of output: Int) -> ValueSet {
+        func values(of output: Int, keepsNull: Bool) -> ValueSet {
             let elements = rows.compactMap { entry -> ValueSet.Element? in
-                guard let value = entry.row.values[output].normalizedKey else { return nil }
+                let stored = entry.row.values[output]
+                let key: SQLiteValue? = keepsNull && stored == .null ? .some(stored) : stored.normalizedKey
+                guard let value = key else { return Optional.none }
                 return ValueSet.Element(values: [value], rows: entry.origins)
             }
             return ValueSet(lookups: lookups, elements: elements)
@@ -32,10 +34,16 @@ extension PreparedQuerier {
         for stage in stages {
             var stageResults: [LookupResult] = []
             for lookup in stage {
-                let inputs = try lookup.inputs.map { try values(of: $0, in: results) }
-                let keys = try ValueSet.join(inputs, keepsRows: true)
                 let number = results.reduce(stageResults.count) { $0 + $1.count }
-                let result = try await run(lookup, number: number, keys: keys, cache: &cache, lookUp: lookUp)
+                let result: LookupResult
+                switch lookup {
+                case .rows(let rows):
+                    result = LookupResult(lookups: [number], rows: rows.enumerated().map { ($0.element, [$0.offset]) })
+                case .index(let lookup):
+                    let inputs = try lookup.inputs.map { try values(of: $0, in: results) }
+                    let keys = try ValueSet.join(inputs, keepsRows: true)
+                    result = try await run(lookup, number: number, keys: keys, cache: &cache, lookUp: lookUp)
+                }
                 // A join with nothing is nothing, whatever the other lookups have.
                 guard !result.rows.isEmpty else { return ValueSet(lookups: [], elements: []) }
                 stageResults.append(result)
@@ -49,7 +57,7 @@ extension PreparedQuerier {
 
     /// Runs one lookup for all combinations of its inputs.
     private func run(
-        _ lookup: PreparedLookup,
+        _ lookup: IndexLookup,
         number: Int,
         keys: ValueSet,
         cache: inout LookupCache,
@@ -77,7 +85,7 @@ extension PreparedQuerier {
         case .constant(let constant):
             return .constant(constant)
         case .lookup(let output):
-            return results[output.stage][output.position].values(of: output.output)
+            return results[output.stage][output.position].values(of: output.output, keepsNull: keepsNull)
         case .intersection(let parts):
             guard let first = parts.first else { return ValueSet(lookups: [], elements: []) }
             var result = try values(of: first, in: results)

@@ -10,10 +10,18 @@ struct PreparedQuerier: Sendable {
         case intersection([Value])
     }
 
-    /// A lookup with its inputs.
-    struct PreparedLookup: Sendable {
-        /// The scope of the parameter index.
-        var scope: Int
+    /// Rows that the querier reads.
+    enum PreparedLookup: Sendable {
+        /// Rows of a parameter index.
+        case index(IndexLookup)
+        /// Rows that depend on the request only.
+        case rows([ParameterRow])
+    }
+
+    /// A lookup in a parameter index with its inputs.
+    struct IndexLookup: Sendable {
+        /// The parameter index.
+        var scope: ParameterIndex.ID
         /// The number of values that a row of the index has.
         var outputCount: Int
         /// What the index reads, for logs.
@@ -35,8 +43,15 @@ struct PreparedQuerier: Sendable {
     /// One value for each partition key.
     var instantiation: [Value]
 
+    /// Whether values may be `NULL`.
+    var keepsNull: Bool
+
     /// Whether the buckets depend on parameter indexes.
-    var isDynamic: Bool { !stages.isEmpty }
+    var isDynamic: Bool {
+        stages.joined().contains { lookup in
+            if case .index = lookup { true } else { false }
+        }
+    }
 
     /// Evaluates what depends on the request only.
     ///
@@ -51,51 +66,97 @@ struct PreparedQuerier: Sendable {
         request: RequestValues
     ) throws(EvaluationError) {
         let input = EvaluationInput.request(request)
-        for filter in querier.requestFilters where try !filter.isTrue(in: input) { return nil }
-        guard let instantiation = try Self.values(querier.instantiation, in: input) else { return nil }
+        guard try querier.requestFilters.hold(in: input) else { return nil }
+        let keepsNull = querier.keepsNull
+        guard let instantiation = try Self.values(querier.instantiation, in: input, keepsNull: keepsNull) else {
+            return nil
+        }
         var stages: [[PreparedLookup]] = []
         for stage in querier.stages {
             var lookups: [PreparedLookup] = []
             for lookup in stage {
-                guard let inputs = try Self.values(lookup.inputs, in: input) else { return nil }
-                let index = plan.parameterIndexes[lookup.index]
-                lookups.append(
-                    PreparedLookup(
-                        scope: lookup.index,
-                        outputCount: index.outputs.count,
-                        table: index.table.description,
-                        inputs: inputs
-                    )
-                )
+                guard let lookup = try Self.prepare(lookup, of: plan, in: input, keepsNull: keepsNull) else {
+                    return nil
+                }
+                lookups.append(lookup)
             }
             stages.append(lookups)
         }
         self.stream = stream.name
         self.priority = priority
         self.reason = reason
-        self.definition = plan.buckets[querier.bucket].name
+        self.definition = plan.buckets[querier.bucket.rawValue].name
         self.stages = stages
         self.instantiation = instantiation
+        self.keepsNull = keepsNull
+    }
+
+    /// A lookup with what is known about the request, or `nil` when it never has a row.
+    private static func prepare(
+        _ lookup: Lookup,
+        of plan: SyncPlan,
+        in input: EvaluationInput,
+        keepsNull: Bool
+    ) throws(EvaluationError) -> PreparedLookup? {
+        switch lookup {
+        case .index(let id, let inputs):
+            // A key that is NULL finds nothing, whatever becomes of values that are NULL.
+            guard let inputs = try values(inputs, in: input, keepsNull: false) else { return nil }
+            let index = plan.parameterIndexes[id.rawValue]
+            return .index(
+                IndexLookup(
+                    scope: id,
+                    outputCount: index.outputs.count,
+                    table: index.table.description,
+                    inputs: inputs
+                )
+            )
+        case .function(let lookup):
+            var input = input
+            var rows: [ParameterRow] = []
+            for row in try lookup.function.rows(in: input) {
+                input.functionRows = [row]
+                guard try lookup.filters.hold(in: input),
+                    let values = try lookup.outputs.outputValues(in: input, keepsNull: keepsNull)
+                else { continue }
+                rows.append(ParameterRow(values: values))
+            }
+            return rows.isEmpty ? nil : .rows(rows)
+        }
     }
 
     private static func values(
         _ values: [ParameterValue],
-        in input: EvaluationInput
+        in input: EvaluationInput,
+        keepsNull: Bool
     ) throws(EvaluationError) -> [Value]? {
         var prepared: [Value] = []
         for value in values {
             switch value {
             case .request(let expression):
-                guard let constant = try expression.evaluate(in: input).normalizedKey else { return nil }
-                prepared.append(.constant(constant))
+                let constant = try expression.evaluate(in: input)
+                if let key = constant.normalizedKey {
+                    prepared.append(.constant(key))
+                } else if keepsNull, constant == .null {
+                    prepared.append(.constant(.null))
+                } else {
+                    return nil
+                }
             case .lookup(let output):
                 prepared.append(.lookup(output))
             case .intersection(let parts):
-                guard let parts = try Self.values(parts, in: input) else { return nil }
+                guard let parts = try Self.values(parts, in: input, keepsNull: keepsNull) else { return nil }
                 prepared.append(.intersection(parts))
             }
         }
         return prepared
+    }
+}
+
+extension PreparedQuerier.PreparedLookup {
+    /// Where the keys come from.
+    var inputs: [PreparedQuerier.Value] {
+        if case .index(let lookup) = self { lookup.inputs } else { [] }
     }
 }
 

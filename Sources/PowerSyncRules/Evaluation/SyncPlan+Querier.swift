@@ -13,13 +13,20 @@ extension SyncPlan {
     package func querier(for request: SyncPlanRequest, bucketPrefix: String) -> BucketQuerier {
         var descriptions: [StreamDescription] = []
         var queriers: [PreparedQuerier] = []
+        let auth = JSONNode(.object(request.tokenPayload))
+        let connection = JSONNode(.object(request.parameters))
         for stream in streams {
             let subscriptions = Subscription.all(to: stream, in: request, streamIndex: descriptions.count)
             guard !subscriptions.isEmpty else { continue }
             var description = StreamDescription(name: stream.name, isDefault: stream.isSubscribedByDefault)
             for subscription in subscriptions {
                 do throws(EvaluationError) {
-                    queriers += try prepare(stream, for: subscription, request: request)
+                    let values = RequestValues(
+                        auth: auth,
+                        connection: connection,
+                        subscription: subscription.parameters.map { JSONNode(.object($0)) }
+                    )
+                    queriers += try prepare(stream, for: subscription, request: values)
                 } catch {
                     description.errors.append(
                         StreamError(
@@ -37,22 +44,17 @@ extension SyncPlan {
     private func prepare(
         _ stream: Stream,
         for subscription: Subscription,
-        request: SyncPlanRequest
+        request: RequestValues
     ) throws(EvaluationError) -> [PreparedQuerier] {
-        let values = RequestValues(
-            auth: .object(request.tokenPayload),
-            connection: .object(request.parameters),
-            subscription: subscription.parameters.map(JSONValue.object)
-        )
         var prepared: [PreparedQuerier] = []
         for querier in stream.queriers {
             let querier = try PreparedQuerier(
                 querier,
                 of: self,
                 stream: stream,
-                priority: subscription.priority,
+                priority: subscription.overridePriority ?? Priority(querier.priority ?? stream.priority),
                 reason: subscription.reason,
-                request: values
+                request: request
             )
             if let querier { prepared.append(querier) }
         }
@@ -64,8 +66,8 @@ extension SyncPlan {
 private struct Subscription {
     /// The parameters; `nil` for the default subscription.
     var parameters: JSONObject?
-    /// The priority of its buckets.
-    var priority: Priority
+    /// The priority of its buckets; `nil` for that of the stream.
+    var overridePriority: Priority?
     /// Why the client gets its buckets.
     var reason: BucketReason
 
@@ -81,20 +83,19 @@ private struct Subscription {
     ///
     /// The reason of the default one refers to `streamIndex`, the position of the stream in the reply.
     static func all(to stream: SyncPlan.Stream, in request: SyncPlanRequest, streamIndex: Int) -> [Subscription] {
-        let streamPriority = Priority(stream.priority)
         var all: [Subscription] = []
         for (index, subscription) in request.streams.subscriptions.enumerated()
         where subscription.stream.utf8.elementsEqual(stream.name.utf8) {
             all.append(
                 Subscription(
                     parameters: subscription.parameters ?? JSONObject(),
-                    priority: subscription.overridePriority ?? streamPriority,
+                    overridePriority: subscription.overridePriority,
                     reason: .subscription(index)
                 )
             )
         }
         if stream.isSubscribedByDefault, request.streams.includeDefaults {
-            all.append(Subscription(parameters: nil, priority: streamPriority, reason: .defaultStream(streamIndex)))
+            all.append(Subscription(parameters: nil, reason: .defaultStream(streamIndex)))
         }
         return all
     }

@@ -5,6 +5,8 @@
 package struct ParameterIndex: Sendable, Hashable, Codable {
     /// The tables that are read.
     package var table: TablePattern
+    /// The functions whose rows a source row is joined with.
+    package var functions: [TableFunction]
     /// What must be true for a row to enter the index; in an order that depends on their structure only.
     package var filters: [PlanExpression]
     /// The values that rows are found by.
@@ -13,4 +15,9 @@ package struct ParameterIndex: Sendable, Hashable, Codable {
     ///
     /// Empty when only the existence of a row matters.
     package var outputs: [PlanExpression]
+    /// Whether outputs may be `NULL`, as in legacy parameter queries; otherwise such a row is left out.
+    package var keepsNull: Bool
+
+    /// The position of an index in a plan.
+    package typealias ID = PlanID<ParameterIndex>
 }

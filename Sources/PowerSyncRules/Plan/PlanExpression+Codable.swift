@@ -1,12 +1,12 @@
 /// The stored form: an object with one member, named by the kind.
 ///
 /// ```json
-/// {"equal":[{"column":"kind"},{"literal":"todo"}]}
-/// {"extract":[{"request":"auth"},{"literal":"$.sub"}]}
+/// {"column":"kind"}   {"literal":"todo"}   {"request":"auth"}   {"metadata":"schema"}   {"output":[0,"value"]}
+/// {"call":["equal",{"column":"kind"},{"literal":"todo"}]}   {"not":…}   {"and":[…]}   {"or":[…]}
 /// ```
 extension PlanExpression: Codable {
     private enum CodingKeys: String, CodingKey {
-        case literal, column, request, extract, equal, isNull, not, and, or
+        case literal, column, metadata, output, request, call, not, and, or
     }
 
     package init(from decoder: any Decoder) throws {
@@ -20,42 +20,30 @@ extension PlanExpression: Codable {
             )
         }
         switch kind {
-        case .literal:
-            self = .literal(try container.decode(SQLiteValue.self, forKey: kind))
-        case .column:
-            self = .column(try container.decode(String.self, forKey: kind))
-        case .request:
-            self = .request(try container.decode(RequestPart.self, forKey: kind))
-        case .extract:
-            let (json, key) = try Self.pair(in: container, kind)
-            self = .extract(json: json, key: key)
-        case .equal:
-            let (lhs, rhs) = try Self.pair(in: container, kind)
-            self = .equal(lhs, rhs)
-        case .isNull:
-            self = .isNull(try container.decode(PlanExpression.self, forKey: kind))
-        case .not:
-            self = .not(try container.decode(PlanExpression.self, forKey: kind))
-        case .and:
-            self = .and(try container.decode([PlanExpression].self, forKey: kind))
-        case .or:
-            self = .or(try container.decode([PlanExpression].self, forKey: kind))
+        case .literal: self = .literal(try container.decode(SQLiteValue.self, forKey: kind))
+        case .column: self = .column(try container.decode(String.self, forKey: kind))
+        case .metadata: self = .metadata(try container.decode(TableMetadata.self, forKey: kind))
+        case .request: self = .request(try container.decode(RequestPart.self, forKey: kind))
+        case .not: self = .not(try container.decode(PlanExpression.self, forKey: kind))
+        case .and: self = .and(try container.decode([PlanExpression].self, forKey: kind))
+        case .or: self = .or(try container.decode([PlanExpression].self, forKey: kind))
+        case .output:
+            var parts = try container.nestedUnkeyedContainer(forKey: kind)
+            self = .output(try parts.decode(Int.self), try parts.decode(TableFunction.Column.self))
+        case .call:
+            var parts = try container.nestedUnkeyedContainer(forKey: kind)
+            let function = try parts.decode(PlanFunction.self)
+            var operands: [PlanExpression] = []
+            while !parts.isAtEnd { operands.append(try parts.decode(PlanExpression.self)) }
+            guard function.arity.contains(operands.count) else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: kind,
+                    in: container,
+                    debugDescription: "\(function.rawValue) cannot have \(operands.count) operands"
+                )
+            }
+            self = .call(function, operands)
         }
-    }
-
-    private static func pair(
-        in container: KeyedDecodingContainer<CodingKeys>,
-        _ kind: CodingKeys
-    ) throws -> (PlanExpression, PlanExpression) {
-        let operands = try container.decode([PlanExpression].self, forKey: kind)
-        guard operands.count == 2 else {
-            throw DecodingError.dataCorruptedError(
-                forKey: kind,
-                in: container,
-                debugDescription: "\(kind.stringValue) has two operands, not \(operands.count)"
-            )
-        }
-        return (operands[0], operands[1])
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -63,13 +51,24 @@ extension PlanExpression: Codable {
         switch self {
         case .literal(let value): try container.encode(value, forKey: .literal)
         case .column(let name): try container.encode(name, forKey: .column)
+        case .metadata(let metadata): try container.encode(metadata, forKey: .metadata)
         case .request(let part): try container.encode(part, forKey: .request)
-        case .extract(let json, let key): try container.encode([json, key], forKey: .extract)
-        case .equal(let lhs, let rhs): try container.encode([lhs, rhs], forKey: .equal)
-        case .isNull(let operand): try container.encode(operand, forKey: .isNull)
         case .not(let operand): try container.encode(operand, forKey: .not)
         case .and(let terms): try container.encode(terms, forKey: .and)
         case .or(let terms): try container.encode(terms, forKey: .or)
+        case .output(let function, let column):
+            var parts = container.nestedUnkeyedContainer(forKey: .output)
+            try parts.encode(function)
+            try parts.encode(column)
+        case .call(let function, let operands):
+            var parts = container.nestedUnkeyedContainer(forKey: .call)
+            try parts.encode(function)
+            for operand in operands { try parts.encode(operand) }
+        case .bucketParameter:
+            throw EncodingError.invalidValue(
+                self,
+                EncodingError.Context(codingPath: encoder.codingPath, debugDescription: "not part of a plan")
+            )
         }
     }
 }

@@ -1,26 +1,29 @@
 /// A scalar expression of a compiled plan.
 ///
 /// Columns carry no table: an expression of a plan reads one source row, or the request, never both.
-/// Two expressions are equal when they have the same structure.
+/// Two expressions are equal when they have the same structure. The NULL rules of an edition are in the functions, so
+/// that evaluation needs no edition.
 package indirect enum PlanExpression: Sendable, Hashable {
     /// A constant.
     case literal(SQLiteValue)
     /// A column of the source row; `NULL` when the row has no such column.
     case column(String)
+    /// Something about the table of the source row.
+    case metadata(TableMetadata)
+    /// A column of a table-valued function, by its position among the functions of the evaluator, index or lookup.
+    case output(Int, TableFunction.Column)
     /// A part of the request as JSON text.
     case request(RequestPart)
-    /// `json ->> key`: a member of a JSON text as SQL value.
-    case extract(json: PlanExpression, key: PlanExpression)
-    /// `a = b`
-    case equal(PlanExpression, PlanExpression)
-    /// `a IS NULL`
-    case isNull(PlanExpression)
+    /// An operator or function.
+    case call(PlanFunction, [PlanExpression])
     /// `NOT a`; true for `NULL`
     case not(PlanExpression)
     /// `a AND b AND …`, with `NULL` as false
     case and([PlanExpression])
     /// `a OR b OR …`, with `NULL` as false
     case or([PlanExpression])
+    /// A parameter of a legacy bucket definition; exists only while such a definition is compiled.
+    case bucketParameter(String)
 
     /// The JSON objects that a request brings along.
     package enum RequestPart: String, Sendable, Hashable, Codable {
@@ -30,6 +33,16 @@ package indirect enum PlanExpression: Sendable, Hashable {
         case connection
         /// The parameters of the stream subscription.
         case subscription
+    }
+
+    /// What is known about the table of a row.
+    package enum TableMetadata: String, Sendable, Hashable, Codable {
+        /// Its schema.
+        case schema
+        /// Its name.
+        case tableName
+        /// What the wildcard of the pattern stands for.
+        case tableSuffix
     }
 }
 
@@ -59,33 +72,36 @@ extension PlanExpression {
         return terms.filter { seen.insert($0).inserted }
     }
 
-    /// The parts of the request that the expression reads.
-    var requestParts: Set<RequestPart> {
+    /// The expressions that the expression is made of.
+    var operands: [PlanExpression] {
         switch self {
-        case .literal, .column: []
-        case .request(let part): [part]
-        case .extract(let lhs, let rhs), .equal(let lhs, let rhs): lhs.requestParts.union(rhs.requestParts)
-        case .isNull(let operand), .not(let operand): operand.requestParts
-        case .and(let terms), .or(let terms): terms.reduce(into: []) { $0.formUnion($1.requestParts) }
+        case .literal, .column, .metadata, .output, .request, .bucketParameter: []
+        case .call(_, let operands), .and(let operands), .or(let operands): operands
+        case .not(let operand): [operand]
         }
     }
-}
 
-extension PlanExpression: CustomStringConvertible {
-    /// A form that depends on the structure only.
-    ///
-    /// Keys are ordered by it, so it must not change between versions that share a plan version.
-    package var description: String {
+    /// The parts of the request that the expression reads.
+    var requestParts: Set<RequestPart> {
+        if case .request(let part) = self { return [part] }
+        return operands.reduce(into: []) { $0.formUnion($1.requestParts) }
+    }
+
+    /// Whether some part of the expression satisfies a condition.
+    func contains(where condition: (PlanExpression) -> Bool) -> Bool {
+        condition(self) || operands.contains { $0.contains(where: condition) }
+    }
+
+    /// The expression with other positions of table-valued functions.
+    func renumberingFunctions(_ position: (Int) -> Int) -> PlanExpression {
         switch self {
-        case .literal(let value): value.description
-        case .column(let name): "column(\(SQLiteValue.text(name)))"
-        case .request(let part): "\(part.rawValue).parameters()"
-        case .extract(let json, let key): "(\(json) ->> \(key))"
-        case .equal(let lhs, let rhs): "(\(lhs) = \(rhs))"
-        case .isNull(let operand): "(\(operand) IS NULL)"
-        case .not(let operand): "(NOT \(operand))"
-        case .and(let terms): "(" + terms.map(\.description).joined(separator: " AND ") + ")"
-        case .or(let terms): "(" + terms.map(\.description).joined(separator: " OR ") + ")"
+        case .literal, .column, .metadata, .request, .bucketParameter: self
+        case .output(let function, let column): .output(position(function), column)
+        case .call(let function, let operands):
+            .call(function, operands.map { $0.renumberingFunctions(position) })
+        case .not(let operand): .not(operand.renumberingFunctions(position))
+        case .and(let terms): .and(terms.map { $0.renumberingFunctions(position) })
+        case .or(let terms): .or(terms.map { $0.renumberingFunctions(position) })
         }
     }
 }

@@ -6,18 +6,32 @@ package struct Querier: Sendable, Hashable, Codable {
     ///
     /// A lookup uses results of earlier stages only.
     package var stages: [[Lookup]]
-    /// The bucket definition, by position in the plan.
-    package var bucket: Int
+    /// The bucket definition.
+    package var bucket: BucketDefinition.ID
     /// One value for each partition key of the bucket, in the same order.
     package var instantiation: [ParameterValue]
+    /// The priority of its buckets: 0 … 3; `nil` for that of the stream.
+    package var priority: Int32?
+    /// Whether values may be `NULL`, as in legacy parameter queries; otherwise there is no bucket then.
+    package var keepsNull: Bool
 }
 
-/// The use of a parameter index by a querier.
-package struct Lookup: Sendable, Hashable, Codable {
-    /// The index, by position in the plan.
-    package var index: Int
-    /// One value for each key of the index, in the same order.
-    package var inputs: [ParameterValue]
+/// Rows that a querier reads.
+package enum Lookup: Sendable, Hashable {
+    /// Rows of a parameter index, found by one value for each of its keys, in the same order.
+    case index(ParameterIndex.ID, inputs: [ParameterValue])
+    /// Rows of a function of the request.
+    case function(FunctionLookup)
+}
+
+/// The rows of a table-valued function whose argument is part of the request.
+package struct FunctionLookup: Sendable, Hashable, Codable {
+    /// The function.
+    package var function: TableFunction
+    /// What must be true of a row.
+    package var filters: [PlanExpression]
+    /// The values of a row.
+    package var outputs: [PlanExpression]
 }
 
 /// Where a partition key or the key of a lookup takes its values from.
@@ -36,8 +50,35 @@ package struct LookupOutput: Sendable, Hashable, Codable {
     package var stage: Int
     /// The position in the stage.
     package var position: Int
-    /// Which output of the index.
+    /// Which output of the lookup.
     package var output: Int
+}
+
+/// The stored form: `{"index": 0, "inputs": […]}` or `{"function": …, "filters": …, "outputs": …}`.
+extension Lookup: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case index, inputs
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        if let index = try container.decodeIfPresent(ParameterIndex.ID.self, forKey: .index) {
+            self = .index(index, inputs: try container.decode([ParameterValue].self, forKey: .inputs))
+        } else {
+            self = .function(try FunctionLookup(from: decoder))
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        switch self {
+        case .index(let index, let inputs):
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(index, forKey: .index)
+            try container.encode(inputs, forKey: .inputs)
+        case .function(let lookup):
+            try lookup.encode(to: encoder)
+        }
+    }
 }
 
 extension ParameterValue: Codable {

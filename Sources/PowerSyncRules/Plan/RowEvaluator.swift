@@ -2,6 +2,8 @@
 package struct RowEvaluator: Sendable, Hashable, Codable {
     /// The tables that are read.
     package var table: TablePattern
+    /// The functions whose rows a source row is joined with.
+    package var functions: [TableFunction]
     /// What must be true for a row to be synced; in an order that depends on their structure only.
     package var filters: [PlanExpression]
     /// The values that choose the bucket, in the order of the bucket name.
@@ -10,25 +12,34 @@ package struct RowEvaluator: Sendable, Hashable, Codable {
     package var columns: [OutputColumn]
     /// The name of the table on clients, or `nil` for the name of the source table (wildcards).
     package var outputName: String?
+
+    /// The position of an evaluator in a plan.
+    package typealias ID = PlanID<RowEvaluator>
 }
 
 /// One entry of a column list.
 package enum OutputColumn: Sendable, Hashable {
     /// `*`: all columns of the row.
     case star
+    /// `*` of a legacy data query: without columns that begin with `_`, and without those that are in the row already.
+    case legacyStar
     /// An expression with its name.
     case expression(PlanExpression, name: String)
 }
 
-/// The stored form: `"*"`, or `{"expression": …, "name": "…"}`.
+/// The stored form: `"*"`, `"legacy *"`, or `{"expression": …, "name": "…"}`.
 extension OutputColumn: Codable {
     private enum CodingKeys: String, CodingKey {
         case expression, name
     }
 
+    private static let stars: [(text: String, column: OutputColumn)] = [("*", .star), ("legacy *", .legacyStar)]
+
     package init(from decoder: any Decoder) throws {
-        if let text = try? decoder.singleValueContainer().decode(String.self), text == "*" {
-            self = .star
+        if let text = try? decoder.singleValueContainer().decode(String.self),
+            let star = Self.stars.first(where: { $0.text == text })
+        {
+            self = star.column
             return
         }
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -40,9 +51,9 @@ extension OutputColumn: Codable {
 
     package func encode(to encoder: any Encoder) throws {
         switch self {
-        case .star:
+        case .star, .legacyStar:
             var container = encoder.singleValueContainer()
-            try container.encode("*")
+            try container.encode(self == .star ? "*" : "legacy *")
         case .expression(let expression, let name):
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(expression, forKey: .expression)

@@ -2,7 +2,7 @@ import Foundation
 
 /// A stored plan that this service cannot run.
 package enum SyncPlanError: Error, Sendable, Equatable {
-    /// The plan was written by a service with another plan version.
+    /// The plan was written by a newer service.
     case unsupportedVersion(Int)
     /// The text is not a plan.
     case corrupted(String)
@@ -13,7 +13,7 @@ extension SyncPlanError: CustomStringConvertible {
         switch self {
         case .unsupportedVersion(let version):
             """
-            The stored sync plan has version \(version), this service runs version \(SyncPlan.version). \
+            The stored sync plan has version \(version), this service runs versions 1 to \(SyncPlan.version). \
             Use the service version that deployed the sync config, or deploy the config again.
             """
         case .corrupted(let problem):
@@ -24,23 +24,31 @@ extension SyncPlanError: CustomStringConvertible {
 
 extension SyncPlan: Codable {
     private enum CodingKeys: String, CodingKey {
-        case version, evaluators, parameterIndexes, buckets, streams
+        case version, evaluators, parameterIndexes, buckets, streams, valueOptions
     }
 
-    /// Reads the stored form.
+    /// Reads the stored form of any version.
     ///
-    /// - Throws: ``SyncPlanError`` for another version or positions out of range, `DecodingError` for another shape.
+    /// - Throws: ``SyncPlanError`` for a newer version or positions out of range, `DecodingError` for another shape.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        let version = try container.decode(Int.self, forKey: .version)
-        guard version == Self.version else { throw SyncPlanError.unsupportedVersion(version) }
-        let evaluators = try container.decode([RowEvaluator].self, forKey: .evaluators)
-        let parameterIndexes = try container.decode([ParameterIndex].self, forKey: .parameterIndexes)
-        let buckets = try container.decode([BucketDefinition].self, forKey: .buckets)
-        let streams = try container.decode([Stream].self, forKey: .streams)
-        try PlanValidation(evaluators: evaluators, parameterIndexes: parameterIndexes, buckets: buckets)
-            .validate(streams)
-        self.init(evaluators: evaluators, parameterIndexes: parameterIndexes, buckets: buckets, streams: streams)
+        switch try container.decode(Int.self, forKey: .version) {
+        case 1:
+            self = try PlanVersion1(from: decoder).plan()
+        case Self.version:
+            let evaluators = try container.decode([RowEvaluator].self, forKey: .evaluators)
+            let buckets = try container.decode([BucketDefinition].self, forKey: .buckets)
+            self.init(
+                evaluators: evaluators,
+                parameterIndexes: try container.decode([ParameterIndex].self, forKey: .parameterIndexes),
+                buckets: try Self.validated(buckets, evaluatorCount: evaluators.count),
+                streams: try container.decode([Stream].self, forKey: .streams),
+                valueOptions: try container.decode(SourceValueOptions.self, forKey: .valueOptions)
+            )
+        case let version:
+            throw SyncPlanError.unsupportedVersion(version)
+        }
+        try PlanValidation(plan: self).validate()
     }
 
     /// Writes the stored form.
@@ -51,6 +59,7 @@ extension SyncPlan: Codable {
         try container.encode(parameterIndexes, forKey: .parameterIndexes)
         try container.encode(buckets, forKey: .buckets)
         try container.encode(streams, forKey: .streams)
+        try container.encode(valueOptions, forKey: .valueOptions)
     }
 
     /// The stored form as JSON text; the same plan always gives the same text.
@@ -64,7 +73,7 @@ extension SyncPlan: Codable {
 
     /// Reads a plan from its stored form.
     ///
-    /// - Parameter text: The result of ``encodedJSON()``.
+    /// - Parameter text: The result of ``encodedJSON()``, of this service or an earlier one.
     /// - Throws: ``SyncPlanError``.
     package init(encodedJSON text: String) throws {
         do {
@@ -75,69 +84,17 @@ extension SyncPlan: Codable {
             throw SyncPlanError.corrupted(String(describing: error))
         }
     }
-}
 
-/// Checks that every position in a stored plan refers to something, so that running it cannot trap.
-private struct PlanValidation {
-    let evaluators: [RowEvaluator]
-    let parameterIndexes: [ParameterIndex]
-    let buckets: [SyncPlan.BucketDefinition]
-
-    func validate(_ streams: [SyncPlan.Stream]) throws(SyncPlanError) {
+    /// Bucket definitions whose evaluators exist: the initialiser relies on it.
+    static func validated(
+        _ buckets: [BucketDefinition],
+        evaluatorCount count: Int
+    ) throws(SyncPlanError) -> [BucketDefinition] {
         for bucket in buckets {
-            guard bucket.evaluators.allSatisfy(evaluators.indices.contains) else {
-                throw .corrupted("bucket “\(bucket.name)” uses an evaluator that does not exist")
+            guard bucket.evaluators.allSatisfy({ (0..<count).contains($0.rawValue) }) else {
+                throw SyncPlanError.corrupted("bucket “\(bucket.name)” uses an evaluator that does not exist")
             }
         }
-        for stream in streams {
-            for querier in stream.queriers {
-                try validate(querier, of: stream.name)
-            }
-        }
-    }
-
-    private func validate(_ querier: Querier, of stream: String) throws(SyncPlanError) {
-        guard buckets.indices.contains(querier.bucket) else {
-            throw .corrupted("stream “\(stream)” uses a bucket that does not exist")
-        }
-        for (stage, lookups) in querier.stages.enumerated() {
-            for lookup in lookups {
-                guard parameterIndexes.indices.contains(lookup.index),
-                    parameterIndexes[lookup.index].keys.count == lookup.inputs.count
-                else {
-                    throw .corrupted("stream “\(stream)” has a lookup that does not fit its index")
-                }
-                for input in lookup.inputs {
-                    try validate(input, in: querier.stages[..<stage], of: stream)
-                }
-            }
-        }
-        for value in querier.instantiation {
-            try validate(value, in: querier.stages[...], of: stream)
-        }
-        for evaluator in buckets[querier.bucket].evaluators {
-            guard evaluators[evaluator].partitionKeys.count == querier.instantiation.count else {
-                throw .corrupted("stream “\(stream)” gives another number of values than its bucket has keys")
-            }
-        }
-    }
-
-    private func validate(
-        _ value: ParameterValue,
-        in stages: ArraySlice<[Lookup]>,
-        of stream: String
-    ) throws(SyncPlanError) {
-        switch value {
-        case .request:
-            break
-        case .lookup(let output):
-            guard stages.indices.contains(output.stage), stages[output.stage].indices.contains(output.position),
-                parameterIndexes[stages[output.stage][output.position].index].outputs.indices.contains(output.output)
-            else {
-                throw .corrupted("stream “\(stream)” uses a lookup that does not come before its use")
-            }
-        case .intersection(let parts):
-            for part in parts { try validate(part, in: stages, of: stream) }
-        }
+        return buckets
     }
 }

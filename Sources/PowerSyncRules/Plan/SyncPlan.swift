@@ -3,8 +3,28 @@
 /// A plan is stored as JSON next to the text of the config. A service that compiles differently keeps running a plan
 /// that was stored earlier, so the meaning of a ``version`` never changes.
 package struct SyncPlan: Sendable, Equatable {
-    /// The version of the stored form that this service writes and reads.
-    package static let version = 1
+    /// The version of the stored form that this service writes.
+    ///
+    /// It reads all versions up to this one.
+    package static let version = 2
+
+    /// What becomes of source rows.
+    package let evaluators: [RowEvaluator]
+    /// What takes the place of subqueries.
+    package let parameterIndexes: [ParameterIndex]
+    /// The bucket definitions.
+    package let buckets: [BucketDefinition]
+    /// The streams, in the order of the config.
+    package let streams: [Stream]
+    /// How values of the source are to be written.
+    package let valueOptions: SourceValueOptions
+    /// The schema of tables that the config names without one.
+    ///
+    /// Not stored: the source decides when a plan is loaded.
+    package var defaultSchema = "main"
+
+    /// For each evaluator, the names of the bucket definitions that contain it.
+    let bucketNames: [[String]]
 
     /// A stream that clients subscribe to.
     package struct Stream: Sendable, Hashable, Codable {
@@ -18,30 +38,6 @@ package struct SyncPlan: Sendable, Equatable {
         package var queriers: [Querier]
     }
 
-    /// A set of evaluators that share buckets.
-    package struct BucketDefinition: Sendable, Hashable, Codable {
-        /// The name, for example `lists|0`.
-        package var name: String
-        /// The evaluators, by position in the plan, ascending.
-        package var evaluators: [Int]
-    }
-
-    /// What becomes of source rows.
-    package let evaluators: [RowEvaluator]
-    /// What takes the place of subqueries.
-    package let parameterIndexes: [ParameterIndex]
-    /// The bucket definitions.
-    package let buckets: [BucketDefinition]
-    /// The streams, in the order of the config.
-    package let streams: [Stream]
-    /// The schema of tables that the config names without one.
-    ///
-    /// Not stored: the source decides when a plan is loaded.
-    package var defaultSchema = "main"
-
-    /// For each evaluator, the names of the bucket definitions that contain it.
-    let bucketNames: [[String]]
-
     /// Creates a plan.
     ///
     /// - Precondition: Positions refer to existing elements.
@@ -49,16 +45,18 @@ package struct SyncPlan: Sendable, Equatable {
         evaluators: [RowEvaluator],
         parameterIndexes: [ParameterIndex],
         buckets: [BucketDefinition],
-        streams: [Stream]
+        streams: [Stream],
+        valueOptions: SourceValueOptions = SourceValueOptions()
     ) {
         self.evaluators = evaluators
         self.parameterIndexes = parameterIndexes
         self.buckets = buckets
         self.streams = streams
+        self.valueOptions = valueOptions
         var bucketNames = [[String]](repeating: [], count: evaluators.count)
         for bucket in buckets {
             for evaluator in bucket.evaluators {
-                bucketNames[evaluator].append(bucket.name)
+                bucketNames[evaluator.rawValue].append(bucket.name)
             }
         }
         self.bucketNames = bucketNames
@@ -77,4 +75,33 @@ package struct SyncPlan: Sendable, Equatable {
         evaluators.contains { $0.table.matches(table, defaultSchema: defaultSchema) }
             || parameterIndexes.contains { $0.table.matches(table, defaultSchema: defaultSchema) }
     }
+}
+
+/// A set of evaluators that share buckets.
+package struct BucketDefinition: Sendable, Hashable, Codable {
+    /// The name, for example `lists|0`; of a legacy definition its name alone.
+    package var name: String
+    /// The evaluators, ascending.
+    package var evaluators: [RowEvaluator.ID]
+
+    /// The position of a definition in a plan.
+    package typealias ID = PlanID<BucketDefinition>
+}
+
+/// How a source writes values that have several forms (docs/sync-config.md "Options").
+package struct SourceValueOptions: Sendable, Hashable, Codable {
+    /// How many digits a fraction of a second may have.
+    package enum TimestampPrecision: String, Sendable, Hashable, Codable {
+        case seconds, milliseconds, microseconds, nanoseconds
+    }
+
+    /// Whether timestamps have the form `2024-01-02T03:04:05.000000Z`.
+    package var timestampsISO8601 = true
+    /// The upper limit for the digits of fractions of seconds; `nil` for those of the source.
+    package var timestampMaximumPrecision: TimestampPrecision?
+    /// Whether composites, ranges and such become JSON.
+    package var customPostgresTypes = true
+
+    /// Creates the options of the current edition.
+    package init() {}
 }

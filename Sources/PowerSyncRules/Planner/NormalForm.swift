@@ -17,7 +17,7 @@ enum NormalForm {
     /// The variants of a query.
     ///
     /// - Parameters:
-    ///   - condition: The condition; none is one variant without terms.
+    ///   - condition: The condition; none is one variant without terms. Its dependencies are settled.
     ///   - problems: Gets all terms that mix dependencies.
     /// - Returns: The conjunctions; without the terms that were reported.
     /// - Throws: `filter.too_complex`.
@@ -29,10 +29,8 @@ enum NormalForm {
         guard let conjunctions = conjunctions(of: condition, isNegated: false) else {
             throw SQLProblem(
                 code: .filterTooComplex,
-                message: """
-                    The condition has more than \(maximumConjunctions) combinations of OR branches; split the query, or \
-                    combine fewer ORs with AND.
-                    """,
+                message: "The condition has more than \(maximumConjunctions) combinations of OR branches.",
+                hint: "Split the query, combine fewer ORs with AND, or write “a IN ARRAY[…]” for “a = … OR a = …”.",
                 range: condition.range
             )
         }
@@ -95,7 +93,7 @@ enum NormalForm {
         case .filter(let filter):
             scalar = leaf.isNegated ? filter.negated : filter
         case .equal(let lhs, let rhs, let range):
-            let equal = Scalar.combining([lhs, rhs], range: range) { .equal($0[0], $0[1]) }
+            let equal = Scalar.combining([lhs, rhs], range: range) { .call(.equal, $0) }
             if !leaf.isNegated, !equal.hasSingleDependency, lhs.hasSingleDependency, rhs.hasSingleDependency {
                 return .match(lhs, rhs)
             }
@@ -104,10 +102,8 @@ enum NormalForm {
         guard scalar.hasSingleDependency else {
             throw SQLProblem(
                 code: .filterMixedDependencies,
-                message: """
-                    A condition reads one table or the request. Only “=” may compare two of them, with one on each \
-                    side, and not under NOT.
-                    """,
+                message: "A condition reads one table or the request.",
+                hint: "Only “=” may compare two of them, with one on each side, and not under NOT.",
                 range: scalar.uses[1].range
             )
         }
@@ -135,7 +131,8 @@ enum NormalForm {
         var groups = FilterGroups()
         var others: [(position: Int, variant: Variant)] = []
         for (position, variant) in variants.enumerated() {
-            if variant.count == 1, case .filter(let filter) = variant[0] {
+            // A function multiplies rows: without rows of it, not even the other branch would hold.
+            if variant.count == 1, case .filter(let filter) = variant[0], !filter.usesFunction {
                 groups.add(filter, at: position)
             } else {
                 others.append((position, variant))
@@ -164,19 +161,6 @@ private struct FilterGroups {
         groups.values.map { group in
             let filter = Scalar.combining(group.filters, range: group.filters[0].range, as: expression)
             return (group.position, filter)
-        }
-    }
-}
-
-extension Condition {
-    /// The place in the query.
-    fileprivate var range: Range<Int> {
-        switch self {
-        case .and(let terms), .or(let terms):
-            (terms.first?.range.lowerBound ?? 0)..<(terms.last?.range.upperBound ?? 0)
-        case .not(let operand): operand.range
-        case .filter(let scalar): scalar.range
-        case .equal(_, _, let range): range
         }
     }
 }

@@ -5,7 +5,7 @@ struct PlanBuilder {
 
     private var evaluators = InterningTable<RowEvaluator>()
     private var parameterIndexes = InterningTable<ParameterIndex>()
-    private var buckets: [SyncPlan.BucketDefinition] = []
+    private var buckets: [BucketDefinition] = []
     private var streams: [SyncPlan.Stream] = []
 
     /// What variants of one stream have in common when they can share buckets.
@@ -13,6 +13,8 @@ struct PlanBuilder {
         var requestFilters: [PlanExpression]
         var stages: [[Lookup]]
         var instantiation: [ParameterValue]
+        var priority: Int32?
+        var keepsNull: Bool
     }
 
     /// Adds a stream.
@@ -30,10 +32,10 @@ struct PlanBuilder {
         variants: [PlannedVariant]
     ) -> Int {
         var recipes = InterningTable<Recipe>()
-        var members: [(bucketName: String, evaluators: Set<Int>)] = []
+        var members: [(bucketName: String, evaluators: Set<RowEvaluator.ID>)] = []
         for (number, variant) in variants.enumerated() {
-            let evaluator = evaluators.position(of: variant.evaluator)
-            let recipe = recipes.position(of: recipe(for: variant))
+            let evaluator = RowEvaluator.ID(rawValue: evaluators.position(of: variant.evaluator))
+            let recipe = recipes.position(of: recipe(for: variant.way))
             if recipe == members.count {
                 members.append(("\(name)|\(number)", [evaluator]))
             } else {
@@ -45,7 +47,9 @@ struct PlanBuilder {
                 requestFilters: recipe.requestFilters,
                 stages: recipe.stages,
                 bucket: bucket(named: member.bucketName, evaluators: member.evaluators.sorted()),
-                instantiation: recipe.instantiation
+                instantiation: recipe.instantiation,
+                priority: nil,
+                keepsNull: false
             )
         }
         streams.append(
@@ -59,48 +63,91 @@ struct PlanBuilder {
         return queriers.count
     }
 
+    /// Adds a legacy definition: one bucket definition under its own name, whatever way leads to it.
+    mutating func addDefinition(_ definition: PlannedDefinition) {
+        let ids = definition.evaluators.map { RowEvaluator.ID(rawValue: evaluators.position(of: $0)) }
+        buckets.append(BucketDefinition(name: definition.name, evaluators: Set(ids).sorted()))
+        let bucket = BucketDefinition.ID(rawValue: buckets.count - 1)
+        var queriers = InterningTable<Querier>()
+        for way in definition.ways {
+            let (stages, places) = stages(of: way.lookups)
+            let querier = Querier(
+                requestFilters: way.requestFilters.flatMap(\.expression.conjuncts).sortedByStructure,
+                stages: stages,
+                bucket: bucket,
+                instantiation: way.instantiation.map { Self.value($0, places: places) },
+                priority: way.priority,
+                keepsNull: true
+            )
+            _ = queriers.position(of: querier)
+        }
+        streams.append(
+            SyncPlan.Stream(
+                name: definition.name,
+                isSubscribedByDefault: true,
+                priority: definition.priority,
+                queriers: queriers.elements
+            )
+        )
+    }
+
     /// The plan.
-    func build() -> SyncPlan {
+    func build(valueOptions: SourceValueOptions) -> SyncPlan {
         SyncPlan(
             evaluators: evaluators.elements,
             parameterIndexes: parameterIndexes.elements,
             buckets: buckets,
-            streams: streams
+            streams: streams,
+            valueOptions: valueOptions
         )
     }
 
     /// The bucket definition of a set of evaluators.
     ///
     /// Queriers that need the same set share it, whatever way they take.
-    private mutating func bucket(named name: String, evaluators: [Int]) -> Int {
-        if let existing = buckets.firstIndex(where: { $0.evaluators == evaluators }) { return existing }
-        buckets.append(SyncPlan.BucketDefinition(name: name, evaluators: evaluators))
-        return buckets.count - 1
+    private mutating func bucket(named name: String, evaluators: [RowEvaluator.ID]) -> BucketDefinition.ID {
+        if let existing = buckets.firstIndex(where: { $0.evaluators == evaluators }) {
+            return BucketDefinition.ID(rawValue: existing)
+        }
+        buckets.append(BucketDefinition(name: name, evaluators: evaluators))
+        return BucketDefinition.ID(rawValue: buckets.count - 1)
     }
 
-    private mutating func recipe(for variant: PlannedVariant) -> Recipe {
-        var stages: [[Lookup]] = []
-        // Where each lookup of the variant ended up. Inputs come first, so that their places are known.
-        var places: [(stage: Int, position: Int)] = []
-        for lookup in variant.lookups {
-            while stages.count <= lookup.stage { stages.append([]) }
-            places.append((lookup.stage, stages[lookup.stage].count))
-            stages[lookup.stage].append(
-                Lookup(
-                    index: parameterIndexes.position(of: lookup.index),
-                    inputs: lookup.inputs.map { Self.value($0, places: places) }
-                )
-            )
-        }
+    private mutating func recipe(for way: PlannedWay) -> Recipe {
+        let (stages, places) = stages(of: way.lookups)
         return Recipe(
-            requestFilters: variant.requestFilters.flatMap(\.expression.conjuncts).sortedByStructure,
+            requestFilters: way.requestFilters.flatMap(\.expression.conjuncts).sortedByStructure,
             stages: stages,
-            instantiation: variant.instantiation.map { Self.value($0, places: places) }
+            instantiation: way.instantiation.map { Self.value($0, places: places) },
+            priority: nil,
+            keepsNull: false
         )
     }
 
+    /// The lookups by stage, and where each of them ended up.
+    ///
+    /// Inputs come first, so that their places are known.
+    private mutating func stages(
+        of lookups: [PlannedWay.Lookup]
+    ) -> (stages: [[Lookup]], places: [(stage: Int, position: Int)]) {
+        var stages: [[Lookup]] = []
+        var places: [(stage: Int, position: Int)] = []
+        for lookup in lookups {
+            while stages.count <= lookup.stage { stages.append([]) }
+            places.append((lookup.stage, stages[lookup.stage].count))
+            switch lookup.kind {
+            case .index(let index, let inputs):
+                let id = ParameterIndex.ID(rawValue: parameterIndexes.position(of: index))
+                stages[lookup.stage].append(.index(id, inputs: inputs.map { Self.value($0, places: places) }))
+            case .function(let function, _):
+                stages[lookup.stage].append(.function(function))
+            }
+        }
+        return (stages, places)
+    }
+
     private static func value(
-        _ value: PlannedVariant.Value,
+        _ value: PlannedWay.Value,
         places: [(stage: Int, position: Int)]
     ) -> ParameterValue {
         switch value {

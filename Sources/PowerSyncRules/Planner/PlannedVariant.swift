@@ -1,38 +1,60 @@
-/// One variant of a query with its evaluator and its way to buckets, before positions in the plan are known.
+/// One variant of a query, before positions in the plan are known.
 struct PlannedVariant {
+    /// What becomes of rows of the output table.
+    var evaluator: RowEvaluator
+    /// How clients find the buckets.
+    var way: PlannedWay
+}
+
+/// A way from a request to buckets, before positions in the plan are known.
+struct PlannedWay {
     /// Where a key takes its values from.
     indirect enum Value {
         case request(Scalar)
-        /// Output number `output` of the lookup at position `lookup` of ``PlannedVariant/lookups``.
+        /// Output number `output` of the lookup at position `lookup` of ``PlannedWay/lookups``.
         case lookup(Int, output: Int)
         case intersection([Value])
     }
 
     /// A lookup of the variant.
     struct Lookup {
-        /// The index.
-        var index: ParameterIndex
-        /// One value for each key of the index.
-        var inputs: [Value]
+        /// What is read.
+        enum Kind {
+            /// A parameter index, with one value for each of its keys.
+            case index(ParameterIndex, inputs: [Value])
+            /// A function of the request.
+            case function(FunctionLookup, argument: Scalar)
+        }
+
+        /// What is read.
+        var kind: Kind
         /// The stage: later than the stages of all inputs.
         var stage: Int
         /// The place of the table in the query.
         var range: Range<Int>
+
+        /// Where the keys come from.
+        var inputs: [Value] {
+            switch kind {
+            case .index(_, let inputs): inputs
+            case .function(_, let argument): [.request(argument)]
+            }
+        }
     }
 
-    /// What becomes of rows of the output table.
-    var evaluator: RowEvaluator
     /// The lookups in an order in which inputs come first.
-    var lookups: [Lookup]
+    var lookups: [Lookup] = []
     /// One value for each partition key.
-    var instantiation: [Value]
+    var instantiation: [Value] = []
     /// What must be true of the request.
-    var requestFilters: [Scalar]
+    var requestFilters: [Scalar] = []
+    /// The priority of the buckets; `nil` for that of the stream.
+    var priority: Int32?
 }
 
 // MARK: - Warnings
 
-extension PlannedVariant {
+extension PlannedWay {
     /// Who decides about the values of a key.
     private enum Trust {
         /// The verified token, or nobody.
@@ -81,9 +103,9 @@ extension PlannedVariant {
     }
 }
 
-extension PlannedVariant.Value {
+extension PlannedWay.Value {
     /// The request values in the value itself.
-    fileprivate var requestScalars: [Scalar] {
+    var requestScalars: [Scalar] {
         switch self {
         case .request(let scalar): [scalar]
         case .lookup: []

@@ -10,9 +10,9 @@ struct VariantPlanner {
     private let terms: Variant
     private var isUsed: [Bool]
     /// The tables that are being resolved.
-    private var stack: [Int] = []
+    private var stack: [ResultSetID] = []
     /// The finished lookups, in the order in which they were finished.
-    private var lookups: [(set: Int, resolved: Resolved, outputs: [PlanExpression])] = []
+    private var lookups: [(set: ResultSetID, resolved: Resolved, outputs: [PlanExpression])] = []
 
     /// What is known about a table.
     private struct Resolved {
@@ -21,13 +21,13 @@ struct VariantPlanner {
 
         struct Key {
             var expression: PlanExpression
-            var values: [PlannedVariant.Value]
+            var values: [PlannedWay.Value]
         }
     }
 
     /// Plans a variant.
     ///
-    /// - Throws: `filter.unrelated`.
+    /// - Throws: `filter.unrelated` or `tvf.partitioned`.
     static func plan(_ variant: Variant, of query: CanonicalQuery) throws(SQLProblem) -> PlannedVariant {
         var planner = VariantPlanner(
             query: query,
@@ -59,23 +59,29 @@ struct VariantPlanner {
                 )
             }
         }
-        let (keys, instantiation) = ordered(output.keys)
+        guard case .table(let pattern, _) = query[query.output].kind else {
+            preconditionFailure("the output of a query is a table, not \(query[query.output].kind)")
+        }
+        let parts = assemble(query.output, output, outputs: [])
         return PlannedVariant(
             evaluator: RowEvaluator(
-                table: query.resultSets[query.output].pattern,
-                filters: output.filters.sortedByStructure,
-                partitionKeys: keys,
+                table: pattern,
+                functions: parts.functions,
+                filters: parts.filters,
+                partitionKeys: parts.keys,
                 columns: query.columns,
                 outputName: query.outputName
             ),
-            lookups: finishedLookups(),
-            instantiation: instantiation,
-            requestFilters: requestFilters
+            way: PlannedWay(
+                lookups: try finishedLookups(),
+                instantiation: parts.values,
+                requestFilters: requestFilters
+            )
         )
     }
 
     /// Collects the filters and keys of a table, and makes the lookups that its keys need.
-    private mutating func resolve(_ set: Int) -> Resolved {
+    private mutating func resolve(_ set: ResultSetID) -> Resolved {
         stack.append(set)
         defer { stack.removeLast() }
         var resolved = Resolved()
@@ -102,13 +108,13 @@ struct VariantPlanner {
         return resolved
     }
 
-    private static func sides(_ lhs: Scalar, _ rhs: Scalar, of set: Int) -> (own: Scalar, other: Scalar)? {
+    private static func sides(_ lhs: Scalar, _ rhs: Scalar, of set: ResultSetID) -> (own: Scalar, other: Scalar)? {
         if lhs.dependency == .row(set) { return (lhs, rhs) }
         if rhs.dependency == .row(set) { return (rhs, lhs) }
         return nil
     }
 
-    private mutating func value(of scalar: Scalar) -> PlannedVariant.Value {
+    private mutating func value(of scalar: Scalar) -> PlannedWay.Value {
         guard case .row(let set) = scalar.dependency else { return .request(scalar) }
         let lookup = lookup(for: set)
         if let output = lookups[lookup].outputs.firstIndex(of: scalar.expression) {
@@ -119,7 +125,7 @@ struct VariantPlanner {
     }
 
     /// The lookup of a table that is not being resolved.
-    private mutating func lookup(for set: Int) -> Int {
+    private mutating func lookup(for set: ResultSetID) -> Int {
         if let existing = lookups.firstIndex(where: { $0.set == set }) { return existing }
         let resolved = resolve(set)
         lookups.append((set, resolved, []))
@@ -143,53 +149,85 @@ struct VariantPlanner {
         }
     }
 
-    private func finishedLookups() -> [PlannedVariant.Lookup] {
-        var finished: [PlannedVariant.Lookup] = []
+    private func finishedLookups() throws(SQLProblem) -> [PlannedWay.Lookup] {
+        var finished: [PlannedWay.Lookup] = []
         for lookup in lookups {
-            let (keys, inputs) = ordered(lookup.resolved.keys)
-            let index = ParameterIndex(
-                table: query.resultSets[lookup.set].pattern,
-                filters: lookup.resolved.filters.sortedByStructure,
-                keys: keys,
-                outputs: lookup.outputs
-            )
-            let earlier = inputs.flatMap(\.lookups).map { finished[$0].stage }
-            finished.append(
-                PlannedVariant.Lookup(
-                    index: index,
-                    inputs: inputs,
-                    stage: earlier.max().map { $0 + 1 } ?? 0,
-                    range: query.resultSets[lookup.set].range
+            let set = query[lookup.set]
+            switch set.kind {
+            case .table(let pattern, _):
+                let parts = assemble(lookup.set, lookup.resolved, outputs: lookup.outputs)
+                let index = ParameterIndex(
+                    table: pattern,
+                    functions: parts.functions,
+                    filters: parts.filters,
+                    keys: parts.keys,
+                    outputs: parts.outputs,
+                    keepsNull: false
                 )
-            )
+                let earlier = parts.values.flatMap(\.lookups).map { finished[$0].stage }
+                finished.append(
+                    PlannedWay.Lookup(
+                        kind: .index(index, inputs: parts.values),
+                        stage: earlier.max().map { $0 + 1 } ?? 0,
+                        range: set.range
+                    )
+                )
+            case .function(let kind, let argument, _):
+                guard lookup.resolved.keys.isEmpty else {
+                    throw SQLProblem(
+                        code: .functionPartitioned,
+                        message: "Rows of a function of the request cannot be found by other values.",
+                        hint: "Compare its columns with columns of the table that is synced.",
+                        range: set.range
+                    )
+                }
+                let function = FunctionLookup(
+                    function: TableFunction(kind: kind, argument: argument.expression),
+                    filters: lookup.resolved.filters.map { $0.renumberingFunctions { _ in 0 } }.sortedByStructure,
+                    outputs: lookup.outputs.map { $0.renumberingFunctions { _ in 0 } }
+                )
+                finished.append(
+                    PlannedWay.Lookup(kind: .function(function, argument: argument), stage: 0, range: set.range)
+                )
+            }
         }
         return finished
     }
+}
 
-    /// Keys in an order that depends on their structure only, so that equal keys of several tables meet.
-    private func ordered(_ keys: [Resolved.Key]) -> (keys: [PlanExpression], values: [PlannedVariant.Value]) {
-        let sorted = keys.sorted { $0.expression.precedes($1.expression) }
-        let values = sorted.map { $0.values.count == 1 ? $0.values[0] : .intersection($0.values) }
-        return (sorted.map(\.expression), values)
+// MARK: - Order
+
+extension VariantPlanner {
+    /// What is read from a table, with its functions numbered from 0, in an order that depends on the structure only, so
+    /// that equal keys of several tables meet.
+    private func assemble(_ set: ResultSetID, _ resolved: Resolved, outputs: [PlanExpression]) -> TableParts {
+        let functions = FunctionList(
+            query.resultSets,
+            usedBy: resolved.filters + resolved.keys.map(\.expression) + outputs
+        )
+        let keys = resolved.keys.map { key in
+            let expression = functions.numbered(key.expression)
+            return (expression: expression, text: CanonicalText(expression), values: key.values)
+        }.sorted { $0.text < $1.text }
+        return TableParts(
+            functions: functions.functions,
+            filters: resolved.filters.map(functions.numbered).sortedByStructure,
+            keys: keys.map(\.expression),
+            values: keys.map { $0.values.count == 1 ? $0.values[0] : .intersection($0.values) },
+            outputs: outputs.map(functions.numbered)
+        )
+    }
+
+    private struct TableParts {
+        var functions: [TableFunction]
+        var filters: [PlanExpression]
+        var keys: [PlanExpression]
+        var values: [PlannedWay.Value]
+        var outputs: [PlanExpression]
     }
 }
 
-extension PlanExpression {
-    /// Whether the expression comes before another one in the order of keys.
-    fileprivate func precedes(_ other: PlanExpression) -> Bool {
-        description.utf8.lexicographicallyPrecedes(other.description.utf8)
-    }
-}
-
-extension [PlanExpression] {
-    /// The expressions without repetitions, in an order that depends on their structure only.
-    var sortedByStructure: [PlanExpression] {
-        var seen: Set<PlanExpression> = []
-        return filter { seen.insert($0).inserted }.sorted { $0.precedes($1) }
-    }
-}
-
-extension PlannedVariant.Value {
+extension PlannedWay.Value {
     /// The lookups that the value uses directly.
     fileprivate var lookups: [Int] {
         switch self {
@@ -200,7 +238,7 @@ extension PlannedVariant.Value {
     }
 
     /// Whether two values are the same by structure.
-    fileprivate func isSame(as other: PlannedVariant.Value) -> Bool {
+    fileprivate func isSame(as other: PlannedWay.Value) -> Bool {
         switch (self, other) {
         case (.request(let lhs), .request(let rhs)): lhs.expression == rhs.expression
         case (.lookup(let lhs, let lhsOutput), .lookup(let rhs, let rhsOutput)): lhs == rhs && lhsOutput == rhsOutput

@@ -1,265 +1,270 @@
-/// Expressions, one method for each level of precedence, lowest first (docs/sync-config.md "SQL"):
+/// Expressions by precedence climbing, weakest operator first (docs/sync-config.md "SQL"):
 ///
 /// ```
-/// OR   AND   NOT   IS   = != <>   IN BETWEEN LIKE   operators, literals, columns, calls
+/// OR   AND   NOT   = <> !=   IS   < > <= >=   BETWEEN   & | << >>   IN   + - || &&   * / %   -> ->> ::
 /// ```
+///
+/// This is the order of the established service and not PostgreSQL's. Equal operators go from left to right.
 extension SQLParser {
+    /// How tightly an operator binds.
+    enum Precedence: Int, Comparable {
+        case or, and, not, equality, `is`, relational, between, bits, `in`, additive, multiplicative, postfix
+
+        static func < (lhs: Precedence, rhs: Precedence) -> Bool { lhs.rawValue < rhs.rawValue }
+
+        /// The next tighter level, for the right side of an operator.
+        var tighter: Precedence { Precedence(rawValue: rawValue + 1) ?? .postfix }
+    }
+
+    private static let operators: [String: (SQLOperator, Precedence)] = [
+        "=": (.equal, .equality), "!=": (.unequal, .equality), "<>": (.unequal, .equality),
+        "<": (.less, .relational), ">": (.greater, .relational),
+        "<=": (.lessOrEqual, .relational), ">=": (.greaterOrEqual, .relational),
+        "&": (.bitAnd, .bits), "|": (.bitOr, .bits), "<<": (.shiftLeft, .bits), ">>": (.shiftRight, .bits),
+        "+": (.add, .additive), "-": (.subtract, .additive), "||": (.concatenate, .additive),
+        "*": (.multiply, .multiplicative), "/": (.divide, .multiplicative), "%": (.remainder, .multiplicative),
+    ]
+
     /// An expression.
     mutating func expression() throws(SQLProblem) -> SQLExpression {
-        try nested { parser throws(SQLProblem) in try parser.disjunction() }
+        try nested { parser throws(SQLProblem) in try parser.expression(.or) }
     }
 
-    private mutating func disjunction() throws(SQLProblem) -> SQLExpression {
-        var terms = [try conjunction()]
-        while take(.word("or")) { terms.append(try conjunction()) }
-        guard terms.count > 1 else { return terms[0] }
-        return SQLExpression(kind: .or(terms), range: terms[0].range.lowerBound..<end)
+    /// An expression whose operators bind at least as tightly as a level.
+    mutating func expression(_ minimum: Precedence) throws(SQLProblem) -> SQLExpression {
+        var result = try prefix(minimum)
+        while let extended = try suffix(of: result, minimum) { result = extended }
+        return result
     }
 
-    private mutating func conjunction() throws(SQLProblem) -> SQLExpression {
-        var terms = [try negation()]
-        while take(.word("and")) { terms.append(try negation()) }
-        guard terms.count > 1 else { return terms[0] }
-        return SQLExpression(kind: .and(terms), range: terms[0].range.lowerBound..<end)
-    }
-
-    private mutating func negation() throws(SQLProblem) -> SQLExpression {
+    private mutating func prefix(_ minimum: Precedence) throws(SQLProblem) -> SQLExpression {
+        guard next.kind == .word("not") else { return try primary() }
+        guard minimum <= .not else {
+            throw problem(.sqlSyntax, "NOT binds weaker than the operator before it.", hint: "Add parentheses.")
+        }
         let start = next.range.lowerBound
-        guard take(.word("not")) else { return try nullTest() }
-        let operand = try nested { parser throws(SQLProblem) in try parser.negation() }
-        return SQLExpression(kind: .not(operand), range: start..<end)
-    }
-
-    private mutating func nullTest() throws(SQLProblem) -> SQLExpression {
-        let operand = try comparison()
-        guard take(.word("is")) else { return operand }
-        let isNegated = take(.word("not"))
-        if next.kind == .word("true") || next.kind == .word("false") {
-            throw notYet("IS TRUE and IS FALSE are", "Use the value as a condition, or NOT.")
-        }
-        guard take(.word("null")) else {
-            throw problem(.sqlUnsupportedExpression, "Only IS NULL and IS NOT NULL are supported.")
-        }
-        let range = operand.range.lowerBound..<end
-        if next.kind == .word("is") {
-            throw problem(.sqlSyntax, "IS cannot follow IS NULL without parentheses.")
-        }
-        return SQLExpression(kind: .isNull(operand, isNegated: isNegated), range: range)
-    }
-
-    private mutating func comparison() throws(SQLProblem) -> SQLExpression {
-        let lhs = try membership()
-        guard let isNegated = takeEquality() else { return lhs }
-        let rhs = try membership()
-        let range = lhs.range.lowerBound..<end
-        if case .symbol("=") = next.kind {
-            throw problem(.sqlSyntax, "Comparisons cannot follow one another without parentheses.")
-        }
-        return SQLExpression(kind: .equal(lhs, rhs, isNegated: isNegated), range: range)
-    }
-
-    /// Reads a comparison operator; the result says whether it is the negated one.
-    private mutating func takeEquality() -> Bool? {
-        if take(.symbol("=")) { return false }
-        if take(.symbol("!=")) || take(.symbol("<>")) { return true }
-        return nil
-    }
-
-    private mutating func membership() throws(SQLProblem) -> SQLExpression {
-        let operand = try operand()
-        let isNegated = next.kind == .word("not") && second.kind == .word("in")
-        if isNegated { advance() }
-        guard take(.word("in")) else { return operand }
-        guard next.kind == .symbol("("), second.kind == .word("select") else {
-            switch next.kind {
-            case .symbol("("), .word("array"), .word("row"):
-                throw notYet("Lists after IN are", "Use “=” and OR.")
-            default:
-                throw notYet("IN with something else than a subquery is", "Use “IN (SELECT …)”.")
-            }
-        }
         advance()
-        let select = try nested { parser throws(SQLProblem) in try parser.select() }
-        try expect(.symbol(")"), "“)” after the subquery")
-        let range = operand.range.lowerBound..<end
-        return SQLExpression(kind: .inSelect(operand, select, isNegated: isNegated), range: range)
+        let operand = try nested { parser throws(SQLProblem) in try parser.expression(.not) }
+        return try make(.not(operand), from: start)
     }
 
-    /// An operand, followed by nothing that binds tighter than `IN`.
-    private mutating func operand() throws(SQLProblem) -> SQLExpression {
-        let operand = try primary()
+    /// The expression that begins with `lhs` and goes on with one operator; `nil` when none follows that binds tightly
+    /// enough.
+    private mutating func suffix(
+        of lhs: SQLExpression,
+        _ minimum: Precedence
+    ) throws(SQLProblem) -> SQLExpression? {
         switch next.kind {
-        case .symbol(let symbol) where SQLVocabulary.laterOperators.contains(symbol):
-            throw notYet("The operator “\(symbol)” is")
-        case .symbol(let symbol) where SQLVocabulary.unsupportedOperators.contains(symbol):
+        case .symbol(let symbol): try suffix(of: lhs, symbol: symbol, minimum)
+        case .word(let word): try suffix(of: lhs, word: word, minimum)
+        default: nil
+        }
+    }
+
+    private mutating func suffix(
+        of lhs: SQLExpression,
+        symbol: String,
+        _ minimum: Precedence
+    ) throws(SQLProblem) -> SQLExpression? {
+        let start = lhs.range.lowerBound
+        if let (binary, level) = Self.operators[symbol] {
+            guard level >= minimum else { return nil }
+            advance()
+            if binary == .equal, next.kind == .symbol("=") {
+                throw unexpected(expected: "an expression", hint: "Equality is written with one “=”.")
+            }
+            let rhs = try expression(level.tighter)
+            return try make(.binary(binary, lhs, rhs), from: start)
+        }
+        switch symbol {
+        case "&&":
+            guard minimum <= .additive else { return nil }
+            advance()
+            let collection = try collection(list: false, .multiplicative)
+            return try make(.overlap(lhs, collection), from: start)
+        case "->", "->>":
+            advance()
+            let isMember = symbol == "->"
+            let key = try memberKey()
+            return try make(.binary(isMember ? .member : .memberValue, lhs, key), from: start)
+        case "::":
+            advance()
+            let type = try type()
+            return try make(.cast(lhs, type), from: start)
+        case _ where SQLVocabulary.unsupportedOperators.contains(symbol):
             throw problem(.sqlUnsupportedExpression, "The operator “\(symbol)” is not supported.")
         default:
-            break
-        }
-        let isAfterNot = next.kind == .word("not")
-        if case .word(let word) = isAfterNot ? second.kind : next.kind {
-            switch word {
-            case "between":
-                throw notYet("BETWEEN is")
-            case "like", "ilike", "similar", "overlaps", "isnull", "notnull", "collate":
-                throw problem(.sqlUnsupportedExpression, "\(word.uppercased()) is not supported.")
-            default:
-                break
-            }
-        }
-        return operand
-    }
-
-    private mutating func primary() throws(SQLProblem) -> SQLExpression {
-        let start = next.range.lowerBound
-        switch next.kind {
-        case .string(let text):
-            advance()
-            return SQLExpression(kind: .literal(.text(text)), range: start..<end)
-        case .integer, .real:
-            return try number(isNegative: false, start: start)
-        case .symbol("-"), .symbol("+"):
-            let isNegative = next.kind == .symbol("-")
-            switch second.kind {
-            case .integer, .real:
-                advance()
-                return try number(isNegative: isNegative, start: start)
-            default:
-                throw problem(.sqlUnsupportedExpression, "A sign is supported before numbers only.")
-            }
-        case .symbol("("):
-            return try parenthesised()
-        case .symbol("*"):
-            throw unexpected(expected: "an expression")
-        case .quotedName:
-            return try reference()
-        case .word(let word):
-            return try keyword(word, start: start)
-        default:
-            throw unexpected(expected: "an expression")
+            return nil
         }
     }
 
-    private mutating func number(isNegative: Bool, start: Int) throws(SQLProblem) -> SQLExpression {
-        let value: SQLiteValue?
-        switch next.kind {
-        case .real(let number):
-            value = .real(isNegative ? -number : number)
-        case .integer(let magnitude) where isNegative && magnitude == UInt64(Int64.max) + 1:
-            value = .integer(.min)
-        case .integer(let magnitude):
-            value = Int64(exactly: magnitude).map { .integer(isNegative ? -$0 : $0) }
-        default:
-            value = nil
-        }
-        guard let value else { throw problem(.sqlSyntax, "The integer does not fit 64 bits.") }
-        advance()
-        return SQLExpression(kind: .literal(value), range: start..<end)
-    }
-
-    private mutating func parenthesised() throws(SQLProblem) -> SQLExpression {
-        let start = next.range.lowerBound
-        advance()
-        if next.kind == .word("select") {
-            throw problem(.sqlUnsupportedExpression, "A subquery is supported after IN only.")
-        }
-        var inner = try expression()
-        if next.kind == .symbol(",") { throw problem(.sqlUnsupportedExpression, "Row values are not supported.") }
-        try expect(.symbol(")"), "“)”")
-        inner.range = start..<end
-        return inner
-    }
-
-    private mutating func keyword(_ word: String, start: Int) throws(SQLProblem) -> SQLExpression {
-        let literals: [String: SQLiteValue] = ["null": .null, "true": .integer(1), "false": .integer(0)]
-        if let value = literals[word] {
-            advance()
-            return SQLExpression(kind: .literal(value), range: start..<end)
-        }
-        if SQLVocabulary.nondeterministicWords.contains(word) {
-            throw problem(
-                .sqlNondeterministic,
-                "\(word.uppercased()) is not supported: what a row becomes must depend on the row only."
-            )
-        }
+    private mutating func suffix(
+        of lhs: SQLExpression,
+        word: String,
+        _ minimum: Precedence
+    ) throws(SQLProblem) -> SQLExpression? {
+        let start = lhs.range.lowerBound
         switch word {
-        case "case": throw notYet("CASE is")
-        case "cast" where second.kind == .symbol("("): throw notYet("CAST is")
-        case "array": throw notYet("ARRAY is")
-        case "row" where second.kind == .symbol("("): throw notYet("ROW is")
-        case "exists" where second.kind == .symbol("("):
-            throw problem(.sqlUnsupportedExpression, "EXISTS is not supported; write “value IN (SELECT …)”.")
-        default: return try reference()
-        }
-    }
-
-    /// A column or a function call.
-    private mutating func reference() throws(SQLProblem) -> SQLExpression {
-        let first = try requiredName("a column name")
-        guard take(.symbol(".")) else {
-            if next.kind == .symbol("(") { throw functionProblem(first) }
-            return SQLExpression(kind: .column(table: nil, name: first), range: first.range)
-        }
-        let name = try anyName("a column name after “.”")
-        if next.kind == .symbol("(") { return try call(first, name) }
-        if next.kind == .symbol("."), second.kind != .symbol("*") {
-            throw problem(.sqlUnsupportedExpression, "A column is written as table.column, without a schema.")
-        }
-        let range = first.range.lowerBound..<end
-        return SQLExpression(kind: .column(table: first, name: name), range: range)
-    }
-
-    private mutating func call(_ qualifier: SQLName, _ name: SQLName) throws(SQLProblem) -> SQLExpression {
-        let range = qualifier.range.lowerBound..<name.range.upperBound
-        guard SQLVocabulary.requestParts.contains(qualifier.text) else {
-            if SQLVocabulary.metadata.contains(name.text) {
-                throw SQLProblem(
-                    code: .sqlNotSupportedYet,
-                    message: "\(qualifier.text).\(name.text)() is not supported yet.",
-                    range: range
-                )
+        case "or" where minimum <= .or:
+            var terms = [lhs]
+            while take(.word("or")) { terms.append(try expression(.and)) }
+            return try make(.or(terms), from: start)
+        case "and" where minimum <= .and:
+            var terms = [lhs]
+            while take(.word("and")) { terms.append(try expression(.not)) }
+            return try make(.and(terms), from: start)
+        case "is" where minimum <= .is:
+            return try test(lhs)
+        case "isnull" where minimum <= .is, "notnull" where minimum <= .is:
+            advance()
+            return try make(.test(lhs, .null, isNegated: word == "notnull"), from: start)
+        case "not":
+            guard case .word(let second) = second.kind else { return nil }
+            if SQLVocabulary.unsupportedWordOperators.contains(second) { throw unsupported(second) }
+            if second == "between", minimum <= .between {
+                advance()
+                return try between(lhs, isNegated: true)
             }
-            let hint = qualifier.text == "request" ? "; use auth.\(name.text)() or connection.parameter()" : ""
-            throw SQLProblem(
-                code: .sqlUnknownFunction,
-                message: "There is no function \(qualifier.text).\(name.text)()\(hint).",
-                range: range
+            if second == "in", minimum <= .in {
+                advance()
+                return try membership(lhs, isNegated: true)
+            }
+            return nil
+        case "between" where minimum <= .between:
+            return try between(lhs, isNegated: false)
+        case "in" where minimum <= .in:
+            return try membership(lhs, isNegated: false)
+        case _ where SQLVocabulary.unsupportedWordOperators.contains(word):
+            throw unsupported(word)
+        case "operator":
+            throw problem(.sqlUnsupportedExpression, "OPERATOR(…) is not supported.")
+        default:
+            return nil
+        }
+    }
+
+    private func unsupported(_ word: String) -> SQLProblem {
+        let hint =
+            switch word {
+            case "like", "ilike", "glob", "match", "regexp", "similar":
+                "Patterns cannot be matched; substring() and instr() look into texts, and lower() makes case equal."
+            default: "The language has no such operator."
+            }
+        return problem(.sqlUnsupportedExpression, "\(word.uppercased()) is not supported.", hint: hint)
+    }
+
+    /// `IS …`, the keyword comes next.
+    private mutating func test(_ lhs: SQLExpression) throws(SQLProblem) -> SQLExpression {
+        advance()
+        let isNegated = take(.word("not"))
+        let test: SQLExpression.Test
+        switch next.kind {
+        case .word("null"): test = .null
+        case .word("true"): test = .true
+        case .word("false"): test = .false
+        case .word("distinct"):
+            let problem = problem(.sqlUnsupportedExpression, "IS DISTINCT FROM is not supported.")
+            // Its FROM begins no clause.
+            advance(by: 2)
+            throw problem
+        default:
+            throw problem(
+                .sqlUnsupportedExpression,
+                "IS can be followed by NULL, TRUE and FALSE only.",
+                hint: "Use “=” to compare values."
             )
         }
         advance()
-        var arguments: [SQLExpression] = []
-        if !take(.symbol(")")) {
-            repeat { arguments.append(try expression()) } while take(.symbol(","))
-            try expect(.symbol(")"), "“)” after the arguments")
-        }
-        if next.kind == .word("over") || next.kind == .word("filter") {
-            throw problem(.sqlWindow, "Window and aggregate clauses are not supported.")
-        }
-        return SQLExpression(
-            kind: .call(qualifier: qualifier, name: name, arguments: arguments),
-            range: qualifier.range.lowerBound..<end
-        )
+        return try make(.test(lhs, test, isNegated: isNegated), from: lhs.range.lowerBound)
     }
 
-    private func functionProblem(_ name: SQLName) -> SQLProblem {
-        if SQLVocabulary.functions.contains(name.text) {
-            return SQLProblem(
-                code: .sqlNotSupportedYet,
-                message: "The function \(name.text)() is not supported yet.",
-                range: name.range
-            )
+    /// `BETWEEN a AND b`, the keyword comes next.
+    private mutating func between(
+        _ value: SQLExpression,
+        isNegated: Bool
+    ) throws(SQLProblem) -> SQLExpression {
+        advance()
+        let low = try expression(.bits)
+        try expect(.word("and"), "AND after the lower bound of BETWEEN")
+        let high = try expression(.bits)
+        return try make(.between(value, low, high, isNegated: isNegated), from: value.range.lowerBound)
+    }
+
+    /// `IN …`, the keyword comes next.
+    private mutating func membership(
+        _ value: SQLExpression,
+        isNegated: Bool
+    ) throws(SQLProblem) -> SQLExpression {
+        advance()
+        let collection = try collection(list: true, .additive)
+        return try make(.membership(value, in: collection, isNegated: isNegated), from: value.range.lowerBound)
+    }
+
+    /// What stands after `IN` and `&&`.
+    private mutating func collection(
+        list isListAllowed: Bool,
+        _ level: Precedence
+    ) throws(SQLProblem) -> SQLExpression.Collection {
+        if next.kind == .symbol("("), second.kind == .word("select") {
+            advance()
+            let select = try nested { parser throws(SQLProblem) in parser.select() }
+            try expect(.symbol(")"), "“)” after the subquery")
+            return .query(select)
         }
-        if SQLVocabulary.nondeterministic.contains(name.text) {
-            return SQLProblem(
-                code: .sqlNondeterministic,
-                message: "\(name.text)() is not supported: what a row becomes must depend on the row only.",
-                range: name.range
-            )
+        if isListAllowed {
+            if next.kind == .word("array"), second.kind == .symbol("[") {
+                advance(by: 2)
+                return .list(try elements(closedBy: "]"))
+            }
+            if next.kind == .word("row"), second.kind == .symbol("(") {
+                advance(by: 2)
+                return .list(try elements(closedBy: ")"))
+            }
+            if next.kind == .symbol("("), parenthesesHoldList || parenthesesHoldPlainLiteral {
+                advance()
+                return .list(try elements(closedBy: ")"))
+            }
         }
-        return SQLProblem(
-            code: .sqlUnknownFunction,
-            message: "There is no function \(name.text)().",
-            range: name.range
-        )
+        return .value(try nested { parser throws(SQLProblem) in try parser.expression(level) })
+    }
+
+    /// Whether the parentheses that come next have a comma that belongs to them.
+    private var parenthesesHoldList: Bool {
+        var depth = 0
+        var count = 0
+        while true {
+            switch token(after: count).kind {
+            case .symbol("("), .symbol("["): depth += 1
+            case .symbol(")"), .symbol("]"):
+                depth -= 1
+                if depth == 0 { return false }
+            case .symbol(",") where depth == 1: return true
+            case .end: return false
+            default: break
+            }
+            count += 1
+        }
+    }
+
+    /// Whether the parentheses that come next hold one literal that is no JSON, as in `IN ('x')`: a list of one element.
+    private var parenthesesHoldPlainLiteral: Bool {
+        guard token(after: 2).kind == .symbol(")") else { return false }
+        switch second.kind {
+        case .integer, .real: return true
+        case .string(let text):
+            switch JSONNode(parsing: text) {
+            case .array, .object: return false
+            default: return true
+            }
+        default: return false
+        }
+    }
+
+    private mutating func elements(closedBy bracket: String) throws(SQLProblem) -> [SQLExpression] {
+        var elements: [SQLExpression] = []
+        if take(.symbol(bracket)) { return elements }
+        repeat { elements.append(try expression()) } while take(.symbol(","))
+        try expect(.symbol(bracket), "“\(bracket)” after the list")
+        return elements
     }
 }

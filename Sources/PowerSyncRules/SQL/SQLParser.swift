@@ -1,24 +1,40 @@
-/// Builds the syntax tree of a query by recursive descent.
+/// Builds the syntax tree of a query by recursive descent (docs/sync-config.md "SQL").
 ///
-/// What the full language has and this version does not is recognised and reported as `sql.not_supported_yet`; what the
-/// language does not have gets its own code. Either way parsing stops at the first problem.
+/// A problem ends the part of the query that it is in: a column, an item after `FROM`, the condition. Reading goes on at
+/// the next one, so that one run finds the mistakes of all parts.
 struct SQLParser {
     /// How deep parentheses, `NOT`, calls and subqueries may be nested.
     ///
-    /// Bounds the recursion of everything that walks the tree.
+    /// Bounds the recursion of the parser.
     static let maximumDepth = 64
+
+    /// The most levels that the tree of an expression may have.
+    ///
+    /// Bounds the recursion of everything that walks the tree; chains such as `a || b || …` grow to one side.
+    static let maximumHeight = 100
 
     private let tokens: [SQLToken]
     private var position = 0
     private var depth = 0
+    private var problems: [SQLProblem] = []
+    /// Whether the tree lacks a table, so that names cannot be resolved.
+    private var lacksTables = false
+    /// Whether the query is nested too deep: what is found missing after that is no news.
+    private var isTooDeep = false
 
-    /// Parses a query: one `SELECT`, with an optional semicolon at the end.
-    ///
-    /// - Throws: The first problem.
-    static func parse(_ text: String) throws(SQLProblem) -> SQLSelect {
-        var parser = SQLParser(tokens: try SQLLexer.tokens(of: text))
-        let select = try parser.statement()
-        return select
+    /// What a query is made of, as far as it could be read.
+    struct Result {
+        /// The syntax tree; `nil` when the text is no `SELECT`, or when a table could not be read.
+        var select: SQLSelect?
+        /// What is wrong.
+        var problems: [SQLProblem]
+    }
+
+    /// Parses a query: one `SELECT`, with optional semicolons at the end.
+    static func parse(_ text: SQLSources.Text) -> Result {
+        var parser = SQLParser(tokens: SQLLexer.tokens(of: text))
+        let select = parser.statement()
+        return Result(select: parser.lacksTables ? nil : select, problems: parser.problems)
     }
 
     private init(tokens: [SQLToken]) {
@@ -35,13 +51,16 @@ extension SQLParser {
     var next: SQLToken { tokens[position] }
 
     /// The end of the last token that was read.
-    var end: Int { position > 0 ? tokens[position - 1].range.upperBound : 0 }
+    var end: Int { position > 0 ? tokens[position - 1].range.upperBound : tokens[0].range.lowerBound }
 
     /// The token after the next one.
-    var second: SQLToken { tokens[min(position + 1, tokens.count - 1)] }
+    var second: SQLToken { token(after: 1) }
 
-    mutating func advance() {
-        if position < tokens.count - 1 { position += 1 }
+    /// The token some places after the next one.
+    func token(after count: Int) -> SQLToken { tokens[min(position + count, tokens.count - 1)] }
+
+    mutating func advance(by count: Int = 1) {
+        position = min(position + count, tokens.count - 1)
     }
 
     /// Reads a keyword or symbol if it comes next.
@@ -66,26 +85,38 @@ extension SQLParser {
         _ body: (inout SQLParser) throws(SQLProblem) -> Result
     ) throws(SQLProblem) -> Result {
         guard depth < Self.maximumDepth else {
-            throw problem(.sqlSyntax, "The query is nested more than \(Self.maximumDepth) levels deep.")
+            let problem = problem(.sqlSyntax, "The query is nested more than \(Self.maximumDepth) levels deep.")
+            if !isTooDeep { problems.append(problem) }
+            isTooDeep = true
+            throw problem
         }
         depth += 1
         defer { depth -= 1 }
         return try body(&self)
     }
 
-    /// A problem with the next token.
-    func problem(_ code: DiagnosticCode, _ message: String) -> SQLProblem {
-        SQLProblem(code: code, message: message, range: next.range)
+    /// An expression, unless its tree is too high.
+    func make(_ kind: SQLExpression.Kind, from start: Int) throws(SQLProblem) -> SQLExpression {
+        let expression = SQLExpression(kind: kind, range: start..<max(start, end))
+        guard expression.height <= Self.maximumHeight else {
+            throw SQLProblem(
+                code: .sqlSyntax,
+                message: "The expression has more than \(Self.maximumHeight) levels.",
+                range: expression.range
+            )
+        }
+        return expression
     }
 
-    /// A part of the language that has to wait, at the next token.
-    func notYet(_ what: String, _ instead: String = "") -> SQLProblem {
-        problem(.sqlNotSupportedYet, "\(what) not supported yet.\(instead.isEmpty ? "" : " " + instead)")
+    /// A problem with the next token.
+    func problem(_ code: DiagnosticCode, _ message: String, hint: String? = nil) -> SQLProblem {
+        SQLProblem(code: code, message: message, hint: hint, range: next.range)
     }
 
     /// A syntax error at the next token.
-    func unexpected(expected: String) -> SQLProblem {
-        problem(.sqlSyntax, "Expected \(expected), found \(next.kind.description).")
+    func unexpected(expected: String, hint: String? = nil) -> SQLProblem {
+        if case .invalid(let problem) = next.kind { return problem }
+        return problem(.sqlSyntax, "Expected \(expected), found \(next.kind.description).", hint: hint)
     }
 }
 
@@ -98,7 +129,54 @@ extension SQLToken.Kind: CustomStringConvertible {
         case .string: "a string"
         case .integer, .real: "a number"
         case .symbol(let symbol): "“\(symbol)”"
+        case .invalid: "something that is not SQL"
         case .end: "the end of the query"
+        }
+    }
+}
+
+// MARK: - Recovery
+
+extension SQLParser {
+    /// Reads a part of the query; a problem is kept, and reading goes on behind the part.
+    ///
+    /// - Returns: `nil` when there was a problem.
+    private mutating func recovering<Part>(
+        isInFrom: Bool = false,
+        _ body: (inout SQLParser) throws(SQLProblem) -> Part
+    ) -> Part? {
+        let (start, outerDepth) = (position, depth)
+        do throws(SQLProblem) {
+            return try body(&self)
+        } catch {
+            depth = outerDepth
+            if !isTooDeep { problems.append(error) }
+            skipPart(from: start, isInFrom: isInFrom)
+            return nil
+        }
+    }
+
+    /// Skips to the next comma, clause or closing parenthesis that belongs to the part that began at `start`.
+    private mutating func skipPart(from start: Int, isInFrom: Bool) {
+        let problem = position
+        position = start
+        var parentheses = 0
+        while next.kind != .end {
+            let mayEnd = position >= problem && parentheses <= 0
+            switch next.kind {
+            case .symbol("("), .symbol("["):
+                parentheses += 1
+            case .symbol(")"), .symbol("]"):
+                if mayEnd { return }
+                parentheses -= 1
+            case .symbol(","), .symbol(";"):
+                if mayEnd { return }
+            case .word(let word):
+                if mayEnd, SQLVocabulary.clauses.contains(word) || (isInFrom && word == "join") { return }
+            default:
+                break
+            }
+            advance()
         }
     }
 }
@@ -106,168 +184,113 @@ extension SQLToken.Kind: CustomStringConvertible {
 // MARK: - Statement
 
 extension SQLParser {
-    private mutating func statement() throws(SQLProblem) -> SQLSelect {
+    private mutating func statement() -> SQLSelect? {
         guard next.kind == .word("select") else {
-            if next.kind == .end { throw problem(.sqlSyntax, "The query is empty.") }
-            if next.kind == .word("with") {
-                throw problem(
-                    .sqlNotSelect,
-                    "WITH is not part of a query; common table expressions are written in YAML."
+            let problem =
+                switch next.kind {
+                case .end: problem(.sqlSyntax, "The query is empty.")
+                case .word("with"):
+                    problem(.sqlNotSelect, "WITH is not part of a query.", hint: "Write “with” in the YAML.")
+                case .invalid(let problem): problem
+                default: problem(.sqlNotSelect, "A query must be a SELECT statement, found \(next.kind.description).")
+                }
+            problems.append(problem)
+            return nil
+        }
+        let select = select()
+        if take(.symbol(";")) {
+            while take(.symbol(";")) {}
+            if next.kind != .end {
+                problems.append(
+                    problem(.sqlManyStatements, "A query is one statement.", hint: "Use “queries” for several.")
                 )
             }
-            throw problem(.sqlNotSelect, "A query must be a SELECT statement, found \(next.kind.description).")
-        }
-        let select = try select()
-        _ = take(.symbol(";"))
-        guard next.kind == .end else {
-            if end > 0, tokens[position - 1].kind == .symbol(";") {
-                throw problem(.sqlSyntax, "A query is one statement; nothing may follow the semicolon.")
-            }
-            throw unexpected(expected: "the end of the query")
+        } else if next.kind != .end, !isTooDeep, !problems.contains(where: { $0.range == next.range }) {
+            problems.append(unexpectedEnd())
         }
         return select
     }
 
+    /// The problem with what follows a complete query.
+    private func unexpectedEnd() -> SQLProblem {
+        guard case .word(let word) = next.kind else { return unexpected(expected: "the end of the query") }
+        if word == "union" {
+            return problem(.sqlNotSelect, "UNION is not supported.", hint: "Use “queries” for several.")
+        }
+        guard SQLVocabulary.unsupportedClauses.contains(word) else {
+            return unexpected(expected: "the end of the query")
+        }
+        return problem(
+            .sqlUnsupportedClause,
+            "\(word.uppercased()) is not supported.",
+            hint: "A stream syncs all rows that match its conditions."
+        )
+    }
+
     /// `SELECT … FROM … WHERE …`, the keyword comes next.
-    mutating func select() throws(SQLProblem) -> SQLSelect {
+    mutating func select() -> SQLSelect {
+        var select = SQLSelect(range: next.range)
         let start = next.range.lowerBound
         advance()
-        if take(.word("distinct")) {
-            if next.kind == .word("on") { throw problem(.sqlUnsupportedClause, "DISTINCT ON is not supported.") }
+        if next.kind == .word("distinct") {
+            select.distinct = next.range
+            advance()
         } else {
             _ = take(.word("all"))
         }
-        var columns = [try column()]
-        while take(.symbol(",")) { columns.append(try column()) }
-        try checkClause()
-        var select = SQLSelect(columns: columns, range: start..<end)
-        if take(.word("from")) {
-            select.table = try table()
-            try checkJoin()
+        if next.kind == .word("on") {
+            problems.append(problem(.sqlUnsupportedClause, "DISTINCT ON is not supported."))
+            skipPart(from: position, isInFrom: false)
+        } else if next.kind != .word("from"), next.kind != .end, next.kind != .symbol(")") {
+            repeat {
+                if let column = recovering({ parser throws(SQLProblem) in try parser.column() }) {
+                    select.columns.append(column)
+                }
+            } while take(.symbol(","))
+        } else {
+            problems.append(problem(.sqlUnsupportedClause, "A SELECT needs columns.", hint: "Write “*” for all."))
         }
-        if take(.word("where")) {
-            select.condition = try expression()
+        if take(.word("from")) { from(&select) }
+        if take(.word("where")), let condition = recovering({ parser throws(SQLProblem) in try parser.expression() }) {
+            select.conditions.append(condition)
         }
-        try checkClause()
         select.range = start..<end
         return select
     }
 
-    private func checkClause() throws(SQLProblem) {
-        guard case .word(let word) = next.kind, SQLVocabulary.unsupportedClauses.contains(word) else { return }
-        throw problem(
-            .sqlUnsupportedClause,
-            "\(word.uppercased()) is not supported: a stream syncs all rows that match its conditions."
-        )
-    }
-
-    private func checkJoin() throws(SQLProblem) {
-        if nextIsWord(in: SQLVocabulary.unsupportedJoins), case .word(let word) = next.kind {
-            throw problem(.sqlUnsupportedClause, "\(word.uppercased()) joins are not supported.")
-        }
-        if next.kind == .symbol(",") || next.kind == .word("join") || next.kind == .word("inner") {
-            throw notYet("Joins are", "Use “IN (SELECT …)”.")
-        }
-        if next.kind == .word("tablesample") {
-            throw problem(.sqlUnsupportedClause, "TABLESAMPLE is not supported.")
-        }
-    }
-
-    private mutating func column() throws(SQLProblem) -> SQLColumn {
-        let start = next.range.lowerBound
-        if take(.symbol("*")) { return SQLColumn(kind: .star(table: nil), range: start..<end) }
-        if let table = name(next), second.kind == .symbol("."), position + 2 < tokens.count,
-            tokens[position + 2].kind == .symbol("*")
-        {
-            position += 3
-            return SQLColumn(kind: .star(table: table), range: start..<end)
-        }
-        let expression = try expression()
-        let alias: SQLName?
-        if take(.word("as")) {
-            alias = try anyName("a column name after AS")
-        } else {
-            alias = bareAlias()
-        }
-        return SQLColumn(kind: .expression(expression, alias: alias), range: start..<end)
-    }
-
-    private mutating func table() throws(SQLProblem) -> SQLTable {
-        if next.kind == .symbol("(") { throw notYet("Subqueries in FROM are") }
-        if next.kind == .word("lateral") || next.kind == .word("only") {
-            throw problem(.sqlUnsupportedClause, "\(next.kind.description) is not supported in FROM.")
-        }
-        var parts = [try requiredName("a table name")]
-        while take(.symbol(".")) { parts.append(try anyName("a table name")) }
-        if next.kind == .symbol("(") {
-            throw SQLProblem(
-                code: .sqlNotSupportedYet,
-                message: "Table-valued functions are not supported yet.",
-                range: parts[0].range
-            )
-        }
-        guard parts.count <= 2 else {
-            throw SQLProblem(
-                code: .sqlNotSupportedYet,
-                message: "Connection names before a schema are not supported yet.",
-                range: parts[0].range
-            )
-        }
-        var table = SQLTable(schema: parts.count == 2 ? parts[0] : nil, name: parts[parts.count - 1])
-        if take(.word("as")) {
-            table.alias = try requiredName("an alias after AS")
-        } else {
-            table.alias = bareAlias()
-        }
-        if table.alias != nil, next.kind == .symbol("(") {
-            throw problem(.sqlUnsupportedClause, "Column aliases of a table are not supported.")
-        }
-        return table
-    }
-}
-
-// MARK: - Names
-
-extension SQLParser {
-    /// The name that a token is, unless it is a reserved word.
-    func name(_ token: SQLToken) -> SQLName? {
-        switch token.kind {
-        case .word(let word) where !SQLVocabulary.reserved.contains(word):
-            SQLName(text: word, isQuoted: false, range: token.range)
-        case .quotedName(let name):
-            SQLName(text: name, isQuoted: true, range: token.range)
-        default:
-            nil
-        }
-    }
-
-    /// Reads a name.
-    mutating func requiredName(_ what: String) throws(SQLProblem) -> SQLName {
-        guard let name = name(next) else {
-            if case .word(let word) = next.kind {
-                throw problem(.sqlSyntax, "“\(word)” is a reserved word; to use it as \(what), write \"\(word)\".")
+    private mutating func from(_ select: inout SQLSelect) {
+        while true {
+            let item = recovering(isInFrom: true) { parser throws(SQLProblem) in try parser.source() }
+            if let item { select.sources.append(item) } else { lacksTables = true }
+            if item != nil, take(.word("on")) {
+                let condition = recovering(isInFrom: true) { parser throws(SQLProblem) in try parser.expression() }
+                if let condition { select.conditions.append(condition) }
             }
-            throw unexpected(expected: what)
+            let isNext = recovering(isInFrom: true) { parser throws(SQLProblem) in try parser.nextJoin() }
+            guard isNext ?? false else { return }
         }
-        advance()
-        return name
     }
 
-    /// Reads a name where reserved words are names, too: after a dot and after `AS`.
-    mutating func anyName(_ what: String) throws(SQLProblem) -> SQLName {
-        if case .word(let word) = next.kind {
-            defer { advance() }
-            return SQLName(text: word, isQuoted: false, range: next.range)
+    /// Reads what connects two items after `FROM`, if it comes next.
+    private mutating func nextJoin() throws(SQLProblem) -> Bool {
+        if take(.symbol(",")) { return true }
+        if next.kind == .word("inner"), second.kind == .word("join") { advance() }
+        if take(.word("join")) { return true }
+        guard case .word(let word) = next.kind else { return false }
+        if SQLVocabulary.unsupportedJoins.contains(word) {
+            problems.append(
+                problem(
+                    .sqlUnsupportedClause,
+                    "\(word.uppercased()) joins are not supported.",
+                    hint: "Only inner joins are: JOIN … ON, or a comma and a condition in WHERE."
+                )
+            )
+            while nextIsWord(in: SQLVocabulary.unsupportedJoins) { advance() }
+            return take(.word("join"))
         }
-        return try requiredName(what)
-    }
-
-    /// Reads an alias without `AS` if one comes next.
-    mutating func bareAlias() -> SQLName? {
-        guard let alias = name(next), alias.isQuoted || !SQLVocabulary.noBareAlias.contains(alias.text) else {
-            return nil
+        if word == "using" || word == "tablesample" {
+            throw problem(.sqlUnsupportedClause, "\(word.uppercased()) is not supported.", hint: "Use ON.")
         }
-        advance()
-        return alias
+        return false
     }
 }

@@ -1,4 +1,4 @@
-/// A token of a query, with its place in the text of the query.
+/// A token of a query, with its place.
 struct SQLToken: Sendable, Hashable {
     /// What a token is.
     enum Kind: Sendable, Hashable {
@@ -14,22 +14,36 @@ struct SQLToken: Sendable, Hashable {
         case real(Double)
         /// Operators and punctuation.
         case symbol(String)
+        /// Something that is no token; the parser reports it when it gets there.
+        case invalid(SQLProblem)
         /// The end of the query.
         case end
     }
 
     /// What the token is.
     var kind: Kind
-    /// The bytes of the query that the token is made of.
+    /// The place of the token, in the coordinates of ``SQLSources``.
     var range: Range<Int>
+    /// Whether folding changed the letters of a word.
+    var isFolded = false
 }
 
-/// A problem in one query, with its place in the text of the query.
+/// A problem in one query.
 struct SQLProblem: Error, Sendable, Hashable {
     /// What kind of problem it is.
     var code: DiagnosticCode
-    /// What is wrong and what to do.
+    /// What is wrong.
     var message: String
-    /// The bytes of the query that the problem is about.
+    /// What to do about it.
+    var hint: String?
+    /// The place, in the coordinates of ``SQLSources``.
     var range: Range<Int>
+
+    /// Creates a problem.
+    init(code: DiagnosticCode, message: String, hint: String? = nil, range: Range<Int>) {
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.range = range
+    }
 }

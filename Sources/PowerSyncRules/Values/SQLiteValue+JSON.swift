@@ -2,8 +2,7 @@ import PowerSyncProtocol
 
 /// JSON texts of values, written byte by byte into a buffer because every synced row passes here.
 ///
-/// Integers are digits, reals the shortest text that reads back as the same number, with `.0` when it would look like an
-/// integer; NaN and infinities are `null`. In texts only `"`, `\` and control characters are escaped
+/// Integers are digits, reals have the forms of ``RealText``. In texts only `"`, `\` and control characters are escaped
 /// (docs/sync-config.md "Rows to buckets").
 extension SQLiteValue {
     /// Appends the value as it appears in row data.
@@ -16,7 +15,7 @@ extension SQLiteValue {
         case .integer(let integer):
             buffer.append(contentsOf: String(integer).utf8)
         case .real(let number):
-            buffer.append(contentsOf: JSONText.number(number).utf8)
+            buffer.append(contentsOf: RealText.json(number).utf8)
         case .text(let text):
             JSONText.appendString(text, to: &buffer)
         case .blob:
@@ -26,23 +25,28 @@ extension SQLiteValue {
     }
 
     /// Appends the JSON array of normalised key values, as it appears in bucket names and lookups.
+    ///
+    /// Numbers have no mark of their type.
     static func appendKeyArray(_ key: [SQLiteValue], to buffer: inout [UInt8]) {
         buffer.append(UInt8(ascii: "["))
         for (position, value) in key.enumerated() {
             if position > 0 { buffer.append(UInt8(ascii: ",")) }
-            _ = value.appendJSON(to: &buffer)
+            if case .real(let number) = value {
+                buffer.append(contentsOf: RealText.plain(number).utf8)
+            } else {
+                _ = value.appendJSON(to: &buffer)
+            }
         }
         buffer.append(UInt8(ascii: "]"))
     }
 
-    /// The value as the text of a row id: empty for `NULL` and bytes, numbers in their decimal form without a needless
-    /// fraction.
+    /// The value as the text of a row id: empty for `NULL`, NaN and bytes.
     var idText: String {
         switch self {
         case .null, .blob: ""
         case .integer(let integer): String(integer)
         case .text(let text): text
-        case .real(let number): Int64(exactly: number).map(String.init) ?? JSONText.number(number)
+        case .real(let number): number.isNaN ? "" : RealText.plain(number)
         }
     }
 }

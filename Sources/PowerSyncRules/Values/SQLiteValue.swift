@@ -52,18 +52,6 @@ extension SQLiteValue {
         .integer(isTrue ? 1 : 0)
     }
 
-    /// Whether two values are equal by `=`, or `nil` when one of them is `NULL`.
-    ///
-    /// Integers and reals are compared as numbers, without losing digits of large integers.
-    func isEqual(to other: SQLiteValue) -> Bool? {
-        switch (self, other) {
-        case (.null, _), (_, .null): nil
-        case (.integer(let lhs), .real(let rhs)), (.real(let rhs), .integer(let lhs)): Int64(exactly: rhs) == lhs
-        case (.real(let lhs), .real(let rhs)): lhs == rhs
-        default: self == other
-        }
-    }
-
     private static func leadingIntegerIsNonzero(_ text: String) -> Bool {
         var bytes = text.utf8.drop { $0 == 0x20 || (0x09...0x0d).contains($0) }
         if let sign = bytes.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
@@ -81,7 +69,7 @@ extension SQLiteValue: Hashable {
         case (.null, .null): true
         case (.integer(let lhs), .integer(let rhs)): lhs == rhs
         case (.real(let lhs), .real(let rhs)): lhs.bitPattern == rhs.bitPattern
-        case (.text(let lhs), .text(let rhs)): lhs.utf8.elementsEqual(rhs.utf8)
+        case (.text(let lhs), .text(let rhs)): lhs.hasSameBytes(as: rhs)
         case (.blob(let lhs), .blob(let rhs)): lhs == rhs
         default: false
         }

@@ -28,7 +28,7 @@ package struct SourceRow: Sendable, Hashable {
     ///
     /// - Complexity: O(number of columns).
     package subscript(name: String) -> SQLiteValue? {
-        columns.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
+        columns.first { $0.name.hasSameBytes(as: name) }?.value
     }
 }
 

@@ -8,6 +8,8 @@ struct ConfigNode {
         var key: String
         /// The place of the key.
         var keyRange: Range<Int>
+        /// Whether YAML reads the key as a number, a boolean or null.
+        var isKeyNonText: Bool
         /// The value.
         var value: ConfigNode
     }
@@ -50,7 +52,14 @@ struct ConfigNode {
         for (key, value) in mapping {
             let keyNode = ConfigNode(key, in: source)
             if let name = key.scalar?.string {
-                entries.append(Entry(key: name, keyRange: keyNode.range, value: ConfigNode(value, in: source)))
+                entries.append(
+                    Entry(
+                        key: name,
+                        keyRange: keyNode.range,
+                        isKeyNonText: keyNode.isPlainNonText,
+                        value: ConfigNode(value, in: source)
+                    )
+                )
             } else {
                 reject(keyNode.range)
             }
@@ -78,10 +87,62 @@ struct ConfigNode {
         }
     }
 
-    /// The value of a decimal integer without quotes.
+    /// The value of an integer without quotes, in any form of YAML's core schema: `3`, `3.0`, `0x3`, `0o3`, `3e0`, `03`.
     var integer: Int? {
-        guard let text = plainText, text.utf8.allSatisfy({ $0 != UInt8(ascii: "_") }) else { return nil }
-        return Int(text)
+        guard let text = plainText, Self.isNumber(text) else { return nil }
+        if text.hasPrefix("0x") { return Int(text.dropFirst(2), radix: 16) }
+        if text.hasPrefix("0o") { return Int(text.dropFirst(2), radix: 8) }
+        return Int(text) ?? Double(text).flatMap(Int.init(exactly:))
+    }
+
+    /// Whether the node is a scalar that YAML reads as something else than a text.
+    var isPlainNonText: Bool {
+        guard let text = plainText else { return false }
+        return isNull || bool != nil || Self.isNumber(text)
+    }
+
+    /// Whether a plain scalar is a number of YAML's core schema.
+    private static func isNumber(_ text: String) -> Bool {
+        let digits = text.utf8
+        if text.hasPrefix("0x") {
+            return digits.count > 2
+                && digits.dropFirst(2).allSatisfy { UInt8(String(UnicodeScalar($0)), radix: 16) != nil }
+        }
+        if text.hasPrefix("0o") {
+            return digits.count > 2
+                && digits.dropFirst(2).allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "7")).contains($0) }
+        }
+        let isDecimal = digits.allSatisfy { byte in
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || [".", "-", "+", "e", "E"].contains(UnicodeScalar(byte))
+        }
+        return isDecimal && Double(text) != nil
+    }
+
+    /// Whether the document has more nodes than a limit, with aliases counted wherever they are used.
+    ///
+    /// - Complexity: O(limit).
+    func hasMoreNodes(than limit: Int) -> Bool {
+        var stack = [node]
+        var count = 0
+        while let next = stack.popLast() {
+            count += 1
+            guard count + stack.count <= limit else { return true }
+            switch next {
+            case .mapping(let mapping):
+                guard count + stack.count + 2 * mapping.count <= limit else { return true }
+                for (key, value) in mapping {
+                    stack.append(key)
+                    stack.append(value)
+                }
+            case .sequence(let sequence):
+                guard count + stack.count + sequence.count <= limit else { return true }
+                stack += sequence
+            case .scalar, .alias:
+                break
+            }
+        }
+        return false
     }
 
     /// Whether the node is `null`, `~` or nothing.

@@ -13,79 +13,95 @@ import Yams
 ///
 /// Everything that is wrong is reported; reading goes on behind it.
 struct ConfigReader {
+    /// The most nodes that a document may have, with aliases counted wherever they are used.
+    static let maximumNodes = 100_000
+
     /// Findings so far.
-    private(set) var diagnostics: DiagnosticCollector
+    var diagnostics: DiagnosticCollector
 
     /// Creates a reader.
     init(source: SourceText) {
         diagnostics = DiagnosticCollector(source: source)
     }
 
-    /// The stream definitions of a config, as far as they could be read.
-    mutating func read(_ yaml: String) -> [StreamDefinition] {
-        guard let root = document(yaml) else { return [] }
-        guard let entries = entries(of: root, what: "The config") else { return [] }
-        let settings = entries.first { $0.key == "config" }
-        let edition = settings.flatMap { readSettings($0.value) } ?? missingEdition(at: settings?.keyRange, root: root)
-        var streams: [StreamDefinition]?
+    private static let sections = ["config", "streams", "with", "bucket_definitions", "event_definitions"]
+
+    /// What a config says, as far as it could be read.
+    mutating func read(_ yaml: String) -> ConfigDocument {
+        var document = ConfigDocument()
+        guard let root = parse(yaml) else { return document }
+        guard let entries = entries(of: root, what: "The config", code: .yamlNotMap) else { return document }
+        var sections: [String: ConfigNode.Entry] = [:]
         for entry in entries {
-            switch entry.key {
-            case "config":
-                break
-            case "streams":
-                streams = readStreams(entry)
-            case "with":
-                if edition == 2, !isEmptyMap(entry.value) {
-                    diagnostics.report(.cteEdition, "Global “with” needs edition 3.", at: entry.keyRange)
-                } else {
-                    reportNotYet(entry, "Common table expressions (“with”) are")
-                }
-            case "bucket_definitions":
-                if edition == 3, !isEmptyMap(entry.value) {
-                    diagnostics.report(
-                        .configEdition,
-                        "“bucket_definitions” are not part of edition 3; write “streams”.",
-                        at: entry.keyRange
-                    )
-                } else {
-                    reportNotYet(entry, "“bucket_definitions” are")
-                }
-            case "event_definitions":
-                reportNotYet(entry, "“event_definitions” are")
-            default:
+            if !Self.sections.contains(entry.key) {
+                reportUnknownKey(entry, of: "a config", among: Self.sections)
+            } else if entry.value.isNull {
                 diagnostics.report(
-                    .yamlUnknownKey,
-                    "Unknown key “\(entry.key)”; a config has “config” and “streams”.",
+                    .yamlNullSection,
+                    "The section “\(entry.key)” is empty.",
+                    hint: "Leave it out, or write {}.",
                     at: entry.keyRange
                 )
+            } else {
+                sections[entry.key] = entry
             }
         }
-        guard let streams else {
-            if !entries.contains(where: { $0.key == "streams" }) {
-                diagnostics.report(.streamsMissing, "The config has no “streams”.", at: root.range)
+        if let section = sections["config"] { document.settings = readSettings(section.value) }
+        let edition = document.settings.edition
+        if let section = sections["with"] {
+            if edition < 3 {
+                diagnostics.report(.cteEdition, "“with” needs edition 3.", at: section.keyRange)
+            } else {
+                document.commonTables = readCommonTables(section)
             }
-            return []
         }
-        return streams
-    }
-
-    /// Adds findings of later steps.
-    mutating func report(_ code: DiagnosticCode, _ message: String, at range: Range<Int>) {
-        diagnostics.report(code, message, at: range)
+        if let section = sections["streams"] { document.streams = readStreams(section, edition: edition) }
+        if let section = sections["bucket_definitions"] {
+            if edition == 3 {
+                diagnostics.report(
+                    .streamsLegacyInEdition3,
+                    "“bucket_definitions” are not part of edition 3.",
+                    hint: "Write “streams”.",
+                    at: section.keyRange
+                )
+            } else {
+                document.definitions = readDefinitions(section, streams: document.streams)
+            }
+        }
+        if let section = sections["event_definitions"] { document.eventQueries = readEvents(section) }
+        if sections["streams"] == nil, edition == 3 || sections["bucket_definitions"] == nil {
+            diagnostics.report(
+                .streamsMissing,
+                "The config has no “streams”.",
+                hint: edition == 3 ? nil : "Editions 1 and 2 may have “bucket_definitions” instead.",
+                at: root.range
+            )
+        }
+        return document
     }
 }
 
 // MARK: - YAML
 
 extension ConfigReader {
-    private mutating func document(_ yaml: String) -> ConfigNode? {
+    private mutating func parse(_ yaml: String) -> ConfigNode? {
         let source = diagnostics.source
+        let yaml = Self.withoutDirective(yaml)
         do {
             guard let root = try Parser(yaml: yaml, encoding: .utf8).singleRoot() else {
                 diagnostics.report(.yamlNotMap, "The config is empty; it needs “config” and “streams”.", at: 0..<0)
                 return nil
             }
-            return ConfigNode(root, in: source)
+            let node = ConfigNode(root, in: source)
+            guard !node.hasMoreNodes(than: Self.maximumNodes) else {
+                diagnostics.report(
+                    .yamlExpansion,
+                    "The config has more than \(Self.maximumNodes) nodes, with aliases counted wherever they are used.",
+                    at: node.range
+                )
+                return nil
+            }
+            return node
         } catch let error as YamlError {
             let (problem, offset) = error.place(in: yaml, source)
             diagnostics.report(.yamlSyntax, problem, at: offset..<min(offset + 1, source.bytes.count))
@@ -95,10 +111,23 @@ extension ConfigReader {
         return nil
     }
 
-    private mutating func entries(of node: ConfigNode, what: String) -> [ConfigNode.Entry]? {
+    /// The text without a byte order mark, and with a line `%YAML …` as comment: neither means anything.
+    private static func withoutDirective(_ yaml: String) -> String {
+        var bytes = Array(yaml.utf8)
+        if bytes.starts(with: SourceText.byteOrderMark) { bytes.removeFirst(SourceText.byteOrderMark.count) }
+        if bytes.starts(with: "%YAML".utf8) { bytes[0] = UInt8(ascii: "#") }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The entries of a map.
+    mutating func entries(
+        of node: ConfigNode,
+        what: String,
+        code: DiagnosticCode = .yamlExpectedMap
+    ) -> [ConfigNode.Entry]? {
         var rejected: [Range<Int>] = []
         guard let entries = node.entries(rejecting: { rejected.append($0) }) else {
-            diagnostics.report(.yamlNotMap, "\(what) must be a map.", at: node.range)
+            diagnostics.report(code, "\(what) must be a map.", at: node.range)
             return nil
         }
         for range in rejected {
@@ -107,16 +136,38 @@ extension ConfigReader {
         return entries
     }
 
-    private func isEmptyMap(_ node: ConfigNode) -> Bool {
-        node.isNull || node.entries(rejecting: { _ in })?.isEmpty == true
+    /// The entries of a map whose keys are names that the author chooses.
+    mutating func namedEntries(of node: ConfigNode, what: String) -> [ConfigNode.Entry]? {
+        entries(of: node, what: what)?.filter { entry in
+            if entry.key.isEmpty, !entry.isKeyNonText {
+                diagnostics.report(.streamEmptyName, "A name is empty.", at: entry.keyRange)
+                return false
+            }
+            if entry.isKeyNonText {
+                diagnostics.report(
+                    .yamlExpectedScalar,
+                    "A name must be a text, and “\(entry.key)” is none in YAML.",
+                    hint: "Write it in quotes.",
+                    at: entry.keyRange
+                )
+                return false
+            }
+            return true
+        }
     }
 
-    private mutating func reportNotYet(_ entry: ConfigNode.Entry, _ what: String) {
-        guard !isEmptyMap(entry.value) else { return }
-        diagnostics.report(.configNotSupportedYet, "\(what) not supported yet.", at: entry.keyRange)
+    /// Reports a key that a map does not have.
+    mutating func reportUnknownKey(_ entry: ConfigNode.Entry, of what: String, among known: [String]) {
+        diagnostics.report(
+            .yamlUnknownKey,
+            entry.key == "<<" ? "Merge keys are not supported." : "Unknown key “\(entry.key)” of \(what).",
+            hint: NearName.hint(for: entry.key, among: known) ?? "There are \(known.joined(separator: ", ")).",
+            at: entry.keyRange
+        )
     }
 
-    private mutating func bool(_ entry: ConfigNode.Entry) -> Bool? {
+    /// A boolean.
+    mutating func bool(_ entry: ConfigNode.Entry) -> Bool? {
         guard let value = entry.value.bool else {
             diagnostics.report(
                 .yamlExpectedBool,
@@ -126,6 +177,41 @@ extension ConfigReader {
             return nil
         }
         return value
+    }
+
+    /// The priority of a stream or definition.
+    mutating func priority(_ entry: ConfigNode.Entry) -> Int32? {
+        guard let priority = entry.value.integer, (0...3).contains(priority) else {
+            diagnostics.report(
+                .streamPriority,
+                "“priority” must be a number from 0 (most urgent) to 3.",
+                at: entry.value.range
+            )
+            return nil
+        }
+        return Int32(priority)
+    }
+
+    /// A query.
+    mutating func query(_ node: ConfigNode) -> ConfigQuery? {
+        guard let text = node.string, let source = node.scalarSource else {
+            diagnostics.report(.yamlExpectedScalar, "A query must be a text.", at: node.range)
+            return nil
+        }
+        return ConfigQuery(text: text, source: source)
+    }
+
+    /// A list of queries.
+    mutating func queries(_ entry: ConfigNode.Entry) -> [ConfigQuery] {
+        guard let elements = entry.value.elements else {
+            diagnostics.report(
+                .yamlExpectedSequence,
+                "“\(entry.key)” must be a list of queries.",
+                at: entry.value.range
+            )
+            return []
+        }
+        return elements.compactMap { query($0) }
     }
 }
 
@@ -147,165 +233,5 @@ extension YamlError {
         default:
             return ("The file is not valid YAML.", 0)
         }
-    }
-}
-
-// MARK: - Settings
-
-extension ConfigReader {
-    /// Options that are always on, because every supported edition has them.
-    private static let alwaysOn: Set<String> = [
-        "timestamps_iso8601", "versioned_bucket_ids", "fixed_json_extract", "custom_postgres_types",
-    ]
-
-    private static let precisions: Set<String> = ["seconds", "milliseconds", "microseconds", "nanoseconds"]
-
-    /// Reads the map `config`.
-    ///
-    /// - Returns: The edition; `nil` when there is none.
-    private mutating func readSettings(_ node: ConfigNode) -> Int? {
-        guard !node.isNull, let entries = entries(of: node, what: "“config”") else { return nil }
-        var edition: Int?
-        for entry in entries {
-            let value = entry.value
-            switch entry.key {
-            case "edition":
-                edition = readEdition(value)
-            case "storage_version":
-                if value.integer == 3 {
-                    diagnostics.report(
-                        .configNotSupportedYet,
-                        "Storage version 3 is not supported yet.",
-                        at: value.range
-                    )
-                } else if value.integer != 2 {
-                    diagnostics.report(.configValue, "“storage_version” must be 2.", at: value.range)
-                }
-            case "timestamp_max_precision":
-                if value.string.map(Self.precisions.contains) != true {
-                    let choices = "seconds, milliseconds, microseconds or nanoseconds"
-                    diagnostics.report(.configPrecision, "The precision must be \(choices).", at: value.range)
-                } else {
-                    diagnostics.report(
-                        .configNotSupportedYet,
-                        "“timestamp_max_precision” is not supported yet.",
-                        at: entry.keyRange
-                    )
-                }
-            case _ where Self.alwaysOn.contains(entry.key):
-                if bool(entry) == false {
-                    diagnostics.report(
-                        .configNotSupportedYet,
-                        "Switching off “\(entry.key)” is not supported yet.",
-                        at: value.range
-                    )
-                }
-            case "unstable_sqlite_expression_engine":
-                if bool(entry) == true {
-                    diagnostics.report(
-                        .configNotSupportedYet,
-                        "“unstable_sqlite_expression_engine” is not supported yet.",
-                        at: value.range
-                    )
-                }
-            default:
-                diagnostics.report(.yamlUnknownKey, "Unknown option “\(entry.key)”.", at: entry.keyRange)
-            }
-        }
-        return edition
-    }
-
-    private mutating func readEdition(_ value: ConfigNode) -> Int? {
-        guard let edition = value.integer, (1...3).contains(edition) else {
-            diagnostics.report(.configEdition, "“edition” must be 3 (a number without quotes).", at: value.range)
-            return 3
-        }
-        if edition == 1 {
-            diagnostics.report(.configNotSupportedYet, "Edition 1 is not supported yet; write 3.", at: value.range)
-        }
-        return edition
-    }
-
-    private mutating func missingEdition(at range: Range<Int>?, root: ConfigNode) -> Int {
-        diagnostics.report(
-            .configNotSupportedYet,
-            "Configs of edition 1 are not supported yet; add “edition: 3” to “config”.",
-            at: range ?? root.range
-        )
-        return 1
-    }
-}
-
-// MARK: - Streams
-
-extension ConfigReader {
-    private mutating func readStreams(_ entry: ConfigNode.Entry) -> [StreamDefinition]? {
-        if isEmptyMap(entry.value) {
-            diagnostics.report(.streamsMissing, "“streams” defines no stream.", at: entry.keyRange)
-            return nil
-        }
-        guard let entries = entries(of: entry.value, what: "“streams”") else { return nil }
-        var streams: [StreamDefinition] = []
-        for entry in entries {
-            if let stream = readStream(entry) { streams.append(stream) }
-        }
-        return streams
-    }
-
-    private mutating func readStream(_ entry: ConfigNode.Entry) -> StreamDefinition? {
-        guard let options = entries(of: entry.value, what: "Stream “\(entry.key)”") else { return nil }
-        var stream = StreamDefinition(name: entry.key, nameRange: entry.keyRange)
-        stream.acceptsDangerousQueries = entry.value.hasDangerousQueriesTag
-        for option in options {
-            switch option.key {
-            case "query":
-                readQuery(option.value, into: &stream)
-            case "queries":
-                readQueries(option.value, into: &stream)
-            case "auto_subscribe":
-                stream.isSubscribedByDefault = bool(option) ?? false
-            case "priority":
-                if let priority = option.value.integer, (0...3).contains(priority) {
-                    stream.priority = Int32(priority)
-                } else {
-                    diagnostics.report(
-                        .streamPriority,
-                        "“priority” must be a number from 0 (most urgent) to 3.",
-                        at: option.value.range
-                    )
-                }
-            case "accept_potentially_dangerous_queries":
-                stream.acceptsDangerousQueries = bool(option) ?? false
-            case "with":
-                reportNotYet(option, "Common table expressions (“with”) are")
-            default:
-                diagnostics.report(.yamlUnknownKey, "Unknown option “\(option.key)” of a stream.", at: option.keyRange)
-            }
-        }
-        let sources = options.filter { $0.key == "query" || $0.key == "queries" }
-        if sources.count != 1 {
-            diagnostics.report(
-                .streamQueryXorQueries,
-                "Stream “\(entry.key)” must have either “query” or “queries”.",
-                at: sources.last?.keyRange ?? entry.keyRange
-            )
-        }
-        return stream
-    }
-
-    private mutating func readQuery(_ node: ConfigNode, into stream: inout StreamDefinition) {
-        guard let text = node.string, let source = node.scalarSource else {
-            diagnostics.report(.yamlExpectedScalar, "A query must be a text.", at: node.range)
-            return
-        }
-        stream.queries.append(StreamDefinition.Query(text: text, source: source))
-    }
-
-    private mutating func readQueries(_ node: ConfigNode, into stream: inout StreamDefinition) {
-        guard let elements = node.elements, !elements.isEmpty else {
-            diagnostics.report(.yamlExpectedSequence, "“queries” must be a list of at least one query.", at: node.range)
-            return
-        }
-        for element in elements { readQuery(element, into: &stream) }
     }
 }

@@ -11,7 +11,8 @@ struct SourceText {
     /// Creates an index of a text.
     init(_ text: String) {
         bytes = Array(text.utf8)
-        var starts = [0]
+        // A byte order mark means nothing, and has no width.
+        var starts = [bytes.starts(with: Self.byteOrderMark) ? Self.byteOrderMark.count : 0]
         for position in bytes.indices {
             let length = Self.lineBreakLength(bytes, at: position)
             // CR LF is one break, which ends at the LF.
@@ -21,6 +22,9 @@ struct SourceText {
         }
         lineStarts = starts
     }
+
+    /// U+FEFF in UTF-8.
+    static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
     /// The length of the line break that begins at a position; 0 if none does.
     private static func lineBreakLength(_ bytes: [UInt8], at position: Int) -> Int {
@@ -37,7 +41,7 @@ struct SourceText {
 
     /// The offset of a line and column; the nearest one when the text is shorter.
     func offset(line: Int, column: Int) -> Int {
-        guard line >= 1 else { return 0 }
+        guard line >= 1 else { return lineStarts[0] }
         guard line <= lineStarts.count else { return bytes.count }
         var offset = lineStarts[line - 1]
         var remaining = max(column - 1, 0)
@@ -51,7 +55,7 @@ struct SourceText {
 
     /// The line and column of an offset.
     func position(of offset: Int) -> (line: Int, column: Int) {
-        let offset = min(max(offset, 0), bytes.count)
+        let offset = min(max(offset, lineStarts[0]), bytes.count)
         // The last line that starts at or before the offset.
         var low = 0
         var high = lineStarts.count
@@ -62,4 +66,28 @@ struct SourceText {
         let scalars = bytes[lineStarts[low]..<offset].count { $0 & 0xc0 != 0x80 }
         return (low + 1, scalars + 1)
     }
+
+    /// The line of a range, and below it a line with marks under the range.
+    ///
+    /// Long lines are cut on both sides of the range.
+    func excerpt(of range: Range<Int>) -> String {
+        let (line, column) = position(of: range.lowerBound)
+        let start = lineStarts[line - 1]
+        var end = line < lineStarts.count ? lineStarts[line] : bytes.count
+        while end > start, bytes[end - 1] == 0x0a || bytes[end - 1] == 0x0d { end -= 1 }
+        let scalars = Array(String(decoding: bytes[start..<end], as: UTF8.self).unicodeScalars)
+        let place = min(column - 1, scalars.count)
+        let first = max(0, place - Self.excerptScalars / 2)
+        let shown = scalars[first..<min(scalars.count, first + Self.excerptScalars)]
+        let marked = bytes[min(range.lowerBound, end)..<min(max(range.upperBound, range.lowerBound), end)]
+        let marks = min(max(1, marked.count { $0 & 0xc0 != 0x80 }), max(1, shown.endIndex - place))
+        var text = ""
+        text.unicodeScalars.append(contentsOf: shown)
+        // Tabs stay tabs, so that the marks stand below their place.
+        let indent = scalars[first..<place].map { $0 == "\t" ? "\t" : " " }.joined()
+        return "\(text)\n\(indent)\(String(repeating: "^", count: marks))"
+    }
+
+    /// How much of a line an excerpt shows.
+    private static let excerptScalars = 160
 }

@@ -8,52 +8,17 @@
 package enum SyncConfig {
     /// Reads and compiles a sync config.
     ///
-    /// Compilation needs no schema of the source.
-    ///
-    /// - Parameter yaml: The text of the file.
+    /// - Parameters:
+    ///   - yaml: The text of the file.
+    ///   - schema: What is known about the source. It adds warnings; the plan does not depend on it.
     /// - Returns: All findings in the order of the file, and the plan if none of them is an error.
-    package static func parse(_ yaml: String) -> SyncConfigResult {
-        var reader = ConfigReader(source: SourceText(yaml))
-        var builder = PlanBuilder()
-        for stream in reader.read(yaml) {
-            compile(stream, into: &builder, reportingTo: &reader)
-        }
+    package static func parse(_ yaml: String, schema: SourceSchema? = nil) -> SyncConfigResult {
+        var compiler = ConfigCompiler(reader: ConfigReader(source: SourceText(yaml)), schema: schema)
+        let plan = compiler.compile(yaml)
         return SyncConfigResult(
-            plan: reader.diagnostics.hasErrors ? nil : builder.build(),
-            diagnostics: reader.diagnostics.sorted
+            plan: compiler.reader.diagnostics.hasErrors ? nil : plan,
+            diagnostics: compiler.reader.diagnostics.sorted
         )
-    }
-
-    private static func compile(
-        _ stream: StreamDefinition,
-        into builder: inout PlanBuilder,
-        reportingTo reader: inout ConfigReader
-    ) {
-        let options = QueryCompiler.Options(acceptsDangerousParameters: stream.acceptsDangerousQueries)
-        var variants: [PlannedVariant] = []
-        for query in stream.queries {
-            let result = QueryCompiler.compile(query.text, options: options)
-            for problem in result.problems {
-                reader.report(problem.code, problem.message, at: query.source.fileRange(of: problem.range))
-            }
-            variants += result.variants
-        }
-        let count = builder.addStream(
-            name: stream.name,
-            isSubscribedByDefault: stream.isSubscribedByDefault,
-            priority: stream.priority,
-            variants: variants
-        )
-        if count > PlanBuilder.maximumQueriers {
-            reader.report(
-                .streamTooManyBuckets,
-                """
-                Stream “\(stream.name)” has \(count) different ways to buckets, more than \(PlanBuilder.maximumQueriers); \
-                split it.
-                """,
-                at: stream.nameRange
-            )
-        }
     }
 }
 

@@ -61,6 +61,13 @@ extension EmbeddedSource: ReplicationSource {
                 warnOnce("The sync config reads a table that the source does not have, or cannot sync.", "\(pattern)")
             }
         }
+        for table in state.tables {
+            let name = table.descriptor.name
+            for column in plan.missingColumns(of: name, among: table.columns) {
+                // A name without quotes is folded: “userId” is not the column userId.
+                warnOnce("The sync config reads a column that its table does not have.", "\(name).\(column)")
+            }
+        }
         return descriptors.filter { plan.readsTable($0.name) }
     }
 

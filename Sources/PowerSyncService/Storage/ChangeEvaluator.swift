@@ -3,7 +3,7 @@ import PowerSyncRules
 
 /// Turns changes of one table into records: identities, buckets, checksums, parameter entries.
 struct ChangeEvaluator {
-    private let plan: SyncPlan
+    private let evaluator: TableEvaluator
     private let bucketPrefix: String
     private let table: SourceTable
     private let mode: SaveMode
@@ -21,7 +21,7 @@ struct ChangeEvaluator {
         mode: SaveMode,
         maximumRowBytes: Int = Self.maximumRowBytes
     ) {
-        self.plan = plan
+        evaluator = plan.evaluator(for: table.descriptor.name)
         self.bucketPrefix = bucketPrefix
         self.table = table
         self.mode = mode
@@ -55,11 +55,11 @@ struct ChangeEvaluator {
                 limit: maximumRowBytes
             )
         } else {
-            content.rows = plan.evaluate(row, of: table.descriptor.name, bucketPrefix: bucketPrefix).map { row in
+            content.rows = evaluator.evaluate(row, bucketPrefix: bucketPrefix).map { row in
                 record.size += 100 + row.data.utf8.count
                 return (row, Checksum.put(table: row.table, id: row.id, data: row.data))
             }
-            content.entries = plan.evaluateParameters(row, of: table.descriptor.name)
+            content.entries = evaluator.evaluateParameters(row)
             record.size += content.entries.count * 100
         }
         record.content = content

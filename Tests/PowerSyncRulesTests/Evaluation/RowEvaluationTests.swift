@@ -176,12 +176,6 @@ import Testing
             #"1#s|0[] t/1 {"id":"1","a":-9223372036854775808,"b":9223372036854775807}"#
         ),
         Case(
-            "only ASCII letters are folded",
-            "SELECT id, GRÖSSE, A1$Z FROM t",
-            ["id": "1", "grÖsse": 1, "a1$z": 2],
-            #"1#s|0[] t/1 {"id":"1","grÖsse":1,"a1$z":2}"#
-        ),
-        Case(
             "quotes in names",
             "SELECT id, \"a\"\"b\" FROM t",
             ["id": "1", "a\"b": 1],

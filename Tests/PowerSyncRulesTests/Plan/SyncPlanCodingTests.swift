@@ -52,12 +52,12 @@ import Testing
     }
 
     @Test func theVersionIsStored() throws {
-        #expect(try plan.encodedJSON().contains(#""version":1"#))
-        #expect(SyncPlan.version == 1)
+        #expect(try plan.encodedJSON().contains(#""version":2"#))
+        #expect(SyncPlan.version == 2)
     }
 
     @Test func anotherVersionIsRefused() throws {
-        let text = try plan.encodedJSON().replacing(#""version":1"#, with: #""version":7"#)
+        let text = try plan.encodedJSON().replacing(#""version":2"#, with: #""version":7"#)
         let error = #expect(throws: SyncPlanError.unsupportedVersion(7)) { try SyncPlan(encodedJSON: text) }
         #expect(error?.description.contains("version 7") == true)
     }

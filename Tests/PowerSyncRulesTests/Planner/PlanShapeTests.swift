@@ -28,7 +28,7 @@ import Testing
                 """
         )
         #expect(plan.buckets.map(\.name) == ["s|0"])
-        #expect(plan.streams[0].queriers.map(\.bucket) == [0, 0])
+        #expect(plan.streams[0].queriers.map(\.bucket.rawValue) == [0, 0])
         #expect(plan.parameterIndexes.map(\.outputs) == [[.column("id")], [.column("y")]])
     }
 
@@ -46,7 +46,7 @@ import Testing
     @Test func queriesWithoutParametersShareABucket() throws {
         let plan = try plan(config(TestStream("s", "SELECT * FROM t", "SELECT * FROM u")))
         #expect(plan.buckets.map(\.name) == ["s|0"])
-        #expect(plan.buckets[0].evaluators == [0, 1])
+        #expect(plan.buckets[0].evaluators.map(\.rawValue) == [0, 1])
     }
 
     @Test func equalSubqueriesShareAnIndex() throws {
@@ -97,7 +97,7 @@ import Testing
                 """
         )
         let querier = plan.streams[0].queriers[0]
-        let tables = querier.stages.map { $0.map { plan.parameterIndexes[$0.index].table.table } }
+        let tables = querier.stages.map { $0.map(plan.table) }
         #expect(tables == [["d"], ["c"], ["b"]])
         let last = try #require(plan.parameterIndexes.first { $0.table.table == "d" })
         #expect(last.keys.isEmpty)

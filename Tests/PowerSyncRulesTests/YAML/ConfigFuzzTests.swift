@@ -13,6 +13,10 @@ import Testing
         "'", "\"", "--", "/*", "*/", "$1", "->>", "||", "::", "ö", "🙂", "\t", "\n        ", "LIKE", "JOIN", "CASE",
         "true",
         "9223372036854775808", "-9223372036854775808", "1e400", "e", "[", "]", "ORDER BY", "LIMIT", "upper(",
+        "JOIN u ON", "json_each(", "j.value", "WHEN", "THEN", "ELSE", "END", "CAST(", "::text", "BETWEEN", "IS NOT",
+        "ARRAY[", "ROW(", "&&", "->", "+", "%",
+        "<", ">=", "iif(", "substring(", "FROM (SELECT a AS id FROM u) AS s", "cte", "IN cte", "t.schema()", "E'\\x'",
+        "bucket.u", "request.user_id()", "E'",
     ]
 
     private static let fragments = [
@@ -48,7 +52,29 @@ import Testing
                 query += (Self.words.randomElement(using: &generator) ?? "") + " "
             }
             check(config(TestStream("s", query)), "seed \(seed), round \(round): \(query)")
+            let quoted = yamlQuoted(query)
+            let legacy =
+                "bucket_definitions: {a: {parameters: \(quoted), data: [SELECT * FROM t WHERE a = bucket.u, \(quoted)]}}"
+            check(legacy, "seed \(seed), round \(round), legacy: \(query)")
+            let common =
+                "config: {edition: 3}\nwith: {cte: \(quoted)}\nstreams: {s: {query: SELECT * FROM t WHERE a IN cte}}"
+            check(common, "seed \(seed), round \(round), common table: \(query)")
         }
+    }
+
+    /// Long texts of any kind are read once, and not once for each of their parts.
+    static let repeated: [(start: String, part: String)] = [
+        ("SELECT id FROM t WHERE a = 1", " OR a = 1"), ("SELECT id", ", upper(a) AS b"),
+        ("SELECT id FROM t WHERE a IN (1", ", 2"), ("SELECT id FROM t", ", u"),
+        ("SELECT id FROM t WHERE ", "a IN ("), ("SELECT id FROM t WHERE ", "(("), ("SELECT id FROM t WHERE a", " || b"),
+        ("SELECT id FROM t WHERE ", "NOT "), ("SELECT ", "$1, "),
+        ("SELECT id FROM t WHERE ", "CASE WHEN "), ("SELECT id FROM t WHERE a = '", "''"), ("SELECT id /*", "/*"),
+        ("", "SELECT "), ("SELECT id FROM t;", ";"), ("SELECT ä", "ä"),
+    ]
+
+    @Test(.timeLimit(.minutes(1)), arguments: repeated) func longQueriesTakeLinearTime(start: String, part: String) {
+        let query = start + String(repeating: part, count: 5_000)
+        check(config(TestStream("s", query)), "\(part) many times")
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64]) func garbageFilesNeverTrap(seed: UInt64) throws {

@@ -11,36 +11,36 @@ import Testing
     }
 
     static let cases = [
-        Case(name: "plain", yaml: "    query: SELECT * FROM t WHERE @upper(a)"),
-        Case(name: "plain on two lines", yaml: "    query: SELECT * FROM t\n      WHERE @upper(a)"),
-        Case(name: "plain with an empty line", yaml: "    query: SELECT *\n\n      FROM t\n        WHERE @upper(a)"),
-        Case(name: "plain with spaces at the end", yaml: "    query: SELECT *   \n      FROM t  WHERE   @upper(a)"),
-        Case(name: "plain on the next line", yaml: "    query:\n      SELECT * FROM t WHERE @upper(a)"),
-        Case(name: "plain with a comment behind", yaml: "    query: SELECT * FROM t WHERE @upper(a) # why"),
-        Case(name: "single quoted", yaml: "    query: 'SELECT * FROM t WHERE a = ''x'' AND @upper(a)'"),
-        Case(name: "single quoted on two lines", yaml: "    query: 'SELECT * FROM t\n\n      WHERE @upper(a)'"),
-        Case(name: "double quoted", yaml: #"    query: "SELECT \"id\" FROM t WHERE @upper(a)""#),
-        Case(name: "double quoted with escapes", yaml: #"    query: "SELECT *\n\tFROM\x20t \u0057HERE @upper(a)""#),
+        Case(name: "plain", yaml: "    query: SELECT * FROM t WHERE @uper(a)"),
+        Case(name: "plain on two lines", yaml: "    query: SELECT * FROM t\n      WHERE @uper(a)"),
+        Case(name: "plain with an empty line", yaml: "    query: SELECT *\n\n      FROM t\n        WHERE @uper(a)"),
+        Case(name: "plain with spaces at the end", yaml: "    query: SELECT *   \n      FROM t  WHERE   @uper(a)"),
+        Case(name: "plain on the next line", yaml: "    query:\n      SELECT * FROM t WHERE @uper(a)"),
+        Case(name: "plain with a comment behind", yaml: "    query: SELECT * FROM t WHERE @uper(a) # why"),
+        Case(name: "single quoted", yaml: "    query: 'SELECT * FROM t WHERE a = ''x'' AND @uper(a)'"),
+        Case(name: "single quoted on two lines", yaml: "    query: 'SELECT * FROM t\n\n      WHERE @uper(a)'"),
+        Case(name: "double quoted", yaml: #"    query: "SELECT \"id\" FROM t WHERE @uper(a)""#),
+        Case(name: "double quoted with escapes", yaml: #"    query: "SELECT *\n\tFROM\x20t \u0057HERE @uper(a)""#),
         Case(
             name: "double quoted, joined lines",
-            yaml: "    query: \"SELECT * FR\\\n      OM t \\\n    \\ WHERE @upper(a)\""
+            yaml: "    query: \"SELECT * FR\\\n      OM t \\\n    \\ WHERE @uper(a)\""
         ),
-        Case(name: "double quoted, folded lines", yaml: "    query: \"SELECT *\n      FROM t\n      WHERE @upper(a)\""),
-        Case(name: "literal", yaml: "    query: |\n      SELECT *\n        FROM t\n      WHERE @upper(a)"),
-        Case(name: "literal, stripped", yaml: "    query: |-\n      SELECT *\n      FROM t WHERE @upper(a)"),
-        Case(name: "literal with indentation", yaml: "    query: |2\n        SELECT *\n      FROM t WHERE @upper(a)"),
-        Case(name: "literal with header comment", yaml: "    query: | # SELECT\n      SELECT * FROM t WHERE @upper(a)"),
-        Case(name: "A16 folded", yaml: "    query: >\n      SELECT *\n      FROM t\n      WHERE @upper(a)"),
+        Case(name: "double quoted, folded lines", yaml: "    query: \"SELECT *\n      FROM t\n      WHERE @uper(a)\""),
+        Case(name: "literal", yaml: "    query: |\n      SELECT *\n        FROM t\n      WHERE @uper(a)"),
+        Case(name: "literal, stripped", yaml: "    query: |-\n      SELECT *\n      FROM t WHERE @uper(a)"),
+        Case(name: "literal with indentation", yaml: "    query: |2\n        SELECT *\n      FROM t WHERE @uper(a)"),
+        Case(name: "literal with header comment", yaml: "    query: | # SELECT\n      SELECT * FROM t WHERE @uper(a)"),
+        Case(name: "A16 folded", yaml: "    query: >\n      SELECT *\n      FROM t\n      WHERE @uper(a)"),
         Case(
             name: "folded with more indentation",
-            yaml: "    query: >-\n      SELECT *\n\n          FROM t\n      WHERE @upper(a)"
+            yaml: "    query: >-\n      SELECT *\n\n          FROM t\n      WHERE @uper(a)"
         ),
-        Case(name: "CR LF", yaml: "    query: |\r\n      SELECT *\r\n      FROM t WHERE @upper(a)\r\n"),
-        Case(name: "anchor and tag", yaml: "    query: &q !!str\n      SELECT * FROM t WHERE @upper(a)"),
-        Case(name: "non-ASCII before it", yaml: "    query: SELECT 'äöü🙂', a AS \"é\" FROM t WHERE @upper(a)"),
-        Case(name: "list", yaml: "    queries:\n      - SELECT * FROM t\n      - SELECT * FROM t WHERE @upper(a)"),
-        Case(name: "flow list", yaml: "    queries: [SELECT * FROM t, SELECT * FROM t WHERE @upper(a)]"),
-        Case(name: "tab in a literal", yaml: "    query: |\n      SELECT *\tFROM t\n      \tWHERE @upper(a)"),
+        Case(name: "CR LF", yaml: "    query: |\r\n      SELECT *\r\n      FROM t WHERE @uper(a)\r\n"),
+        Case(name: "anchor and tag", yaml: "    query: &q !!str\n      SELECT * FROM t WHERE @uper(a)"),
+        Case(name: "non-ASCII before it", yaml: "    query: SELECT 'äöü🙂', a AS \"é\" FROM t WHERE @uper(a)"),
+        Case(name: "list", yaml: "    queries:\n      - SELECT * FROM t\n      - SELECT * FROM t WHERE @uper(a)"),
+        Case(name: "flow list", yaml: "    queries: [SELECT * FROM t, SELECT * FROM t WHERE @uper(a)]"),
+        Case(name: "tab in a literal", yaml: "    query: |\n      SELECT *\tFROM t\n      \tWHERE @uper(a)"),
     ]
 
     @Test(arguments: cases) func findsTheTokenInTheFile(_ test: Case) throws {
@@ -49,9 +49,9 @@ import Testing
         let offset = marked.utf8.distance(from: marked.startIndex, to: start)
         let yaml = marked.replacing("@", with: "")
 
-        let diagnostic = try #require(SyncConfig.parse(yaml).diagnostics.first)
-        #expect(diagnostic.code == "sql.not_supported_yet")
-        #expect(String(decoding: Array(yaml.utf8)[diagnostic.range], as: UTF8.self) == "upper")
+        let diagnostic = try #require(SyncConfig.parse(yaml).diagnostics.first { $0.severity == .error })
+        #expect(diagnostic.code == "sql.unknown_function")
+        #expect(String(decoding: Array(yaml.utf8)[diagnostic.range], as: UTF8.self) == "uper")
         #expect(diagnostic.range.lowerBound == offset)
         // Line and column agree with what an editor shows.
         let before = String(decoding: Array(yaml.utf8)[..<offset], as: UTF8.self)
@@ -64,10 +64,10 @@ import Testing
         let yaml = """
             config: {edition: 3}
             streams:
-              a: {query: &q "SELECT * FROM t WHERE upper(a)"}
+              a: {query: &q "SELECT * FROM t WHERE uper(a)"}
               b: {query: *q}
             """
-        #expect(findings(yaml) == ["3:40 sql.not_supported_yet"])
+        #expect(findings(yaml) == ["3:40 sql.unknown_function"])
     }
 
     @Test func rangesCoverTheWholeExpression() throws {

@@ -1,12 +1,12 @@
-import PowerSyncProtocol
-
-/// The right side of `->>`: a member name, or a path that starts with `$`.
+/// The right side of `->>` as plans of version 1 have it: a member name, or a path that starts with `$`.
+///
+/// Frozen, like everything that such plans mean.
 ///
 /// ```
 /// role        the member "role"        $.a.b      member b of member a      3         element 3 of an array
 /// a.b         the member "a.b"         $.a[0]     first element of a        $."a.b"   the member "a.b"
 /// ```
-struct JSONPath: Hashable {
+struct QuotedJSONPath: Hashable {
     private var pieces: [String]
 
     /// Reads a path.
@@ -25,12 +25,12 @@ struct JSONPath: Hashable {
     }
 
     /// What the path leads to, or `nil` when a member is missing.
-    func value(in document: JSONValue) -> JSONValue? {
+    func value(in document: JSONNode) -> JSONNode? {
         var value = document
         for piece in pieces {
             switch value {
-            case .object(let object):
-                guard let member = object[piece] else { return nil }
+            case .object:
+                guard let member = value[piece] else { return nil }
                 value = member
             case .array(let elements):
                 guard !piece.isEmpty, piece.utf8.allSatisfy(Self.isDigit), let index = Int(piece),

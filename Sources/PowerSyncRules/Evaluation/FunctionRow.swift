@@ -1,0 +1,50 @@
+/// A row of a table-valued function.
+struct FunctionRow: Sendable {
+    /// The number of an element, the name of a member, `NULL` for a value that is neither array nor object.
+    var key: SQLiteValue
+    /// The element, the value of the member, or the value itself.
+    var value: SQLiteValue
+
+    /// How many combinations of rows of several functions one source row may have.
+    static let maximumCombinations = 100_000
+
+    /// A column of the row.
+    subscript(column: TableFunction.Column) -> SQLiteValue {
+        switch column {
+        case .key: key
+        case .value: value
+        }
+    }
+}
+
+extension TableFunction {
+    /// The rows of the function.
+    ///
+    /// - Throws: ``EvaluationError/notJSON`` for an argument that is neither `NULL` nor JSON text.
+    func rows(in input: EvaluationInput) throws(EvaluationError) -> [FunctionRow] {
+        guard let node = try argument.evaluateJSON(in: input) else { return [] }
+        switch node {
+        case .array(let elements):
+            return elements.enumerated().map { FunctionRow(key: .integer(Int64($0.offset)), value: $0.element.value) }
+        case .object(let members):
+            return members.map { FunctionRow(key: .text($0.name), value: $0.value.value) }
+        default:
+            return [FunctionRow(key: .null, value: node.value)]
+        }
+    }
+}
+
+extension [TableFunction] {
+    /// All combinations of the rows of the functions; one empty combination when there are none.
+    ///
+    /// - Throws: ``EvaluationError``.
+    func combinations(in input: EvaluationInput) throws(EvaluationError) -> [[FunctionRow]] {
+        var combinations: [[FunctionRow]] = [[]]
+        for function in self {
+            let rows = try function.rows(in: input)
+            guard combinations.count * rows.count <= FunctionRow.maximumCombinations else { throw .tooManyRows }
+            combinations = combinations.flatMap { combination in rows.map { combination + [$0] } }
+        }
+        return combinations
+    }
+}

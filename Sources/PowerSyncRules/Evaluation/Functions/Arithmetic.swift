@@ -1,0 +1,102 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Arithmetic of the default engine: operands are cast to numbers, integers stay integers and become reals when they
+/// leave 64 bits, what is not a number is `NULL`.
+enum Arithmetic {
+    /// The value of an operator.
+    static func evaluate(_ function: PlanFunction, _ values: [SQLiteValue]) -> SQLiteValue {
+        switch function {
+        case .abs: return absolute(values[0].numeric)
+        case .round: return rounded(values)
+        case .bitAnd, .bitOr, .shiftLeft, .shiftRight:
+            guard let lhs = values[0].bits, let rhs = values[1].bits else { return .null }
+            switch function {
+            case .bitAnd: return .integer(lhs & rhs)
+            case .bitOr: return .integer(lhs | rhs)
+            // A negative distance shifts the other way; too far leaves only the sign.
+            case .shiftLeft: return .integer(rhs == .min ? lhs >> 64 : lhs << rhs)
+            default: return .integer(rhs == .min ? 0 : lhs >> rhs)
+            }
+        default:
+            switch (values[0].numeric, values[1].numeric) {
+            case (.null, _), (_, .null): return .null
+            case (.integer(let lhs), .integer(let rhs)): return integers(function, lhs, rhs)
+            case (let lhs, let rhs): return reals(function, lhs, rhs)
+            }
+        }
+    }
+
+    private static func integers(_ function: PlanFunction, _ lhs: Int64, _ rhs: Int64) -> SQLiteValue {
+        switch function {
+        case .remainder:
+            return rhs == 0 ? .null : .integer(rhs == -1 ? 0 : lhs % rhs)
+        case .divide where rhs == 0:
+            return .null
+        default:
+            let (result, hasOverflow) =
+                switch function {
+                case .add: lhs.addingReportingOverflow(rhs)
+                case .subtract: lhs.subtractingReportingOverflow(rhs)
+                case .multiply: lhs.multipliedReportingOverflow(by: rhs)
+                default: lhs.dividedReportingOverflow(by: rhs)
+                }
+            return hasOverflow ? reals(function, .integer(lhs), .integer(rhs)) : .integer(result)
+        }
+    }
+
+    private static func reals(_ function: PlanFunction, _ lhs: SQLiteValue, _ rhs: SQLiteValue) -> SQLiteValue {
+        if function == .remainder {
+            guard let lhs = lhs.bits, let rhs = rhs.bits, rhs != 0 else { return .null }
+            return .real(rhs == -1 ? 0 : Double(lhs % rhs))
+        }
+        guard let lhs = lhs.double, let rhs = rhs.double else { return .null }
+        switch function {
+        case .add: return real(lhs + rhs)
+        case .subtract: return real(lhs - rhs)
+        case .multiply: return real(lhs * rhs)
+        default: return rhs == 0 ? .null : real(lhs / rhs)
+        }
+    }
+
+    private static func real(_ number: Double) -> SQLiteValue { number.isNaN ? .null : .real(number) }
+
+    private static func absolute(_ value: SQLiteValue) -> SQLiteValue {
+        switch value {
+        case .integer(.min): .real(9_223_372_036_854_775_808.0)
+        case .integer(let integer): .integer(Swift.abs(integer))
+        case .real(let number): .real(Swift.abs(number))
+        default: .null
+        }
+    }
+
+    /// `round(x, n)` with up to 30 digits, as in SQLite: always a real.
+    private static func rounded(_ values: [SQLiteValue]) -> SQLiteValue {
+        guard let number = values[0].numeric.double else { return .null }
+        var digits: Int64 = 0
+        if values.count > 1 {
+            guard let count = values[1].bits else { return .null }
+            digits = min(max(count, 0), 30)
+        }
+        guard number.isFinite, Swift.abs(number) < 4_503_599_627_370_496 else { return .real(number) }
+        let factor = pow(10, Double(digits))
+        let scaled = (number * factor).rounded(.toNearestOrAwayFromZero) / factor
+        return .real(scaled.isFinite ? scaled : number)
+    }
+}
+
+extension SQLiteValue {
+    /// A number as a double.
+    fileprivate var double: Double? {
+        switch self {
+        case .integer(let integer): Double(integer)
+        case .real(let number): number
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,129 @@
+/// Compiles a legacy bucket definition (docs/sync-config.md "Bucket definitions").
+///
+/// ```yaml
+/// by_user:
+///   parameters: SELECT request.user_id() AS user_id          ways to buckets
+///   data:
+///     - SELECT * FROM lists WHERE owner_id = bucket.user_id   what is in them
+/// ```
+///
+/// The parts are those of streams: queries are bound and brought into normal form in the same way, and what comes out is
+/// an evaluator with the parameters as keys, and a querier.
+struct DefinitionCompiler {
+    /// How queries are to be understood.
+    let options: BindingOptions
+    /// Where texts come from.
+    let sources: SQLSources
+    /// All findings.
+    private(set) var problems: [SQLProblem] = []
+
+    /// Creates a compiler.
+    init(options: BindingOptions, sources: SQLSources) {
+        self.options = options
+        self.sources = sources
+    }
+
+    /// Compiles a definition.
+    ///
+    /// - Parameters:
+    ///   - definition: The definition.
+    ///   - parameters: The texts of its parameter queries; `nil` when it has none.
+    ///   - data: The texts of its data queries.
+    /// - Returns: The planned definition; incomplete when there are errors.
+    mutating func compile(
+        _ definition: LegacyDefinition,
+        parameters: [SQLSources.Text]?,
+        data: [SQLSources.Text]
+    ) -> PlannedDefinition {
+        var planned = PlannedDefinition(
+            name: definition.name,
+            priority: definition.priority ?? 3,
+            evaluators: [],
+            ways: parameters == nil ? [PlannedWay()] : []
+        )
+        var names: [String]? = parameters == nil ? [] : nil
+        for text in parameters ?? [] {
+            var compiler = ParameterQueryCompiler(options: options, sources: sources)
+            let query = compiler.compile(text, hasPriority: definition.priority != nil)
+            problems += compiler.problems
+            guard let query else { continue }
+            let order = names ?? query.names
+            names = order
+            guard Set(order) == Set(query.names) else {
+                problems.append(
+                    .legacy(
+                        .legacyParametersDiffer,
+                        "All parameter queries of a definition have the same columns.",
+                        "The first one has \(order.joined(separator: ", ")).",
+                        at: query.range
+                    )
+                )
+                continue
+            }
+            for way in query.ways(orderedBy: order) {
+                if !definition.acceptsDangerousQueries, let range = way.dangerousParameter {
+                    problems.append(.dangerousParameter(at: range))
+                }
+                planned.ways.append(way)
+            }
+        }
+        for text in data {
+            var compiler = DataQueryCompiler(options: options, sources: sources)
+            // Without parameters to check against, only what is wrong in the query itself can be said.
+            planned.evaluators += compiler.compile(text, parameters: names)
+            problems += compiler.problems
+        }
+        problems = problems.unique
+        return planned
+    }
+}
+
+extension SQLProblem {
+    /// A finding about a legacy definition, which ends with a pointer to streams.
+    static func legacy(
+        _ code: DiagnosticCode,
+        _ message: String,
+        _ hint: String? = nil,
+        at range: Range<Int>
+    ) -> SQLProblem {
+        let streams = "Streams (edition 3) have fewer limits."
+        return SQLProblem(code: code, message: message, hint: hint.map { "\($0) \(streams)" } ?? streams, range: range)
+    }
+}
+
+extension [SQLProblem] {
+    /// The problems of a legacy query: conditions that streams would call mixed are unsupported filters there.
+    var asLegacy: [SQLProblem] {
+        map { problem in
+            guard problem.code == .filterMixedDependencies || problem.code == .filterUnrelated else { return problem }
+            return .legacy(
+                .legacyUnsupportedFilter,
+                "A condition reads the table or the request; “=” and IN may compare the two, but not under NOT.",
+                at: problem.range
+            )
+        }
+    }
+}
+
+extension SQLSelect {
+    /// What no query of a bucket definition may have: `DISTINCT`, joins and subqueries in `FROM`.
+    var legacyProblems: [SQLProblem] {
+        var problems: [SQLProblem] = []
+        if let distinct {
+            problems.append(.legacy(.sqlUnsupportedClause, "DISTINCT is not part of bucket definitions.", at: distinct))
+        }
+        if sources.count > 1 {
+            problems.append(
+                .legacy(.sqlUnsupportedClause, "Joins are not part of bucket definitions.", at: sources[1].range)
+            )
+        }
+        for source in sources {
+            if case .query = source.kind {
+                problems.append(
+                    .legacy(.sqlUnsupportedClause, "Subqueries are not part of bucket definitions.", at: source.range)
+                )
+            }
+        }
+        return problems
+    }
+}

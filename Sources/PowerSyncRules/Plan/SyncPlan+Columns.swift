@@ -1,0 +1,40 @@
+extension SyncPlan {
+    /// The columns of a table that the plan reads and the table does not have: they are `NULL` in every row.
+    ///
+    /// Queries over wildcards are left out, because their tables may differ.
+    ///
+    /// - Parameters:
+    ///   - table: The table.
+    ///   - columns: The names of its columns.
+    /// - Returns: Names, each once, in the order of the plan.
+    package func missingColumns(of table: SourceTableName, among columns: [String]) -> [String] {
+        let known = Set(columns)
+        var seen: Set<String> = []
+        func isRead(_ pattern: TablePattern) -> Bool {
+            !pattern.isWildcard && pattern.matches(table, defaultSchema: defaultSchema)
+        }
+        let expressions =
+            evaluators.filter { isRead($0.table) }.flatMap(\.expressions)
+            + parameterIndexes.filter { isRead($0.table) }.flatMap(\.expressions)
+        return expressions.flatMap(\.columnNames).filter { !known.contains($0) && seen.insert($0).inserted }
+    }
+}
+
+extension RowEvaluator {
+    fileprivate var expressions: [PlanExpression] {
+        let outputs = columns.compactMap { column in
+            if case .expression(let expression, _) = column { expression } else { nil }
+        }
+        return functions.map(\.argument) + filters + partitionKeys + outputs
+    }
+}
+
+extension ParameterIndex {
+    fileprivate var expressions: [PlanExpression] { functions.map(\.argument) + filters + keys + outputs }
+}
+
+extension PlanExpression {
+    fileprivate var columnNames: [String] {
+        if case .column(let name) = self { [name] } else { operands.flatMap(\.columnNames) }
+    }
+}

@@ -1,0 +1,176 @@
+/// Finds what names mean.
+extension QueryBinder {
+    /// The relation that a name means; without a name the only one of the innermost `SELECT` that has any.
+    func relation(named name: SQLName?, at range: Range<Int>) throws(SQLProblem) -> Relation {
+        guard let name else {
+            guard let scope = scopes.last(where: { !$0.relations.isEmpty }) else {
+                throw SQLProblem(
+                    code: .sqlUnknownTable,
+                    message: "The query has no table.",
+                    hint: "Add FROM; texts have single quotes.",
+                    range: range
+                )
+            }
+            guard scope.relations.count == 1 else {
+                throw SQLProblem(
+                    code: .sqlAmbiguousColumn,
+                    message: "Several tables are in scope.",
+                    hint:
+                        "Write the name of one before the column, as in \(scope.relations[0].name).column.",
+                    range: range
+                )
+            }
+            return scope.relations[0]
+        }
+        for scope in scopes.reversed() {
+            if let found = scope.relation(named: name.text) { return found }
+        }
+        throw SQLProblem(
+            code: .sqlUnknownTable,
+            message: "There is no table “\(name.text)” in FROM.",
+            hint: hint(forTable: name.text),
+            range: name.range
+        )
+    }
+
+    private func hint(forTable name: String) -> String? {
+        switch name {
+        case "token_parameters", "user_parameters", "request":
+            "Streams use auth.parameter() and connection.parameter()."
+        case "bucket": "Streams use subscription.parameter(), or compare with auth.user_id() directly."
+        case "auth", "connection", "subscription": "Values of the request are functions: \(name).parameter('…')."
+        default: NearName.hint(for: name, among: scopes.flatMap { $0.relations.map(\.name) })
+        }
+    }
+
+    /// A column.
+    mutating func column(
+        schema: SQLName?,
+        table: SQLName?,
+        name: SQLName,
+        at range: Range<Int>
+    ) throws(SQLProblem) -> Scalar {
+        if schema == nil, let table, let value = try legacyParameter(table, name, at: range) { return value }
+        noteFolding(of: name)
+        let relation = try relation(named: table, at: range)
+        if let schema {
+            let expected = relation.schema ?? options.schema?.defaultSchema
+            guard expected == nil || expected.map({ $0.utf8.elementsEqual(schema.text.utf8) }) == true else {
+                throw SQLProblem(
+                    code: .sqlColumnSchema,
+                    message: "The table “\(relation.name)” is not in the schema “\(schema.text)”.",
+                    hint: "Leave the schema out.",
+                    range: schema.range
+                )
+            }
+        }
+        switch relation.kind {
+        case .table(let set):
+            checkColumn(name, of: set)
+            return Scalar(
+                expression: .column(name.text),
+                uses: [Scalar.Use(dependency: .row(set), range: range)],
+                range: range
+            )
+        case .function(let set):
+            guard let column = TableFunction.Column(rawValue: name.text) else {
+                report(
+                    .functionUnknownColumn,
+                    "“\(name.text)” of a table-valued function is always NULL.",
+                    hint: "It has the columns “key” and “value”.",
+                    at: name.range
+                )
+                // It depends on the function all the same, which has to have a row.
+                return Scalar(
+                    expression: .call(.choice, [.literal(0), .output(set.rawValue, .value), .literal(.null)]),
+                    uses: [Scalar.Use(dependency: .row(set), range: range)],
+                    range: range
+                )
+            }
+            return Scalar(
+                expression: .output(set.rawValue, column),
+                uses: [Scalar.Use(dependency: .row(set), range: range)],
+                range: range
+            )
+        case .derived(let columns):
+            guard let column = columns.first(where: { $0.name.utf8.elementsEqual(name.text.utf8) }) else {
+                throw SQLProblem(
+                    code: .sqlUnknownColumn,
+                    message: "“\(relation.name)” has no column “\(name.text)”.",
+                    hint: NearName.hint(for: name.text, among: columns.map(\.name)),
+                    range: name.range
+                )
+            }
+            var scalar = column.scalar
+            scalar.range = range
+            scalar.uses = scalar.uses.map { Scalar.Use(dependency: $0.dependency, range: range) }
+            return scalar
+        }
+    }
+
+    /// `bucket.x`, `token_parameters.x` and `user_parameters.x` of legacy definitions.
+    private func legacyParameter(
+        _ table: SQLName,
+        _ name: SQLName,
+        at range: Range<Int>
+    ) throws(SQLProblem) -> Scalar? {
+        let expression: PlanExpression
+        var isChosenByClient = false
+        switch (options.dialect, table.text) {
+        case (.dataQuery, "bucket"):
+            expression = .bucketParameter(name.text)
+        case (.parameterQuery, "token_parameters") where name.text == "user_id":
+            expression = .call(.memberValue, [.request(.auth), .literal("$.sub")])
+        case (.parameterQuery, "token_parameters"):
+            let claim = PlanExpression.call(.member, [.request(.auth), .literal("parameters")])
+            expression = .call(.memberValue, [claim, .literal(.text(name.text))])
+        case (.parameterQuery, "user_parameters"):
+            expression = .call(.memberValue, [.request(.connection), .literal(.text(name.text))])
+            isChosenByClient = true
+        default:
+            return nil
+        }
+        return Scalar(
+            expression: expression,
+            uses: [Scalar.Use(dependency: .request, range: range)],
+            range: range,
+            clientChosenRange: isChosenByClient ? range : nil
+        )
+    }
+}
+
+// MARK: - The source's schema
+
+extension QueryBinder {
+    /// Warns about a table that the source does not have.
+    mutating func checkTable(_ pattern: TablePattern, name: SQLName) {
+        guard let schema = options.schema, schema.tables(matching: pattern).isEmpty else { return }
+        let names = schema.tables.map(\.name.name)
+        report(
+            .schemaTableMissing,
+            "The source has no table “\(pattern)”.",
+            hint: foldingHint(for: name, among: names) ?? NearName.hint(for: name.text, among: names),
+            at: name.range
+        )
+    }
+
+    /// Warns about a column that the source does not have: it would be NULL in every row.
+    mutating func checkColumn(_ name: SQLName, of set: ResultSetID) {
+        guard let schema = options.schema, case .table(let pattern, _) = resultSets[set.rawValue].kind else { return }
+        let tables = schema.tables(matching: pattern)
+        guard !tables.isEmpty, !tables.contains(where: { $0.columns.contains(name.text) }) else { return }
+        let columns = tables.flatMap(\.columns)
+        report(
+            .schemaColumnMissing,
+            "The table “\(pattern)” has no column “\(name.text)”: it is NULL in every row.",
+            hint: foldingHint(for: name, among: columns) ?? NearName.hint(for: name.text, among: columns),
+            at: name.range
+        )
+    }
+
+    /// What to write when only the case of letters is wrong.
+    private func foldingHint(for name: SQLName, among names: [String]) -> String? {
+        guard let meant = names.first(where: { $0.lowercased() == name.text.lowercased() }) else { return nil }
+        return "Names without quotes are folded to lower case; write \"\(meant)\"."
+    }
+}

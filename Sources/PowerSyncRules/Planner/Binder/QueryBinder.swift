@@ -1,0 +1,143 @@
+/// Turns a syntax tree into canonical form: finds what names mean, inlines subqueries and common table expressions, and
+/// turns `IN (SELECT …)` into joins (docs/sync-config.md "Compilation").
+///
+/// Problems are collected; a column or a condition that has one is left out.
+struct QueryBinder {
+    /// How the query is to be understood.
+    let options: BindingOptions
+    /// Where texts come from.
+    let sources: SQLSources
+    /// The common table expressions in scope, by folded name.
+    var commonTables: [String: CommonTable]
+    /// The result sets so far.
+    var resultSets: [CanonicalQuery.ResultSet] = []
+    /// The relations that can be referred to by name, innermost `SELECT` last.
+    var scopes: [BindingScope] = []
+    /// All findings.
+    var problems: [SQLProblem] = []
+    /// The names of common table expressions that the query refers to.
+    var usedCommonTables: Set<String> = []
+    /// Whether the query refers to something whose errors are reported elsewhere.
+    var usesBrokenTable = false
+    /// Names that were already reported as folded.
+    private var foldedNames: Set<Range<Int>> = []
+
+    /// Creates a binder for one query.
+    init(options: BindingOptions, sources: SQLSources, commonTables: [String: CommonTable] = [:]) {
+        self.options = options
+        self.sources = sources
+        self.commonTables = commonTables
+    }
+
+    /// Binds a query.
+    ///
+    /// - Parameters:
+    ///   - select: The syntax tree.
+    ///   - isComplete: Whether the tree has all columns of the query.
+    /// - Returns: The canonical form; `nil` when there is a problem that leaves none.
+    mutating func bind(_ select: SQLSelect, isComplete: Bool) -> CanonicalQuery? {
+        var conditions = openScope(for: select)
+        let (columns, output) = outputColumns(of: select)
+        conditions += bindConditions(select.conditions)
+        warnAboutOverwrittenColumns(select.columns)
+        if output == nil, isComplete, !problems.contains(where: { $0.code.severity == .error }) {
+            problems.append(
+                SQLProblem(
+                    code: .streamNoTableOutput,
+                    message: "The query must select at least one column of a table.",
+                    range: select.range
+                )
+            )
+        }
+        guard let output, case .table(let pattern, let alias) = resultSets[output.rawValue].kind else { return nil }
+        let settled = conditions.map { $0.map(resultSets.settled) }
+        if isComplete, !problems.contains(where: { $0.code.severity == .error }) {
+            warnAboutUnusedRelations(conditions: settled, output: output)
+        }
+        warnAboutAlias(alias)
+        return CanonicalQuery(
+            resultSets: resultSets,
+            output: output,
+            columns: columns,
+            outputName: alias?.text ?? (pattern.isWildcard ? nil : pattern.table),
+            condition: .all(of: settled)
+        )
+    }
+
+    /// Adds a finding.
+    mutating func report(_ code: DiagnosticCode, _ message: String, hint: String? = nil, at range: Range<Int>) {
+        problems.append(SQLProblem(code: code, message: message, hint: hint, range: range))
+    }
+
+    /// Says that a name was folded, in the editions where users may not expect it.
+    mutating func noteFolding(of name: SQLName) {
+        guard options.edition < 3, name.isFolded, foldedNames.insert(name.range).inserted else { return }
+        report(
+            .sqlCaseFolded,
+            "The name is read as “\(name.text)”: names without quotes are folded to lower case.",
+            hint: "Write \"\(sources.text(of: name.range))\" if the source spells it so, else \(name.text).",
+            at: name.range
+        )
+    }
+
+    /// Runs a part whose problem ends only that part.
+    mutating func recovering<Part>(
+        _ body: (inout QueryBinder) throws(SQLProblem) -> Part
+    ) -> Part? {
+        do throws(SQLProblem) {
+            return try body(&self)
+        } catch {
+            problems.append(error)
+            return nil
+        }
+    }
+}
+
+// MARK: - Warnings
+
+extension QueryBinder {
+    private mutating func warnAboutAlias(_ alias: SQLName?) {
+        let tables = resultSets.count { set in
+            if case .table = set.kind { true } else { false }
+        }
+        guard let alias, !alias.isQuoted, tables > 1 else { return }
+        report(
+            .tableAliasRenames,
+            "Rows are synced to a table named “\(alias.text)”.",
+            hint: """
+                If that is intended, write the alias as "\(alias.text)"; otherwise refer to the table by its own name.
+                """,
+            at: alias.range
+        )
+    }
+
+    /// Items after `FROM` that nothing uses do not take part at all, unlike in an SQL join.
+    private mutating func warnAboutUnusedRelations(conditions: [Condition], output: ResultSetID) {
+        var used: Set<ResultSetID> = [output]
+        for use in conditions.flatMap(\.scalars).flatMap(\.uses) {
+            if case .row(let set) = use.dependency { used.insert(set) }
+        }
+        for scalar in conditions.flatMap(\.scalars) {
+            for function in scalar.expression.functionNumbers { used.insert(ResultSetID(rawValue: function)) }
+        }
+        let usedRanges = Set(used.map { resultSets[$0.rawValue].range })
+        var reported: Set<Range<Int>> = []
+        for (position, set) in resultSets.enumerated() where !used.contains(ResultSetID(rawValue: position)) {
+            guard !usedRanges.contains(set.range), reported.insert(set.range).inserted else { continue }
+            report(
+                .fromUnused,
+                "Nothing uses “\(sources.text(of: set.range))”: it has no effect.",
+                hint: "Connect it with a condition, or leave it out.",
+                at: set.range
+            )
+        }
+    }
+}
+
+extension PlanExpression {
+    /// The numbers of all table-valued functions that the expression reads.
+    var functionNumbers: Set<Int> {
+        if case .output(let function, _) = self { return [function] }
+        return operands.reduce(into: []) { $0.formUnion($1.functionNumbers) }
+    }
+}

@@ -1,0 +1,90 @@
+/// The sections `bucket_definitions` and `event_definitions`.
+extension ConfigReader {
+    private static let definitionKeys = ["data", "parameters", "priority", "accept_potentially_dangerous_queries"]
+
+    /// Reads the section `bucket_definitions`.
+    mutating func readDefinitions(_ section: ConfigNode.Entry, streams: [StreamDefinition]) -> [LegacyDefinition] {
+        guard let entries = namedEntries(of: section.value, what: "“bucket_definitions”") else { return [] }
+        return entries.compactMap { entry in
+            if streams.contains(where: { $0.name.utf8.elementsEqual(entry.key.utf8) }) {
+                diagnostics.report(
+                    .streamDuplicateName,
+                    "“\(entry.key)” is the name of a stream, too.",
+                    at: entry.keyRange
+                )
+            }
+            return readDefinition(entry)
+        }
+    }
+
+    private mutating func readDefinition(_ entry: ConfigNode.Entry) -> LegacyDefinition? {
+        guard let options = entries(of: entry.value, what: "Bucket definition “\(entry.key)”") else { return nil }
+        var definition = LegacyDefinition(name: entry.key, nameRange: entry.keyRange)
+        definition.acceptsDangerousQueries = entry.value.hasDangerousQueriesTag
+        for option in options {
+            switch option.key {
+            case "data":
+                definition.data = queries(option)
+            case "parameters":
+                definition.parameters = readParameters(option)
+            case "priority":
+                definition.priority = priority(option)
+            case "accept_potentially_dangerous_queries":
+                definition.acceptsDangerousQueries = bool(option) ?? false
+            default:
+                reportUnknownKey(option, of: "a bucket definition", among: Self.definitionKeys)
+            }
+        }
+        if !options.contains(where: { $0.key == "data" }) {
+            diagnostics.report(
+                .yamlMissingKey,
+                "Bucket definition “\(entry.key)” has no “data”.",
+                at: entry.value.range
+            )
+        }
+        return definition
+    }
+
+    private mutating func readParameters(_ entry: ConfigNode.Entry) -> [ConfigQuery] {
+        guard entry.value.elements != nil else { return [query(entry.value)].compactMap { $0 } }
+        let list = queries(entry)
+        if entry.value.elements?.isEmpty == true {
+            diagnostics.report(
+                .legacyNoParameters,
+                "“parameters” has no query.",
+                hint: "Leave it out for one bucket for everyone.",
+                at: entry.value.range
+            )
+        }
+        return list
+    }
+
+    /// Reads the section `event_definitions`: it is checked, but this service delivers no events.
+    mutating func readEvents(_ section: ConfigNode.Entry) -> [ConfigQuery] {
+        guard let entries = namedEntries(of: section.value, what: "“event_definitions”") else { return [] }
+        var payloads: [ConfigQuery] = []
+        for entry in entries {
+            guard let options = self.entries(of: entry.value, what: "Event “\(entry.key)”") else { continue }
+            for option in options {
+                if option.key == "payloads" {
+                    payloads += queries(option)
+                } else {
+                    reportUnknownKey(option, of: "an event", among: ["payloads"])
+                }
+            }
+            if !options.contains(where: { $0.key == "payloads" }) {
+                diagnostics.report(
+                    .yamlMissingKey,
+                    "Event “\(entry.key)” has no “payloads”.",
+                    at: entry.value.range
+                )
+            }
+            diagnostics.report(
+                .configNoEffect,
+                "This service delivers no events: “\(entry.key)” is checked, but not used.",
+                at: entry.keyRange
+            )
+        }
+        return payloads
+    }
+}
