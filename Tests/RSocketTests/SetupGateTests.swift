@@ -90,6 +90,11 @@ import Testing
                 compression: MessageCompression(keepsWindow: true)
             )
             let channel = EmbeddedChannel(handler: handler)
+            defer {
+                // Nobody answers the close frame.
+                channel.close(promise: nil)
+                channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+            }
             channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
             let deflater = MessageDeflater()
             func receive(_ length: Int) {
