@@ -290,6 +290,14 @@ import Testing
         #expect(throws: SyncLineError.self) { try SyncLine(json: ByteBuffer(string: json)) }
     }
 
+    @Test(arguments: LineForm.allCases)
+    func aLineWithASecondMemberSaysSo(form: LineForm) {
+        let error = #expect(throws: SyncLineError.self) {
+            try form.decode(#"{"token_expires_in":1,"checkpoint_complete":{}}"#)
+        }
+        #expect(error == .severalMembers)
+    }
+
     @Test func errorsNameTheMemberAndItsPlace() {
         let json = #"{"data":{"bucket":"b","data":[{"op_id":"1","op":"PUT","checksum":"1"}]}}"#
         let error = #expect(throws: SyncLineError.self) { try LineForm.json.decode(json) }

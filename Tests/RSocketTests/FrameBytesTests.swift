@@ -168,7 +168,7 @@ import Testing
         let cases: [(Duration, String)] = [
             (.microseconds(1999), "00000001"), (.seconds(-5), "00000000"), (.milliseconds(-1), "00000000"),
             (.seconds(Int64.max), "ffffffff"), (.milliseconds(4_294_967_295), "ffffffff"),
-            (.milliseconds(4_294_967_296), "ffffffff"),
+            (.milliseconds(4_294_967_296), "ffffffff"), (.seconds(4_294_967_296), "ffffffff"),
         ]
         for (duration, hex) in cases {
             var setup = SetupFrame.example

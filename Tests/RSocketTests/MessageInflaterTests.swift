@@ -100,6 +100,15 @@ import Testing
         }
     }
 
+    @Test func withoutAWindowAMessageCannotReferToTheOneBefore() throws {
+        let inflater = MessageInflater(keepsWindow: false)
+        let message = ByteBuffer(bytes: [0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00])
+        #expect(try inflater.inflate(message, limit: 5) == Self.hello)
+        #expect(throws: MessageInflater.Failure.malformed) {
+            try inflater.inflate(ByteBuffer(bytes: [0xf2, 0x00, 0x11, 0x00, 0x00]), limit: 5)
+        }
+    }
+
     @Test func anyBytesGiveAMessageOrAnError() {
         var random = SeededGenerator(seed: 7692)
         for _ in 0..<2000 {

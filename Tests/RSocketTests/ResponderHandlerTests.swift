@@ -114,6 +114,19 @@ import Testing
         await #expect(throws: (any Error).self) { try await handle.send(Payload("a"), on: one) }
     }
 
+    /// The time for SETUP would end later.
+    @Test func withoutKeepalivesAConnectionOfAShortLifetimeClosesInTime() async throws {
+        let handle = try await connect()
+        var setup = SetupFrame.example
+        setup.lifetime = .seconds(10)
+        try await receive(.setup(setup))
+        handle.acceptSetup()
+        await channel.testingEventLoop.advanceTime(by: .seconds(9))
+        #expect(channel.isActive)
+        await channel.testingEventLoop.advanceTime(by: .seconds(2))
+        #expect(!channel.isActive)
+    }
+
     @Test func shuttingDownCompletesStreamsAndClosesTheConnection() async throws {
         let handle = try await request(credit: 1)
         try await handle.send(Payload("a"), on: one)

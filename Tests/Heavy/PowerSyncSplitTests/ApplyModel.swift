@@ -128,7 +128,14 @@ struct ApplyModel {
             }
             let positions = try Row.fetchCursor(db.cachedStatement(sql: "SELECT name, last_op FROM ps_buckets"))
             while let row = try positions.next() { snapshot.positions[row[0]] = row[1] }
-            let parked = try Row.fetchCursor(db.cachedStatement(sql: ParkedWrites.rowsSQL))
+            let parked = try Row.fetchCursor(
+                db.cachedStatement(
+                    sql: """
+                        SELECT parked.type, parked.row_id FROM \(ParkedWrites.table) AS parked
+                        WHERE parked.id IN (SELECT id FROM \(RejectedWrites.table))
+                        """
+                )
+            )
             while let row = try parked.next() { snapshot.parked.insert(RowKey(type: row[0], id: row[1])) }
             snapshot.hasLocalWrites = try UploadQueue.firstID(db) != nil
             snapshot.target = try LocalWriteGate.target(db)?.rawValue

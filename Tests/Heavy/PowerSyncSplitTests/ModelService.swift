@@ -67,6 +67,24 @@ struct ModelService {
         return .data(.line(name, operations))
     }
 
+    /// What a client stores that has downloaded everything: `bucket op id key`, sorted.
+    var storedOperations: [String] {
+        buckets.flatMap { bucket in
+            var keys: [String: Int64] = [:]
+            var unidentified: [Int64] = []
+            for operation in bucket.operations {
+                switch operation.kind {
+                case .put where operation.id == nil: unidentified.append(operation.opID)
+                case .put: keys[operation.key] = operation.opID
+                case .remove: keys[operation.key] = nil
+                case .move: break
+                case .clear: (keys, unidentified) = ([:], [])
+                }
+            }
+            return keys.map { "\(bucket.name) \($0.value) \($0.key)" } + unidentified.map { "\(bucket.name) \($0) -" }
+        }.sorted()
+    }
+
     func description(of name: String, reasons: [BucketReason]) -> BucketDescription? {
         self[name].map { bucket in
             BucketDescription(
@@ -86,6 +104,9 @@ struct ModelService {
         for _ in 0...random.number(below: 3) {
             let index = random.number(below: buckets.count)
             lastOpID += Int64(1 + random.number(below: 2))
+            buckets[index].operations.append(operation(using: &random))
+            guard buckets[index].operations.last?.kind == .clear else { continue }
+            lastOpID += 1
             buckets[index].operations.append(operation(using: &random))
         }
         let index = random.number(below: buckets.count)
@@ -127,13 +148,10 @@ struct ModelService {
 extension ModelService.Bucket {
     /// Does what compacting does: superseded rows become MOVE, and what begins the bucket without a row becomes one CLEAR.
     fileprivate mutating func compact() {
-        func key(_ operation: Operation) -> String {
-            "\(operation.type ?? "")/\(operation.id ?? "")/\(operation.subkey ?? "null")"
-        }
         for index in operations.indices where operations[index].kind == .put && operations[index].id != nil {
             let later = operations[(index + 1)...]
             let isSuperseded = later.contains {
-                $0.kind == .clear || $0.id != nil && key($0) == key(operations[index])
+                $0.kind == .clear || $0.id != nil && $0.key == operations[index].key
             }
             guard isSuperseded else { continue }
             operations[index] = .move(operations[index].opID, operations[index].checksum)
@@ -142,5 +160,12 @@ extension ModelService.Bucket {
         guard let last = empty.last, empty.count > 1 else { return }
         let sum: UInt32 = empty.reduce(0) { $1.kind == .clear ? $1.checksum : $0 &+ $1.checksum }
         operations.replaceSubrange(..<empty.endIndex, with: [.clear(last.opID, sum)])
+    }
+}
+
+extension Operation {
+    /// What makes two operations of a bucket speak of the same thing.
+    fileprivate var key: String {
+        "\(type ?? "")/\(id ?? "")/\(subkey ?? "null")"
     }
 }

@@ -93,7 +93,7 @@ extension RandomTranscript {
 
     /// A service may announce more than there is, so that operations come later which have smaller ids, and less the next time.
     private mutating func announcedOpID() -> OpID {
-        OpID(service.lastOpID + (oneIn(4) ? Int64(random.number(below: 5)) : 0))
+        OpID(service.lastOpID + (oneIn(4) ? Int64(random.number(below: 9)) : 0))
     }
 
     private mutating func announcedWriteCheckpoint() -> WriteCheckpoint? {

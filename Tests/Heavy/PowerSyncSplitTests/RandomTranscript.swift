@@ -44,7 +44,7 @@ struct RandomTranscript {
     private var now = SyncInstant(microseconds: 1_700_000_000_000_000)
 
     // What a new process would have to find.
-    private var startedWith: (live: [StreamKey], subscriptions: [String], buckets: Set<String>) = ([], [], [])
+    private(set) var startedWith: (live: [StreamKey], subscriptions: [String], buckets: Set<String>) = ([], [], [])
     private var isHeldBack = false
     private var hasDataSinceHeldBack = false
     var wasCleared = false
@@ -79,6 +79,7 @@ struct RandomTranscript {
             try transcript.begin()
             while transcript.steps.count < length { try transcript.continue() }
             try transcript.settle()
+            try transcript.checkOperations()
             transcript.steps[transcript.steps.count - 1].state = try client.state()
             return (transcript, nil)
         } catch let fault as Fault {
@@ -114,7 +115,14 @@ struct RandomTranscript {
         let actions = try client.handle(event, now: now)
         let endsIteration = !client.engine.isActive
         if let completion, let before { try check(completion, event, before, actions) }
-        try note(event, actions)
+        do {
+            try checkBuckets(after: event)
+            try note(event, actions)
+            if !wasCleared { try checkLifetimes(after: event, now: now) }
+        } catch let fault as Fault {
+            steps.append(TranscriptStep(kind: .event(event), now: now, endsIteration: endsIteration))
+            throw fault
+        }
         if endsIteration {
             tracked = nil
             isHeldBack = false
@@ -134,7 +142,7 @@ struct RandomTranscript {
         steps.append(step)
     }
 
-    // MARK: - What has to come of an event
+    // MARK: - What has to come of a completion
 
     private func completion(of event: SyncEvent) -> Completion? {
         guard !wasCleared, tracked != nil else { return nil }
@@ -227,7 +235,7 @@ struct RandomTranscript {
 
     // MARK: - What a new process finds
 
-    private func bucketNames() throws -> Set<String> {
+    func bucketNames() throws -> Set<String> {
         try client.look { try String.fetchSet($0.cachedStatement(sql: "SELECT name FROM ps_buckets")) }
     }
 

@@ -117,6 +117,16 @@ final class TranscriptClient {
         }
     }
 
+    /// Gives all operations other row ids, and lets the engine find what it finds when another process has written.
+    func renumberOperations() throws {
+        try queue.write { db in
+            let hasBuckets = try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ps_buckets)")
+            guard try Bool.fetchOne(hasBuckets) == true else { return }
+            try db.cachedStatement(sql: "UPDATE ps_oplog SET rowid = rowid + 1000000").execute()
+            try ConnectionState.of(db).didChangeBuckets(db)
+        }
+    }
+
     /// Runs a transaction that is not the engine's.
     func run(_ change: LocalChange, now: SyncInstant) throws {
         try queue.write { try change.run($0, now) }

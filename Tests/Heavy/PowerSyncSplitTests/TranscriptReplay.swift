@@ -69,6 +69,10 @@ struct TranscriptReplay {
             let end = endOfBatch(from: index)
             let events = steps[index..<end].compactMap(\.event)
             if random.number(below: 12) == 0 {
+                log.append("── another process numbers the operations anew")
+                try client.renumberOperations()
+            }
+            if random.number(below: 12) == 0 {
                 log.append("── rolled back: \(events.count) events")
                 try client.handleInVain(events.prefix(1 + random.number(below: events.count)), now: step.now)
             }

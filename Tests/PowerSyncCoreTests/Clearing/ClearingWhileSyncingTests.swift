@@ -114,6 +114,16 @@ import Testing
         try expectNewDownload(scenario)
     }
 
+    @Test("a download of which nothing is stored yet starts over, too")
+    func beforeTheFirstData() throws {
+        let scenario = try SyncScenario()
+        try scenario.start()
+        try scenario.receive(.cp(3, buckets))
+        try scenario.database.write("SELECT powersync_clear(0)")
+        #expect(try scenario.receive(.ops("a", .put(1, "x", 1))).kinds == ["log info", "close(true)"])
+        try expectNewDownload(scenario)
+    }
+
     @Test("a new iteration, or the end of one, is not an iteration to be ended")
     func startAndStop() throws {
         let scenario = try synced()

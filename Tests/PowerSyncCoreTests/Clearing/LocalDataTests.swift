@@ -83,6 +83,14 @@ import Testing
         #expect(try count("items") == 2)
     }
 
+    @Test(arguments: ["powersync_clear(0)", "powersync_clear(2)", "powersync_trigger_resync(1)"])
+    func whatWasForgottenIsReportedOnce(call: String) throws {
+        #expect(try database.queue.read { SyncStateReset.take($0) } == false)
+        try database.write("SELECT \(call)")
+        #expect(try database.queue.read { SyncStateReset.take($0) })
+        #expect(try database.queue.read { SyncStateReset.take($0) } == false)
+    }
+
     @Test(arguments: ["powersync_clear(0)", "powersync_trigger_resync(0)"])
     func transactionIsRequired(call: String) throws {
         expectDatabaseError(21, "This function may only be called in transactions.") {

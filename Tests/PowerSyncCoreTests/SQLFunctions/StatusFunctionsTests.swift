@@ -67,6 +67,8 @@ struct StatusFunctionsTests {
         #expect(try changes(database) == ["[]"])
         try database.run("BEGIN; INSERT INTO own VALUES (1); ROLLBACK")
         #expect(try changes(database) == ["[]"])
+        try database.run("INSERT INTO ps_kv VALUES ('other', 1)")
+        #expect(try changes(database) == [#"["ps_kv"]"#])
     }
 
     @Test("82") func writesThroughViewsReportWhatTheirTriggersWrite() throws {

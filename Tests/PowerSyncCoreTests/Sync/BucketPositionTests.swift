@@ -75,7 +75,13 @@ import Testing
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         try scenario.receive(
-            .cp(4, [.bucket("a", priority: 1), .bucket("b", priority: 1), .bucket("c", priority: 1), .bucket("d")]),
+            .cp(
+                4,
+                [
+                    .bucket("a", count: 1, priority: 1), .bucket("b", count: 1, priority: 1),
+                    .bucket("c", count: 1, priority: 1), .bucket("d", count: 1),
+                ]
+            ),
             .ops("a", .put(1, "1")),
             .ops("b", .put(2, "2")),
             .ops("c", .put(3, "3")),
@@ -90,6 +96,27 @@ import Testing
         )
         try scenario.receive(.done)
         #expect(try scenario.itemIDs == ["2", "3", "4"])
+    }
+
+    @Test("a diff that removes a bucket may say something new about those that remain", arguments: Delivery.allCases)
+    func removedBucketBesideUpdatedOnes(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        try scenario.receive(
+            .cp(3, [.bucket("a", checksum: 1), .bucket("b", checksum: 2), .bucket("c", checksum: 3)]),
+            .ops("a", .put(1, "x", 1)),
+            .ops("b", .put(2, "y", 2)),
+            .ops("c", .put(3, "z", 3)),
+            .done
+        )
+        try scenario.receive(
+            .diff(5, [.bucket("b", checksum: 6), .bucket("c", checksum: 8)], removed: ["a"]),
+            .ops("b", .put(4, "v", 4)),
+            .ops("c", .put(5, "w", 5)),
+            .done
+        )
+        #expect(try scenario.itemIDs == ["v", "w", "y", "z"])
+        #expect(scenario.status.progress == nil)
     }
 
     @Test("an operation with exactly the id up to which everything was published", arguments: Delivery.allCases)

@@ -162,6 +162,29 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
+    @Test("what another process stores between two iterations is found")
+    func rowsOfAnotherProcessBetweenIterations() throws {
+        let folder = try TemporaryFolder()
+        let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
+        let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
+        let checkpoint = SyncLine.cp(9, [.bucket("a", checksum: 15, count: 9)])
+        try scenario.start()
+        try scenario.receive(checkpoint, .ops("a", .put(1, "x", 1)))
+        try scenario.send(.streamEnded)
+        let other = SyncScenario(
+            database: try LocalTestDatabase(itemsIn: folder.path("shared.db")),
+            bulkLoadThreshold: 1
+        )
+        try other.start()
+        try other.receive(checkpoint, .ops("a", .put(2, "y", 2)))
+        try other.send(.streamEnded)
+        try scenario.start()
+        try scenario.receive(checkpoint, .ops("a", .remove(3, "y", 12)))
+        #expect(try scenario.oplog == ["a|1|items/x/null|1"])
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["x"])
+    }
+
     @Test("a row that comes again at the place where it was counts once")
     func rowThatComesAgain() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)

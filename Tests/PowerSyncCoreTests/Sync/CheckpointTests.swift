@@ -89,13 +89,14 @@ import Testing
         #expect(try scenario.start().buckets.isEmpty)
     }
 
-    @Test("only buckets with wrong checksums are deleted")
-    func oneOfTwoMismatches() throws {
+    @Test("only buckets with wrong checksums are deleted, all of them at once")
+    func someMismatches() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
-            .cp(2, [.bucket("a", checksum: 1), .bucket("b", checksum: 9)]),
+            .cp(3, [.bucket("a", checksum: 1), .bucket("b", checksum: 9), .bucket("c", checksum: 9)]),
             .ops("a", .put(1, "x", 1)),
-            .ops("b", .put(2, "y", 2))
+            .ops("b", .put(2, "y", 2)),
+            .ops("c", .put(3, "z", 3))
         )
         let actions = try scenario.receive(.done)
         #expect(actions.last == .closeStream(hideDisconnect: false))

@@ -51,6 +51,21 @@ import Testing
         #expect(try scenario.bucket("last_applied_op") == 0)
     }
 
+    @Test("priority 0 leaves local writes of rows alone about which it says nothing new", arguments: [Int64.max, 1])
+    func priorityZeroKeepsLocalWrites(_ bulkLoadThreshold: Int64) throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: bulkLoadThreshold)
+        try scenario.start()
+        let rest = BucketDescription.bucket("b", count: 9)
+        try scenario.receive(.cp(1, [.bucket("a", count: 1, priority: 0), rest]), row, .part(0))
+        try scenario.database.write("UPDATE items SET col = 'mine' WHERE id = 'remote'")
+        try scenario.receive(
+            .diff(2, [.bucket("a", count: 2, priority: 0)]),
+            .ops("a", .put(2, "other", data: #"{"col":"theirs"}"#)),
+            .part(0)
+        )
+        #expect(try scenario.database.rows("SELECT id, col FROM items ORDER BY id") == ["other|theirs", "remote|mine"])
+    }
+
     @Test("priority 0 is published next to a local write")
     func priorityZeroIsPublished() throws {
         let scenario = try started()

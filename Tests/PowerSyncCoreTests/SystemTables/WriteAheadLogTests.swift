@@ -62,6 +62,18 @@ import Testing
         #expect(try pool.read { try Int.fetchOne($0, sql: count) } == 3)
     }
 
+    @Test func aReaderOfThePastDoesNotDelayTheEndOfTheNextLog() throws {
+        let reader = try pool.makeSnapshot()
+        _ = try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM blobs") }
+        try write(pages: 5_000)
+        try reader.close()
+        // The first one copies the log, the second one begins at its start.
+        try write(pages: 1)
+        try write(pages: 1)
+        try write(pages: 2_500)
+        #expect(try logSize == 0)
+    }
+
     @Test func theBusyTimeoutOfAnApplicationStays() throws {
         let reader = try pool.makeSnapshot()
         _ = try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM blobs") }

@@ -209,6 +209,15 @@ import Testing
         #expect(try queue() == ["8: a"])
     }
 
+    /// Otherwise nobody would ask for what the service says about it.
+    @Test func forgettingAParkedWriteHasItsRowPublishedAgain() throws {
+        try addTransactions()
+        try park(.head(reason: "no"))
+        try database.write("DELETE FROM ps_updated_rows")
+        try database.queue.write { _ = try RejectedWrites.remove([1, 4, 6], $0) }
+        #expect(try database.rows("SELECT row_type, row_id FROM ps_updated_rows WHERE row_id = 'a'") == ["items|a"])
+    }
+
     @Test func skippedWriteLeavesTheOthersAlone() throws {
         try addTransactions()
         let setAside = try database.queue.write {

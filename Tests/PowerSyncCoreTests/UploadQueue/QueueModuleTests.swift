@@ -85,6 +85,18 @@ import Testing
         #expect(try database.transactionIDs() == [1, 2])
     }
 
+    /// As when rejected writes are put back in the same transaction.
+    @Test func rolledBackSavepointLeavesIDsTakenThatOthersTookMeanwhile() throws {
+        try database.run(
+            """
+            BEGIN; INSERT INTO items(id) VALUES ('1'); UPDATE ps_tx SET next_tx = next_tx + 1;
+            SAVEPOINT a; INSERT INTO items(id) VALUES ('2'); ROLLBACK TO a; INSERT INTO items(id) VALUES ('3'); COMMIT;
+            """
+        )
+        try database.run("INSERT INTO items(id) VALUES ('4')")
+        #expect(try database.transactionIDs() == [1, 1, 3])
+    }
+
     /// In a savepoint inside the transaction's first statements.
     @Test func savepointAfterTheFirstWriteMayBeRolledBack() throws {
         try database.run(

@@ -98,6 +98,21 @@ import Testing
         #expect(try database.rows(Self.query) == [row.columns])
     }
 
+    @Test func repairedRowsAreAnnounced() throws {
+        let database = try Self.database()
+        try database.write(
+            """
+            DROP TRIGGER ps_view_insert_items; DROP TRIGGER ps_view_update_items; DROP TRIGGER ps_view_delete_items;
+            DROP INDEX ps_data__items__both; INSERT INTO ps_data__items VALUES ('x', '{"t":NaN}');
+            """
+        )
+        let observer = ChangeCounter(tables: ["ps_data__items"])
+        database.queue.add(transactionObserver: observer)
+        try database.apply(.items(Self.columns))
+        #expect(try database.texts("SELECT data FROM ps_data__items") == [#"{"t":null}"#])
+        #expect(observer.changes > 0)
+    }
+
     /// Rows that waited in `ps_untyped` for their table.
     @Test(arguments: rows) func rowsThatWaitedForTheirTableAreRepaired(_ row: Row) throws {
         let database = try LocalTestDatabase(schema: ClientSchema())
