@@ -31,32 +31,13 @@ package final class WorkerProcess {
         let (exits, exit) = AsyncStream.makeStream(of: Void.self)
         self.exits = exits
         process.terminationHandler = { _ in exit.finish() }
-        lines = WorkerProcess.lines(of: output.fileHandleForReading)
+        lines = output.fileHandleForReading.lines()
         try process.run()
     }
 
     deinit {
         if process.isRunning { process.terminate() }
         try? input.fileHandleForWriting.close()
-    }
-
-    private static func lines(of handle: FileHandle) -> AsyncStream<String> {
-        let (lines, continuation) = AsyncStream.makeStream(of: String.self)
-        // A thread of its own reads until the worker's end is closed, which is after its last word.
-        DispatchQueue(label: "worker output").async {
-            var rest = ""
-            while case let data = handle.availableData, !data.isEmpty {
-                let parts = (rest + String(decoding: data, as: UTF8.self)).split(
-                    separator: "\n",
-                    omittingEmptySubsequences: false
-                )
-                parts.dropLast().forEach { continuation.yield(String($0)) }
-                rest = parts.last.map(String.init) ?? ""
-            }
-            continuation.finish()
-            try? handle.close()
-        }
-        return lines
     }
 
     /// What the worker says next; `nil` when it has ended.

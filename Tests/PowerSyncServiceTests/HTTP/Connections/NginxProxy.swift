@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import TestSupport
 
@@ -41,7 +40,7 @@ enum NginxProxy {
             process.standardError = words
             try process.run()
             defer { process.terminate() }
-            for await line in lines(of: words.fileHandleForReading) {
+            for await line in words.fileHandleForReading.lines() {
                 output.append(line)
                 // It says so when it listens.
                 guard line.contains("event method") else { continue }
@@ -81,23 +80,5 @@ enum NginxProxy {
             }
         }
         """
-    }
-
-    private static func lines(of handle: FileHandle) -> AsyncStream<String> {
-        let (lines, continuation) = AsyncStream.makeStream(of: String.self)
-        // A thread of its own reads until the process has ended, also when nobody listens any more: nginx must not wait.
-        DispatchQueue(label: "nginx output").async {
-            var rest = ""
-            while case let data = handle.availableData, !data.isEmpty {
-                let parts = (rest + String(decoding: data, as: UTF8.self)).split(
-                    separator: "\n",
-                    omittingEmptySubsequences: false
-                )
-                parts.dropLast().forEach { continuation.yield(String($0)) }
-                rest = parts.last.map(String.init) ?? ""
-            }
-            continuation.finish()
-        }
-        return lines
     }
 }
