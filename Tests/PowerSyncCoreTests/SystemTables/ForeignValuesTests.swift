@@ -1,6 +1,7 @@
 import GRDB
 import PowerSyncCoreTestSupport
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 @testable import PowerSyncCore
@@ -57,22 +58,21 @@ import Testing
         "x''", "x'00ff'", "CAST(x'ff00ff' AS TEXT)",
     ]
 
-    @Test(arguments: places)
-    func noValueTraps(_ place: Place) throws {
-        for value in Self.values {
-            let database = try makeDatabase(place, value)
-            guard let database else { continue }
-            let step = "\(place.testDescription) = \(value)"
-            attempt("opening with \(step)") { try database.apply(.items()) }
-            attempt("status with \(step)") {
-                _ = try database.queue.read { try DownloadStatus.offline($0) }
-                _ = try database.texts("SELECT powersync_offline_sync_status()")
-            }
-            sync(SyncScenario(database: database), step)
-            queue(database, step)
-            for options in [.soft, []] as [ClearOptions] {
-                attempt("clearing with \(step)") { try database.queue.write { try LocalData.clear($0, options) } }
-            }
+    private static let cases = places.flatMap { place in values.map { (place, $0) } }
+
+    @Test(arguments: cases.one(in: 2))
+    func noValueTraps(_ place: Place, _ value: String) throws {
+        guard let database = try makeDatabase(place, value) else { return }
+        let step = "\(place.testDescription) = \(value)"
+        attempt("opening with \(step)") { try database.apply(.items()) }
+        attempt("status with \(step)") {
+            _ = try database.queue.read { try DownloadStatus.offline($0) }
+            _ = try database.texts("SELECT powersync_offline_sync_status()")
+        }
+        sync(SyncScenario(database: database), step)
+        queue(database, step)
+        for options in [.soft, []] as [ClearOptions] {
+            attempt("clearing with \(step)") { try database.queue.write { try LocalData.clear($0, options) } }
         }
     }
 

@@ -100,33 +100,39 @@ import Testing
         damages(.ndjson) + damages(.bson)
     }
 
-    @Test("damaged lines", arguments: inBoth { Damage.ofLines(ModelTranscript.lines, $0) })
+    @Test("damaged lines", arguments: inBoth { Damage.ofLines(ModelTranscript.lines, $0) }.one(in: 3))
     func lines(_ damage: Damage) async throws {
         try await check(damage, localRows: [:])
     }
 
-    @Test("damaged lines to a client with local writes", arguments: Damage.ofLines(ModelTranscript.lines, .ndjson))
+    @Test(
+        "damaged lines to a client with local writes",
+        arguments: Damage.ofLines(ModelTranscript.lines, .ndjson).one(in: 3)
+    )
     func linesWithLocalWrites(_ damage: Damage) async throws {
         try await check(damage, localRows: HostileServiceTests.localRows)
     }
 
-    @Test("half a line", arguments: inBoth { Damage.insideLines(ModelTranscript.lines, $0, seed: 1) })
+    @Test("half a line", arguments: inBoth { Damage.insideLines(ModelTranscript.lines, $0, seed: 1) }.one(in: 2))
     func halfLines(_ damage: Damage) async throws {
         try await check(damage, localRows: [:])
     }
 
-    @Test("wrong values", arguments: inBoth { Damage.ofValues(ModelTranscript.lines, $0) })
+    @Test("wrong values", arguments: inBoth { Damage.ofValues(ModelTranscript.lines, $0) }.one(in: 3))
     func values(_ damage: Damage) async throws {
         if damage.format == .ndjson { try await check(damage, localRows: HostileServiceTests.localRows) }
         try await check(damage, localRows: [:])
     }
 
-    @Test("strange lines", arguments: inBoth { Damage.ofStrangeLines(ModelTranscript.lines, $0) })
+    @Test("strange lines", arguments: inBoth { Damage.ofStrangeLines(ModelTranscript.lines, $0) }.one(in: 2))
     func strange(_ damage: Damage) async throws {
         try await check(damage, localRows: [:])
     }
 
-    @Test("random bytes", arguments: inBoth { Damage.ofBytes(ModelTranscript.lines, $0, count: 100, seed: 2) })
+    @Test(
+        "random bytes",
+        arguments: inBoth { Damage.ofBytes(ModelTranscript.lines, $0, count: 100, seed: 2) }.one(in: 4)
+    )
     func bytes(_ damage: Damage) async throws {
         try await check(damage, localRows: [:], canConverge: false)
     }
