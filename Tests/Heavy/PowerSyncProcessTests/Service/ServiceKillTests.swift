@@ -73,7 +73,8 @@ private final class ServiceProcess {
     init(_ service: TodoService) throws {
         // The test bundle and the command are built into the same folder.
         executable = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "powersync")
-        address = Address(port: Int.random(in: 20_000..<30_000))
+        // Where neither the kernel nor the other servers of the tests take one: it has to be free after each kill.
+        address = Address(port: Int.random(in: 10_000..<20_000))
         config = service.folder.appending(path: "powersync.yaml").path
         let secret = Data("integration-test-key-0123456789ab".utf8).base64EncodedString()
             .replacingOccurrences(of: "=", with: "")
