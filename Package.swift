@@ -174,7 +174,7 @@ let package = Package(
         .executableTarget(
             name: "PowerSyncCLI",
             dependencies: [
-                "PowerSync", "PowerSyncRules", "PowerSyncS3", "PowerSyncService",
+                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3", "PowerSyncService",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),

@@ -30,7 +30,10 @@ extension StreamingSyncRequest {
         try self.init(body)
     }
 
-    private init(_ body: JSONValue) throws(RequestValidationError) {
+    /// Validates the body of a request that has been read already.
+    ///
+    /// - Throws: ``RequestValidationError`` with the paths of the fields.
+    package init(_ body: JSONValue) throws(RequestValidationError) {
         var validator = RequestValidator()
         let request = validator.request(from: body)
         guard validator.problems.isEmpty else { throw RequestValidationError(problems: validator.problems) }
