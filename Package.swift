@@ -371,6 +371,15 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "PowerSyncQueryTests",
+            dependencies: [
+                "PowerSyncProtocol", "PowerSyncRules", "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            path: "Tests/Heavy/PowerSyncQueryTests",
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "PowerSyncSplitTests",
             dependencies: [
                 "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "TestSupport",

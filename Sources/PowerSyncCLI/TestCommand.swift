@@ -26,12 +26,7 @@ struct TestCommand: AsyncParsableCommand {
     func run() async throws {
         var isSuccess = true
         for file in files {
-            let test: ConfigTestFile
-            do {
-                test = try ConfigTestFile(path: file)
-            } catch {
-                throw ValidationError("cannot read \(file): \(error.localizedDescription)")
-            }
+            let test = ConfigTestFile(path: file)
             let result = await test.run(reasons: verbose && format == .text)
             isSuccess = isSuccess && result.isSuccess
             switch format {
@@ -59,12 +54,16 @@ enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
 private struct ConfigTestFile {
     /// The path of the test.
     let path: String
-    private var test: ConfigTest
+    private let test: ConfigTest
 
-    /// Reads a test.
-    init(path: String) throws {
+    /// Reads a test; one that cannot be read has a finding that says so.
+    init(path: String) {
         self.path = path
-        test = ConfigTest(parsing: String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self))
+        do {
+            test = ConfigTest(parsing: String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self))
+        } catch {
+            test = ConfigTest(problem: "The test cannot be read: \(error.localizedDescription)")
+        }
     }
 
     /// The config in findings: its file, or the test that has its text.

@@ -59,6 +59,11 @@ package struct ConfigTest: Sendable {
         findings.append(finding)
     }
 
+    /// A test that is nothing but a problem.
+    package init(problem: String) {
+        add(problem: problem)
+    }
+
     /// Keeps that a file cannot be read that the test refers to.
     package mutating func add(problem: String) {
         report(.test("file", problem))

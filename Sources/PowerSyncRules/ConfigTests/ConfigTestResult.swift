@@ -54,6 +54,7 @@ extension ConfigTestResult {
     ///   - file: The name of the test.
     ///   - config: The name of the config.
     ///   - showsRows: Whether to list every row that arrives, with its reason.
+    /// - Returns: Lines.
     package func text(file: String, config: String, showsRows: Bool = false) -> String {
         var lines = diagnostics.map { $0.rendered(file: config) }
         lines += testFindings.map { "\(file):\($0.line):\($0.column): \($0.level): \($0.message) [\($0.code)]" }

@@ -110,6 +110,7 @@ struct Differences {
     /// The differences as sentences.
     ///
     /// - Parameter reasons: Why the client gets each bucket.
+    /// - Returns: One sentence for each.
     func sentences(reasons: [BucketName: [String]]) -> [String] {
         all.map { difference in
             guard let row = difference.row else { return difference.sentence + "." }
@@ -125,6 +126,7 @@ extension ReceivedRow {
     /// Why a client gets the row: `through stream …`.
     ///
     /// - Parameter reasons: Why it gets each bucket.
+    /// - Returns: At most three ways.
     package func reason(_ reasons: [BucketName: [String]]) -> String {
         let all = buckets.flatMap { bucket in reasons[bucket] ?? ["bucket \(bucket)"] }
         let more = all.count > 3 ? ", and in \(all.count - 3) more ways" : ""

@@ -29,7 +29,7 @@ extension JSONNode {
     ///
     /// - Parameters:
     ///   - text: The text.
-    ///   - whenEmpty: What to say when there is nothing in it.
+    ///   - problem: What to say when there is nothing in it.
     /// - Returns: The tree, or findings that say why there is none.
     static func read(_ text: String, whenEmpty problem: String) -> (node: JSONNode?, findings: [ConfigDiagnostic]) {
         // JSON is read as such: YAML has other limits and fewer escapes.

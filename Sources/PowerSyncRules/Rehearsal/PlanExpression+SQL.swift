@@ -7,6 +7,7 @@ extension PlanExpression {
     /// The expression in SQL.
     ///
     /// - Parameter functions: The table-valued functions that its outputs refer to.
+    /// - Returns: A text without line breaks of its own.
     func sql(functions: [TableFunction] = []) -> String {
         func sql(_ expression: PlanExpression) -> String { expression.sql(functions: functions) }
         func operand(_ expression: PlanExpression) -> String { expression.operandSQL(functions: functions) }

@@ -88,6 +88,7 @@ extension Rehearsal {
     /// - Parameters:
     ///   - request: The request.
     ///   - limits: Limits of its connection.
+    /// - Returns: Its buckets and rows, or the error that its request ends with.
     package func reply(
         to request: SyncPlanRequest,
         limits: BucketLimits = BucketLimits()

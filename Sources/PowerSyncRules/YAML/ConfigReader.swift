@@ -91,6 +91,7 @@ extension ConfigReader {
     /// - Parameters:
     ///   - yaml: The text of the file.
     ///   - problem: What to say when the file is empty.
+    /// - Returns: The root.
     mutating func parse(_ yaml: String, whenEmpty problem: String) -> ConfigNode? {
         let source = diagnostics.source
         let yaml = Self.withoutDirective(yaml)
