@@ -124,6 +124,8 @@ package struct ConfigTestCase: Sendable {
     package var request: Result<SyncPlanRequest, Refusal>
     /// The code that the request must end with.
     package var error: String?
+    /// The buckets that the client must get, in any order; `nil` for whatever they are.
+    package var buckets: [String]?
     /// What must arrive; `nil` for whatever it is.
     package var receives: ReceivedRows?
     /// What must not arrive.

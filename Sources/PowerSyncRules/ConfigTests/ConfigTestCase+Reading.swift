@@ -2,7 +2,7 @@ import PowerSyncProtocol
 
 extension ConfigTestCase {
     private static let keys = [
-        "name", "as", "connection", "subscriptions", "includeDefaults", "receives", "never", "error",
+        "name", "as", "connection", "subscriptions", "includeDefaults", "buckets", "receives", "never", "error",
     ]
 
     /// Reads a case.
@@ -21,6 +21,7 @@ extension ConfigTestCase {
         if let text = node["name"]?.idText { name = text }
         error = node["error"]?.idText
         request = Self.request(node)
+        if let expected = node["buckets"] { readBuckets(expected) }
         if let expected = node["receives"] { readReceives(expected) }
         if let forbidden = node["never"] { readNever(forbidden) }
     }
@@ -72,6 +73,17 @@ extension ConfigTestCase {
 // MARK: - Expectations
 
 extension ConfigTestCase {
+    private mutating func readBuckets(_ node: JSONNode) {
+        guard case .array(let elements) = node else {
+            if case .null = node { return }
+            problems.append("“buckets” must be a list of names.")
+            return
+        }
+        let names = elements.compactMap { $0.idText ?? $0["bucket"]?.idText }
+        if names.count < elements.count { problems.append("“buckets” has something that is no name.") }
+        buckets = names
+    }
+
     private mutating func readReceives(_ node: JSONNode) {
         var expected = ReceivedRows()
         switch node {

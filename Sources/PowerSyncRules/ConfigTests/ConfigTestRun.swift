@@ -60,6 +60,13 @@ extension ConfigTestCase {
         if reasons || differences.needsReasons {
             result.reasons = await rehearsal.reasons(for: request)
         }
+        if reply.error == nil, let buckets {
+            let actual = reply.buckets.map(\.name.rawValue)
+            let missing = buckets.filter { expected in !actual.contains { $0.hasSameBytes(as: expected) } }
+            let others = actual.filter { name in !buckets.contains { $0.hasSameBytes(as: name) } }
+            result.failures += missing.map { "Bucket \($0) is missing." }
+            result.failures += others.map { "Bucket \($0) is not expected." }
+        }
         if reply.error == nil { result.failures += differences.sentences(reasons: result.reasons) }
         return result
     }

@@ -187,6 +187,23 @@ import Testing
         #expect(result.cases[6].reply?.rows.count == 1)
     }
 
+    @Test func bucketsMayBeExpected() async throws {
+        let result = try await run(
+            Self.todos + """
+                cases:
+                  - {as: u1, buckets: ['1#todos|0["l1"]']}
+                  - {as: u1, buckets: [{bucket: '1#todos|0["l2"]'}]}
+                  - {as: u1, buckets: 5}
+                """
+        )
+        #expect(
+            result.cases.map(\.failures) == [
+                [], [#"Bucket 1#todos|0["l2"] is missing."#, #"Bucket 1#todos|0["l1"] is not expected."#],
+                ["“buckets” must be a list of names."],
+            ]
+        )
+    }
+
     @Test func aRequestMayHaveToEndWithAnError() async throws {
         let rows = (1...1001).map { "{id: \($0)}" }.joined(separator: ", ")
         let result = try await run(
