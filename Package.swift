@@ -35,7 +35,7 @@ let package = Package(
         .library(name: "PowerSyncService", targets: ["PowerSyncService"]),
         .executable(name: "powersync", targets: ["PowerSyncCLI"]),
         // For the package in Benchmarks/ only.
-        .library(name: "_PowerSyncEngine", targets: ["PowerSyncCore", "PowerSyncProtocol"]),
+        .library(name: "_PowerSyncEngine", targets: ["PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules"]),
     ],
     // The lowest versions that are known to build and to pass all tests; an app that pins an older one cannot use this
     // package. Newer ones work, too. The three that are high say why.
