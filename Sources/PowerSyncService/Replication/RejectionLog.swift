@@ -5,11 +5,17 @@ import Synchronization
 
 /// Tells operators that rows are missing on clients.
 ///
-/// A row that is too large is logged each time. What cannot be evaluated is logged once for each table, target and reason:
-/// a column that holds no JSON seldom does so in one row only.
+/// A row that is too large is logged each time. What cannot be evaluated is logged once for each table, target and reason,
+/// and rows without an id once for each table: a column that is wrong seldom is so in one row only.
 final class RejectionLog: Sendable {
+    /// What is logged once.
+    private enum Problem: Hashable {
+        case notEvaluated(RowEvaluationError)
+        case withoutID(SourceTableName, clientTable: String)
+    }
+
     private let logger: Logger
-    private let reported = Mutex<Set<RowEvaluationError>>([])
+    private let reported = Mutex<Set<Problem>>([])
 
     init(logger: Logger) {
         self.logger = logger
@@ -28,7 +34,7 @@ final class RejectionLog: Sendable {
                     ]) { $1 }
                 )
             case .notEvaluated(let error):
-                guard reported.withLock({ $0.insert(error).inserted }) else { continue }
+                guard isNew(.notEvaluated(error)) else { continue }
                 logger.warning(
                     """
                     A row cannot be evaluated, and is left out of what is named here. Other rows of the table with the same \
@@ -39,8 +45,18 @@ final class RejectionLog: Sendable {
                         ReplicationLogKey.error: "\(error.underlyingError)",
                     ]) { $1 }
                 )
+            case .withoutID(let table):
+                guard isNew(.withoutID(row.table, clientTable: table)) else { continue }
+                logger.warning(
+                    "A row has no id: of all such rows of a table, clients show one. Others are not logged.",
+                    metadata: metadata(of: row).merging([ReplicationLogKey.target: "\(table)"]) { $1 }
+                )
             }
         }
+    }
+
+    private func isNew(_ problem: Problem) -> Bool {
+        reported.withLock { $0.insert(problem).inserted }
     }
 
     private func metadata(of row: RejectedRow) -> Logger.Metadata {

@@ -63,6 +63,7 @@ struct ChangeEvaluator {
                 record.size += 100 + row.data.utf8.count
                 return (row, Checksum.put(table: row.table, id: row.id, data: row.data))
             }
+            if let nameless = rows.first(where: \.id.isEmpty) { reject(.withoutID(table: nameless.table)) }
             content.entries = evaluator.evaluateParameters(row) { reject(.notEvaluated($0)) }
             record.size += content.entries.count * 100
         }

@@ -8,6 +8,8 @@ package struct RejectedRow: Sendable, Hashable {
         case tooLarge(bytes: Int, limit: Int)
         /// It cannot be evaluated for some buckets or for an index, and is not there.
         case notEvaluated(RowEvaluationError)
+        /// It has no id in a table of clients, which show one such row.
+        case withoutID(table: String)
     }
 
     /// The table.

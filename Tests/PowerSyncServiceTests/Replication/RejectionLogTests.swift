@@ -33,6 +33,22 @@ import Testing
         #expect(try await scenario.summary("b|0[]") == ["PUT x", "PUT z", "PUT y", "PUT z"])
     }
 
+    @Test func rowsWithoutAnIDAreLoggedOncePerTable() async throws {
+        var scenario = try await StorageScenario(
+            "config: {edition: 3}\nstreams: {a: {auto_subscribe: true, query: SELECT name FROM test}}"
+        )
+        let table = try await scenario.table("test")
+        let collected = CollectedLog()
+        let log = RejectionLog(logger: collected.logger)
+        for id in ["x", "y"] {
+            log.report(try await scenario.save(.insert(["id": .text(id), "name": "n"]), of: table))
+        }
+        #expect(collected.lines.count == 1)
+        #expect(collected.lines.first?.hasPrefix("warning A row has no id") == true)
+        try await scenario.commit()
+        #expect(try await scenario.summary("a|0[]") == ["PUT ", "PUT "])
+    }
+
     @Test func everyRowThatIsTooLargeIsLogged() {
         let collected = CollectedLog()
         let log = RejectionLog(logger: collected.logger)
