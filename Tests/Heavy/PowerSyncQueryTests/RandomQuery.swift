@@ -88,9 +88,9 @@ struct QuerySource {
         return chance(15) ? RandomExpression("ifnull(\(column), 'x')") : RandomExpression(column)
     }
 
-    /// A term that reads a table and the request.
+    /// A term that reads a table and the request, or the elements of an array.
     private mutating func requestTerm(_ table: String) -> RandomExpression {
-        switch generator.number(below: 4) {
+        switch generator.number(below: 9) {
         case 0:
             let (value, list) = (column(table), one(of: Self.lists))
             return RandomExpression(
@@ -102,6 +102,18 @@ struct QuerySource {
             return RandomExpression(
                 "\(value.text) IN \(table).l",
                 "EXISTS (SELECT 1 FROM json_each(\(table).l) WHERE value = \(value.sql))"
+            )
+        case 2:
+            // The negation is that of the comparison: some element differs.
+            let literal = one(of: ["1", "'x'", "2.5"])
+            return RandomExpression(
+                "NOT (\(literal) IN \(table).l)",
+                "EXISTS (SELECT 1 FROM json_each(\(table).l) WHERE ifnull(value = \(literal), 0) = 0)"
+            )
+        case 3:
+            return RandomExpression(
+                "\(table).l && '[1,\"x\"]'",
+                "EXISTS (SELECT 1 FROM json_each(\(table).l) WHERE value IN (1, 'x'))"
             )
         default:
             let (lhs, rhs) = (column(table), one(of: Self.values))
@@ -197,7 +209,7 @@ struct QuerySource {
             "q": "(SELECT a AS a, b AS b FROM s WHERE c = 1) AS q",
         ]
         let tables = ["p", "s", "m"]
-        var branches: [RandomExpression] = []
+        var branches: [(mentioned: Set<String>, terms: [RandomExpression])] = []
         for _ in 0..<(1 + generator.number(below: 3)) {
             var mentioned: Set<String> = []
             var terms: [RandomExpression] = []
@@ -221,21 +233,24 @@ struct QuerySource {
                 }
                 if terms.last?.text.contains("\(table).") ?? false { mentioned.insert(table) }
             }
-            mentioned.remove("p")
-            // The conditions of a subquery in FROM hold wherever it is.
-            mentioned.insert("q")
-            let text = terms.map(\.text).joined(separator: " AND ")
-            let sql = terms.map(\.sql).joined(separator: " AND ")
-            let from = mentioned.sorted().compactMap { relations[$0] }.joined(separator: ", ")
-            branches.append(RandomExpression("(\(text))", "EXISTS (SELECT 1 FROM \(from) WHERE \(sql))"))
+            branches.append((mentioned, terms))
         }
-        let usesSubquery = branches.contains { $0.text.contains("q.") }
-        let sql = branches.map { usesSubquery ? $0.sql : $0.sql.replacing(", \(relations["q"] ?? "")", with: "") }
+        // The conditions of a subquery in FROM hold wherever it is.
+        let usesSubquery = branches.contains { $0.mentioned.contains("q") }
+        let alternatives = branches.map { branch in
+            let mentioned = branch.mentioned.union(usesSubquery ? ["q"] : []).subtracting(["p"])
+            let from = mentioned.sorted().compactMap { relations[$0] }.joined(separator: ", ")
+            let terms = branch.terms.map(\.sql).joined(separator: " AND ")
+            return RandomExpression(
+                "(\(branch.terms.map(\.text).joined(separator: " AND ")))",
+                "EXISTS (SELECT 1\(from.isEmpty ? "" : " FROM \(from)") WHERE \(terms))"
+            )
+        }
         let from = ["p", "s", "m", "json_each(p.l) AS e"] + (usesSubquery ? [relations["q"] ?? ""] : [])
+        let condition = alternatives.map(\.text).joined(separator: " OR ")
         return RandomQuery(
-            text:
-                "SELECT p.* FROM \(from.joined(separator: ", ")) WHERE \(branches.map(\.text).joined(separator: " OR "))",
-            sql: "SELECT id FROM p WHERE \(sql.joined(separator: " OR "))"
+            text: "SELECT p.* FROM \(from.joined(separator: ", ")) WHERE \(condition)",
+            sql: "SELECT id FROM p WHERE \(alternatives.map(\.sql).joined(separator: " OR "))"
         )
     }
 }
