@@ -44,12 +44,15 @@ LARGE_FILE_MIB ?= 1024
 
 # How many random transcripts are played in other transactions and processes.
 SPLITS ?= 100000
+# How many random queries are compared with SQLite.
+QUERIES ?= 100000
 
 ## soak: all cases of every test, the targets in Tests/Heavy for longer and with larger files, and clients that are idle over WebSocket
 soak: packages
 	$(DEBUG)
 	POWERSYNC_ALL_CASES=1 scripts/with-s3 scripts/run-tests $(notdir $(wildcard Tests/*Tests))
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
+	POWERSYNC_QUERIES=$(QUERIES) \
 	POWERSYNC_TEST_MINUTES=0 scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
 	$(MAKE) --no-print-directory soak-idle
 

@@ -35,7 +35,7 @@ let package = Package(
         .library(name: "PowerSyncService", targets: ["PowerSyncService"]),
         .executable(name: "powersync", targets: ["PowerSyncCLI"]),
         // For the package in Benchmarks/ only.
-        .library(name: "_PowerSyncEngine", targets: ["PowerSyncCore", "PowerSyncProtocol"]),
+        .library(name: "_PowerSyncEngine", targets: ["PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules"]),
     ],
     // The lowest versions that are known to build and to pass all tests; an app that pins an older one cannot use this
     // package. Newer ones work, too. The three that are high say why.
@@ -174,7 +174,7 @@ let package = Package(
         .executableTarget(
             name: "PowerSyncCLI",
             dependencies: [
-                "PowerSync", "PowerSyncRules", "PowerSyncS3", "PowerSyncService",
+                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3", "PowerSyncService",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -368,6 +368,15 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Tests/Heavy/PowerSyncLoadTests",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PowerSyncQueryTests",
+            dependencies: [
+                "PowerSyncProtocol", "PowerSyncRules", "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            path: "Tests/Heavy/PowerSyncQueryTests",
             swiftSettings: settings
         ),
         .testTarget(

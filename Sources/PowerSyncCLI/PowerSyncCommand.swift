@@ -6,6 +6,8 @@ struct PowerSyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "powersync",
         abstract: "A sync service for PowerSync clients, and tools around it.",
-        subcommands: [ServeCommand.self, DemoCommand.self, ValidateCommand.self, TokenCommand.self]
+        subcommands: [
+            ServeCommand.self, DemoCommand.self, ValidateCommand.self, TestCommand.self, TokenCommand.self,
+        ]
     )
 }

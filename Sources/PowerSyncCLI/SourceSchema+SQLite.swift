@@ -8,29 +8,21 @@ extension SourceSchema {
     /// - Parameter path: A database file, or a text file with statements.
     /// - Throws: `DatabaseError` when it is neither.
     init(contentsOf path: String) throws {
-        let queue: DatabaseQueue
         if let handle = try? DatabaseQueue(path: path, configuration: Self.readOnly), try handle.isSQLite() {
-            queue = handle
+            self = try handle.sourceSchema()
         } else {
-            let statements = try String(contentsOfFile: path, encoding: .utf8)
-            queue = try DatabaseQueue()
-            try queue.write { db in try db.execute(sql: statements) }
+            try self.init(statements: try String(contentsOfFile: path, encoding: .utf8))
         }
-        self = try queue.read { db in
-            let names = try String.fetchAll(
-                db,
-                sql:
-                    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
-            )
-            return SourceSchema(
-                tables: try names.map { name in
-                    Table(
-                        name: SourceTableName(schema: "main", name: name),
-                        columns: try db.columns(in: name).map(\.name)
-                    )
-                }
-            )
-        }
+    }
+
+    /// The tables that some `CREATE TABLE` statements make.
+    ///
+    /// - Parameter statements: The statements.
+    /// - Throws: `DatabaseError` when they cannot be executed.
+    init(statements: String) throws {
+        let queue = try DatabaseQueue()
+        try queue.write { db in try db.execute(sql: statements) }
+        self = try queue.sourceSchema()
     }
 
     private static var readOnly: Configuration {
@@ -41,6 +33,25 @@ extension SourceSchema {
 }
 
 extension DatabaseQueue {
+    /// The tables with their columns.
+    func sourceSchema() throws -> SourceSchema {
+        try read { db in
+            let names = try String.fetchAll(
+                db,
+                sql:
+                    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+            )
+            return SourceSchema(
+                tables: try names.map { name in
+                    SourceSchema.Table(
+                        name: SourceTableName(schema: "main", name: name),
+                        columns: try db.columns(in: name).map(\.name)
+                    )
+                }
+            )
+        }
+    }
+
     /// Whether the file is a database: SQLite opens any file, and looks into it later.
     fileprivate func isSQLite() throws -> Bool {
         do {

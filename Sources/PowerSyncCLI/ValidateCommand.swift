@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PowerSyncRules
 
-/// `powersync validate sync.yaml`: compiles a sync config and prints what is wrong with it.
+/// `powersync validate sync.yaml`: compiles a sync config and prints what is wrong with it, and what it does.
 struct ValidateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate",
@@ -10,13 +10,13 @@ struct ValidateCommand: AsyncParsableCommand {
         discussion: """
             Prints every finding as FILE:LINE:COLUMN: SEVERITY: MESSAGE [CODE], with the line below it. Exits with 0 when \
             the config can be deployed (warnings are allowed), with 1 when it can not.
+
+            --explain shows which rows and which values of a request lead to which buckets. --as USER shows the buckets and \
+            the number of rows that a user would get from the database at --source:
+
+              powersync validate sync.yaml --source app.db --as u1 --param device=phone --subscribe 'archive={"year":2024}'
             """
     )
-
-    /// How findings are printed.
-    enum Format: String, ExpressibleByArgument, CaseIterable {
-        case text, json
-    }
 
     @Argument(help: "The sync config.", completion: .file(extensions: ["yaml", "yml"]))
     var config: String
@@ -27,33 +27,68 @@ struct ValidateCommand: AsyncParsableCommand {
     )
     var schema: String?
 
-    @Option(help: "Print findings as text, or as one JSON object.")
-    var format: Format = .text
+    @Option(help: "A SQLite database whose rows --as reads; it is the schema, too.", completion: .file())
+    var source: String?
+
+    @Flag(help: "Show which rows and which values of a request lead to which buckets.")
+    var explain = false
+
+    @OptionGroup(title: "What a user gets")
+    var client: ClientOptions
+
+    @Option(help: "Print text, or one JSON object.")
+    var format: OutputFormat = .text
+
+    func validate() throws {
+        if client.user != nil, source == nil {
+            throw ValidationError("--as needs --source, the database whose rows the user would get")
+        }
+    }
 
     func run() async throws {
         let text: String
         do {
-            text = try String(contentsOfFile: config, encoding: .utf8)
+            text = String(decoding: try Data(contentsOf: URL(filePath: config)), as: UTF8.self)
         } catch {
             throw ValidationError("cannot read \(config): \(error.localizedDescription)")
         }
-        let result = SyncConfig.parse(text, schema: try sourceSchema())
+        let database = try sourceDatabase()
+        let result = SyncConfig.parse(text, schema: try sourceSchema(database))
+        var report = ValidationReport(result)
+        if let plan = result.plan {
+            if explain { report.explanations = plan.explanations }
+            if let user = client.user, let database {
+                report.client = try await ClientReport(user, try client.request(), of: plan, from: database)
+            }
+        }
         switch format {
         case .text:
             for diagnostic in result.diagnostics { print(diagnostic.rendered(file: config)) }
+            for explanation in report.explanations ?? [] { print(explanation.lines.joined(separator: "\n")) }
+            if let client = report.client { print(client.lines.joined(separator: "\n")) }
             if let plan = result.plan { print("\(config): \(plan.streams.count) streams, ready to deploy") }
         case .json:
-            print(try ValidationReport(result).json())
+            print(try report.json())
         }
-        guard result.isUsable else { throw ExitCode.failure }
+        guard result.isUsable, report.client?.error == nil else { throw ExitCode.failure }
     }
 
-    private func sourceSchema() throws -> SourceSchema? {
-        guard let schema else { return nil }
+    private func sourceDatabase() throws -> SourceDatabase? {
+        guard let source else { return nil }
         do {
-            return try SourceSchema(contentsOf: schema)
+            return try SourceDatabase(path: source)
         } catch {
-            throw ValidationError("cannot read the schema \(schema): \(error)")
+            throw ValidationError("cannot read the source \(source): \(error)")
+        }
+    }
+
+    private func sourceSchema(_ database: SourceDatabase?) throws -> SourceSchema? {
+        guard let path = schema ?? source else { return nil }
+        do {
+            if schema == nil, let database { return try database.schema() }
+            return try SourceSchema(contentsOf: path)
+        } catch {
+            throw ValidationError("cannot read the schema \(path): \(error)")
         }
     }
 }
@@ -74,6 +109,10 @@ private struct ValidationReport: Encodable {
     var accepted: Bool
     /// All findings in the order of the file.
     var findings: [Finding]
+    /// What leads to buckets, if that was asked for.
+    var explanations: [StreamExplanation]?
+    /// What a user gets, if that was asked for.
+    var client: ClientReport?
 
     init(_ result: SyncConfigResult) {
         accepted = result.isUsable

@@ -1,7 +1,7 @@
 /// Runs the named areas, or all of them.
 ///
 /// ```
-/// benchmarks [decode] [apply] [one-row] [sync] [local-writes] [upload-queue] [reads] [schema] [opening] [watching] [writers] [million]
+/// benchmarks [decode] [apply] [one-row] [sync] [local-writes] [upload-queue] [reads] [schema] [opening] [watching] [writers] [rules] [million]
 /// ```
 ///
 /// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. Every line compares
@@ -19,6 +19,7 @@ enum BenchmarksCommand {
         ("schema", { _ in try SchemaBenchmarks.run() }),
         ("opening", { _ in try OpeningBenchmarks.run() }),
         ("watching", { _ in try await WatchingBenchmarks.run() }),
+        ("rules", { _ in try await RulesBenchmarks.run() }),
         ("writers", { try await WriterBenchmarks.run(includesMillion: $0.includesMillion) }),
     ]
 

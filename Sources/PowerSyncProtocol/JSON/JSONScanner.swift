@@ -22,6 +22,14 @@ package struct JSONScanner {
     /// Rows have at most 20 levels; official clients stop at this limit, too.
     package static let maximumNesting = 128
 
+    /// What becomes of numbers that no double can hold.
+    package enum HugeNumbers: Sendable {
+        /// The text is refused.
+        case refused
+        /// They are infinite.
+        case infinite
+    }
+
     /// The kinds of values, recognised by their first byte.
     package enum ValueKind: Sendable {
         case object, array, string, number, bool, null
@@ -31,6 +39,8 @@ package struct JSONScanner {
     package let bytes: ByteView
     /// The offset of the next byte.
     package private(set) var offset = 0
+    /// What ``readValue()`` does with numbers that no double can hold.
+    package var hugeNumbers = HugeNumbers.refused
     private var depth = 0
     /// Whether the innermost container has been opened and nothing has been read from it.
     private var isAtStart = false

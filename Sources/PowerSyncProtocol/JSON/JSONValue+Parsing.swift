@@ -12,13 +12,22 @@ extension JSONValue {
     }
 
     /// Reads the readable bytes of a buffer as JSON text; see ``init(parsing:)-(String)``.
-    package init(parsing bytes: ByteBuffer) throws(JSONError) {
-        self = try bytes.withByteView { bytes throws(JSONError) in try JSONValue(parsing: bytes) }
+    package init(
+        parsing bytes: ByteBuffer,
+        hugeNumbers: JSONScanner.HugeNumbers = .refused
+    ) throws(JSONError) {
+        self = try bytes.withByteView { bytes throws(JSONError) in
+            try JSONValue(parsing: bytes, hugeNumbers: hugeNumbers)
+        }
     }
 
     /// Reads JSON text from bytes.
-    package init(parsing bytes: ByteView) throws(JSONError) {
+    package init(
+        parsing bytes: ByteView,
+        hugeNumbers: JSONScanner.HugeNumbers = .refused
+    ) throws(JSONError) {
         var scanner = JSONScanner(bytes)
+        scanner.hugeNumbers = hugeNumbers
         self = try scanner.readValue()
         try scanner.finish()
     }
@@ -28,8 +37,13 @@ extension JSONObject {
     /// Reads the JSON text of an object; see ``JSONValue/init(parsing:)-(String)``.
     ///
     /// - Throws: ``JSONError``, also when the text is a value of another kind.
-    package init(parsing text: String) throws(JSONError) {
-        self = try ByteView.of(text) { bytes throws(JSONError) in try JSONObject(parsing: bytes) }
+    package init(
+        parsing text: String,
+        hugeNumbers: JSONScanner.HugeNumbers = .refused
+    ) throws(JSONError) {
+        self = try ByteView.of(text) { bytes throws(JSONError) in
+            try JSONObject(parsing: bytes, hugeNumbers: hugeNumbers)
+        }
     }
 
     /// Reads the readable bytes of a buffer as the JSON text of an object.
@@ -38,8 +52,12 @@ extension JSONObject {
     }
 
     /// Reads the JSON text of an object from bytes.
-    package init(parsing bytes: ByteView) throws(JSONError) {
+    package init(
+        parsing bytes: ByteView,
+        hugeNumbers: JSONScanner.HugeNumbers = .refused
+    ) throws(JSONError) {
         var scanner = JSONScanner(bytes)
+        scanner.hugeNumbers = hugeNumbers
         self = try scanner.readObject()
         try scanner.finish()
     }
@@ -56,7 +74,9 @@ extension JSONScanner {
             while try nextElement() { elements.append(try readValue()) }
             return .array(elements)
         case .string: return .string(try readString().string)
-        case .number: return try readNumber().value()
+        case .number:
+            let token = try readNumber()
+            return hugeNumbers == .infinite && token.integer == nil ? .double(token.double) : try token.value()
         case .bool: return .bool(try readBool())
         case .null:
             try readNull()

@@ -66,6 +66,23 @@ package struct JSONObject: Sendable, Hashable {
     }
 }
 
+extension JSONValue {
+    /// Whether a number in the value is none that JSON can write: infinite, or not a number.
+    package var hasNonFiniteNumber: Bool {
+        switch self {
+        case .double(let number): !number.isFinite
+        case .array(let elements): elements.contains(where: \.hasNonFiniteNumber)
+        case .object(let object): object.hasNonFiniteNumber
+        case .null, .bool, .integer, .string: false
+        }
+    }
+}
+
+extension JSONObject {
+    /// Whether a number in the object is none that JSON can write: infinite, or not a number.
+    package var hasNonFiniteNumber: Bool { members.contains { $0.value.hasNonFiniteNumber } }
+}
+
 extension JSONObject.Member: Hashable {
     package static func == (lhs: JSONObject.Member, rhs: JSONObject.Member) -> Bool {
         lhs.name.utf8.elementsEqual(rhs.name.utf8) && lhs.value == rhs.value

@@ -4,13 +4,13 @@ extension StreamingSyncRequest {
     /// Reads and validates the body of a request.
     ///
     /// Everything that is wrong is reported at once. Unknown members are ignored. When a bucket is listed twice, its
-    /// last position counts.
+    /// last position counts. Parameters may have numbers that no double can hold; those are infinite.
     ///
     /// - Throws: ``RequestValidationError`` with the paths of the fields.
     package init(json: ByteBuffer) throws(RequestValidationError) {
         let body: JSONValue
         do throws(JSONError) {
-            body = try JSONValue(parsing: json)
+            body = try JSONValue(parsing: json, hugeNumbers: .infinite)
         } catch {
             throw RequestValidationError(problems: [.init(path: "", message: "body is not valid JSON: \(error)")])
         }
@@ -30,7 +30,10 @@ extension StreamingSyncRequest {
         try self.init(body)
     }
 
-    private init(_ body: JSONValue) throws(RequestValidationError) {
+    /// Validates the body of a request that has been read already.
+    ///
+    /// - Throws: ``RequestValidationError`` with the paths of the fields.
+    package init(_ body: JSONValue) throws(RequestValidationError) {
         var validator = RequestValidator()
         let request = validator.request(from: body)
         guard validator.problems.isEmpty else { throw RequestValidationError(problems: validator.problems) }

@@ -1,5 +1,5 @@
 /// The identifiers of findings (docs/sync-config.md "Findings").
-enum DiagnosticCode: String, Sendable {
+enum DiagnosticCode: String, Sendable, CaseIterable {
     case yamlSyntax = "yaml.syntax"
     case yamlNotMap = "yaml.not_map"
     case yamlUnknownKey = "yaml.unknown_key"

@@ -53,6 +53,15 @@ package struct RowEvaluationError: Error, Sendable, Hashable {
     package let underlyingError: EvaluationError
 }
 
+extension RowEvaluationError.Target: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .buckets(let names): "buckets of \(names.joined(separator: ", "))"
+        case .parameterIndex(let scope): "parameter index \(scope)"
+        }
+    }
+}
+
 extension RowEvaluationError: CustomStringConvertible {
     package var description: String {
         switch target {

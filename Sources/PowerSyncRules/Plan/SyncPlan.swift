@@ -62,6 +62,9 @@ package struct SyncPlan: Sendable, Equatable {
         self.bucketNames = bucketNames
     }
 
+    /// A plan without streams, which reads nothing.
+    package static let empty = SyncPlan(evaluators: [], parameterIndexes: [], buckets: [], streams: [])
+
     /// The patterns of all tables that the plan reads, each once, in the order of first use.
     package var tablePatterns: [TablePattern] {
         var seen: Set<TablePattern> = []

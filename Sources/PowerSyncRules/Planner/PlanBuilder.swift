@@ -6,6 +6,8 @@ struct PlanBuilder {
     private var evaluators = InterningTable<RowEvaluator>()
     private var parameterIndexes = InterningTable<ParameterIndex>()
     private var buckets: [BucketDefinition] = []
+    /// The first bucket definition of each set of evaluators.
+    private var bucketPositions: [[RowEvaluator.ID]: Int] = [:]
     private var streams: [SyncPlan.Stream] = []
 
     /// What variants of one stream have in common when they can share buckets.
@@ -66,8 +68,7 @@ struct PlanBuilder {
     /// Adds a legacy definition: one bucket definition under its own name, whatever way leads to it.
     mutating func addDefinition(_ definition: PlannedDefinition) {
         let ids = definition.evaluators.map { RowEvaluator.ID(rawValue: evaluators.position(of: $0)) }
-        buckets.append(BucketDefinition(name: definition.name, evaluators: Set(ids).sorted()))
-        let bucket = BucketDefinition.ID(rawValue: buckets.count - 1)
+        let bucket = addBucket(named: definition.name, evaluators: Set(ids).sorted())
         var queriers = InterningTable<Querier>()
         for way in definition.ways {
             let (stages, places) = stages(of: way.lookups)
@@ -106,9 +107,12 @@ struct PlanBuilder {
     ///
     /// Queriers that need the same set share it, whatever way they take.
     private mutating func bucket(named name: String, evaluators: [RowEvaluator.ID]) -> BucketDefinition.ID {
-        if let existing = buckets.firstIndex(where: { $0.evaluators == evaluators }) {
-            return BucketDefinition.ID(rawValue: existing)
-        }
+        if let existing = bucketPositions[evaluators] { return BucketDefinition.ID(rawValue: existing) }
+        return addBucket(named: name, evaluators: evaluators)
+    }
+
+    private mutating func addBucket(named name: String, evaluators: [RowEvaluator.ID]) -> BucketDefinition.ID {
+        if bucketPositions[evaluators] == nil { bucketPositions[evaluators] = buckets.count }
         buckets.append(BucketDefinition(name: name, evaluators: evaluators))
         return BucketDefinition.ID(rawValue: buckets.count - 1)
     }

@@ -95,6 +95,29 @@ struct ConfigNode {
         return Int(text) ?? Double(text).flatMap(Int.init(exactly:))
     }
 
+    /// The scalar as JSON, by YAML's core schema.
+    var scalarJSON: JSONNode {
+        guard let text = plainText else { return .string(string ?? "") }
+        if isNull { return .null }
+        if let bool { return .bool(bool) }
+        switch text {
+        case ".nan", ".NaN", ".NAN": return .real(.nan)
+        case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF": return .real(.infinity)
+        case "-.inf", "-.Inf", "-.INF": return .real(-.infinity)
+        default: break
+        }
+        guard Self.isNumber(text) else { return .string(text) }
+        if text.hasPrefix("0x") || text.hasPrefix("0o") {
+            let digits = text.dropFirst(2)
+            let value = UInt64(digits, radix: text.hasPrefix("0x") ? 16 : 8)
+            return value.map { .integer(String($0)) } ?? .string(text)
+        }
+        let isInteger = text.utf8.allSatisfy { ![".", "e", "E"].contains(UnicodeScalar($0)) }
+        guard isInteger else { return .real(Double(text) ?? 0) }
+        let digits = text.drop { $0 == "+" || $0 == "-" }.drop { $0 == "0" }
+        return .integer((text.hasPrefix("-") ? "-" : "") + (digits.isEmpty ? "0" : digits))
+    }
+
     /// Whether the node is a scalar that YAML reads as something else than a text.
     var isPlainNonText: Bool {
         guard let text = plainText else { return false }

@@ -29,7 +29,9 @@ struct ConfigReader {
     /// What a config says, as far as it could be read.
     mutating func read(_ yaml: String) -> ConfigDocument {
         var document = ConfigDocument()
-        guard let root = parse(yaml) else { return document }
+        guard let root = parse(yaml, whenEmpty: "The config is empty; it needs “config” and “streams”.") else {
+            return document
+        }
         guard let entries = entries(of: root, what: "The config", code: .yamlNotMap) else { return document }
         var sections: [String: ConfigNode.Entry] = [:]
         for entry in entries {
@@ -84,19 +86,25 @@ struct ConfigReader {
 // MARK: - YAML
 
 extension ConfigReader {
-    private mutating func parse(_ yaml: String) -> ConfigNode? {
+    /// The document as a tree; `nil` when there is none, which is reported.
+    ///
+    /// - Parameters:
+    ///   - yaml: The text of the file.
+    ///   - problem: What to say when the file is empty.
+    /// - Returns: The root.
+    mutating func parse(_ yaml: String, whenEmpty problem: String) -> ConfigNode? {
         let source = diagnostics.source
         let yaml = Self.withoutDirective(yaml)
         do {
             guard let root = try Parser(yaml: yaml, encoding: .utf8).singleRoot() else {
-                diagnostics.report(.yamlNotMap, "The config is empty; it needs “config” and “streams”.", at: 0..<0)
+                diagnostics.report(.yamlNotMap, problem, at: 0..<0)
                 return nil
             }
             let node = ConfigNode(root, in: source)
             guard !node.hasMoreNodes(than: Self.maximumNodes) else {
                 diagnostics.report(
                     .yamlExpansion,
-                    "The config has more than \(Self.maximumNodes) nodes, with aliases counted wherever they are used.",
+                    "The file has more than \(Self.maximumNodes) nodes, with aliases counted wherever they are used.",
                     at: node.range
                 )
                 return nil

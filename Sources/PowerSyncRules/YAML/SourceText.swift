@@ -7,6 +7,11 @@ struct SourceText {
     let bytes: [UInt8]
     /// The offset of the first byte of each line.
     private let lineStarts: [Int]
+    /// How many characters begin before each block of bytes: a file may have one long line with thousands of places in it.
+    private let scalarCounts: [Int]
+
+    /// The bytes of a block.
+    private static let blockSize = 256
 
     /// Creates an index of a text.
     init(_ text: String) {
@@ -21,6 +26,43 @@ struct SourceText {
             }
         }
         lineStarts = starts
+        var counts: [Int] = []
+        var count = 0
+        for position in bytes.indices {
+            if position.isMultiple(of: Self.blockSize) { counts.append(count) }
+            if bytes[position] & 0xc0 != 0x80 { count += 1 }
+        }
+        counts.append(count)
+        scalarCounts = counts
+    }
+
+    /// How many characters begin before an offset.
+    private func scalars(before offset: Int) -> Int {
+        let block = min(offset / Self.blockSize, scalarCounts.count - 1)
+        guard block * Self.blockSize < bytes.count else { return scalarCounts[scalarCounts.count - 1] }
+        return scalarCounts[block] + bytes[(block * Self.blockSize)..<offset].count { $0 & 0xc0 != 0x80 }
+    }
+
+    /// The offset of a character by its number in the text; that of the end when there are fewer.
+    private func offset(ofScalar number: Int) -> Int {
+        guard number < scalarCounts[scalarCounts.count - 1] else { return bytes.count }
+        // The last block before which at most that many characters begin.
+        var low = 0
+        var high = scalarCounts.count - 1
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if scalarCounts[middle] <= number { low = middle } else { high = middle }
+        }
+        var remaining = number - scalarCounts[low]
+        var offset = low * Self.blockSize
+        while offset < bytes.count {
+            if bytes[offset] & 0xc0 != 0x80 {
+                if remaining == 0 { break }
+                remaining -= 1
+            }
+            offset += 1
+        }
+        return offset
     }
 
     /// U+FEFF in UTF-8.
@@ -43,14 +85,7 @@ struct SourceText {
     func offset(line: Int, column: Int) -> Int {
         guard line >= 1 else { return lineStarts[0] }
         guard line <= lineStarts.count else { return bytes.count }
-        var offset = lineStarts[line - 1]
-        var remaining = max(column - 1, 0)
-        while offset < bytes.count, remaining > 0 {
-            offset += 1
-            while offset < bytes.count, bytes[offset] & 0xc0 == 0x80 { offset += 1 }
-            remaining -= 1
-        }
-        return offset
+        return offset(ofScalar: scalars(before: lineStarts[line - 1]) + max(column - 1, 0))
     }
 
     /// The line and column of an offset.
@@ -63,8 +98,7 @@ struct SourceText {
             let middle = (low + high) / 2
             if lineStarts[middle] <= offset { low = middle } else { high = middle }
         }
-        let scalars = bytes[lineStarts[low]..<offset].count { $0 & 0xc0 != 0x80 }
-        return (low + 1, scalars + 1)
+        return (low + 1, scalars(before: offset) - scalars(before: lineStarts[low]) + 1)
     }
 
     /// The line of a range, and below it a line with marks under the range.
@@ -75,16 +109,21 @@ struct SourceText {
         let start = lineStarts[line - 1]
         var end = line < lineStarts.count ? lineStarts[line] : bytes.count
         while end > start, bytes[end - 1] == 0x0a || bytes[end - 1] == 0x0d { end -= 1 }
-        let scalars = Array(String(decoding: bytes[start..<end], as: UTF8.self).unicodeScalars)
-        let place = min(column - 1, scalars.count)
+        let before = scalars(before: start)
+        let count = scalars(before: end) - before
+        let place = min(column - 1, count)
         let first = max(0, place - Self.excerptScalars / 2)
-        let shown = scalars[first..<min(scalars.count, first + Self.excerptScalars)]
+        let last = min(count, first + Self.excerptScalars)
+        let shown = min(offset(ofScalar: before + first), end)..<min(offset(ofScalar: before + last), end)
+        let text = String(decoding: bytes[shown], as: UTF8.self)
         let marked = bytes[min(range.lowerBound, end)..<min(max(range.upperBound, range.lowerBound), end)]
-        let marks = min(max(1, marked.count { $0 & 0xc0 != 0x80 }), max(1, shown.endIndex - place))
-        var text = ""
-        text.unicodeScalars.append(contentsOf: shown)
+        // As many as fit, at most.
+        let marks = min(
+            max(1, marked.prefix(Self.excerptScalars * 4).count { $0 & 0xc0 != 0x80 }),
+            max(1, last - place)
+        )
         // Tabs stay tabs, so that the marks stand below their place.
-        let indent = scalars[first..<place].map { $0 == "\t" ? "\t" : " " }.joined()
+        let indent = text.unicodeScalars.prefix(place - first).map { $0 == "\t" ? "\t" : " " }.joined()
         return "\(text)\n\(indent)\(String(repeating: "^", count: marks))"
     }
 

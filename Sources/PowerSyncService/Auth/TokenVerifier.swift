@@ -76,7 +76,7 @@ struct TokenVerifier: Sendable {
         guard
             let bytes = Base64URL.decode(part), let text = String(validating: bytes, as: UTF8.self)
         else { return nil }
-        return try? JSONObject(parsing: text)
+        return try? JSONObject(parsing: text, hugeNumbers: .infinite)
     }
 
     // MARK: Keys

@@ -68,7 +68,9 @@ struct RequestParameters: Sendable {
             }
             do {
                 // An array or another value contributes nothing.
-                guard case .object(let object) = try JSONValue(parsing: body) else { return JSONObject() }
+                guard case .object(let object) = try JSONValue(parsing: body, hugeNumbers: .infinite) else {
+                    return JSONObject()
+                }
                 return object
             } catch {
                 throw ErrorEnvelope.validationFailed(["the body is not valid JSON: \(error)"])

@@ -51,7 +51,7 @@ extension ServiceRoutes {
 
     private static func syncRequest(_ parameters: RequestParameters) throws -> StreamingSyncRequest {
         do throws(RequestValidationError) {
-            return try StreamingSyncRequest(json: ByteBuffer(string: parameters.members.text))
+            return try StreamingSyncRequest(.object(parameters.members))
         } catch {
             throw ErrorEnvelope.validationFailed(error.messages)
         }

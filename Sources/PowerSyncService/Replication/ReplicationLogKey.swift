@@ -1,7 +1,3 @@
-import Logging
-import PowerSyncProtocol
-import PowerSyncRules
-
 /// The metadata keys of the replicator's log lines.
 enum ReplicationLogKey {
     /// The id of the replication stream.
@@ -20,24 +16,8 @@ enum ReplicationLogKey {
     static let checkpoint = "ps.checkpoint"
     /// A code of the error catalogue.
     static let code = "ps.code"
+    /// What a row is missing from: buckets of these definitions, or an index.
+    static let target = "ps.target"
     /// An error.
     static let error = "error"
-}
-
-extension Logger {
-    /// Tells operators that rows are missing on clients.
-    func warn(_ rejected: [RejectedRow]) {
-        for row in rejected {
-            let key = row.key.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
-            warning(
-                "A row is too large to be synced, and is skipped: clients keep what they have of it.",
-                metadata: [
-                    ReplicationLogKey.code: "\(ErrorCode.rowTooLarge.rawValue)",
-                    ReplicationLogKey.table: "\(row.table)",
-                    ReplicationLogKey.rowKey: "\(key.prefix(200))",
-                    ReplicationLogKey.bytes: "\(row.bytes)",
-                ]
-            )
-        }
-    }
 }

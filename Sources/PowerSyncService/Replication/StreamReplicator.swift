@@ -29,6 +29,7 @@ struct StreamReplicator {
     /// Shows that replication is alive.
     let touch: @Sendable () -> Void
 
+    private let rejections: RejectionLog
     private let replicatedRows = Counter(label: "powersync_rows_replicated_total")
     private let replicatedTransactions = Counter(label: "powersync_transactions_replicated_total")
 
@@ -47,6 +48,7 @@ struct StreamReplicator {
         var logger = logger
         logger[metadataKey: ReplicationLogKey.stream] = "\(stream.id)"
         self.logger = logger
+        rejections = RejectionLog(logger: logger)
     }
 
     /// Replicates.
@@ -134,7 +136,7 @@ struct StreamReplicator {
         var rows = 0
         var reader = try await source.snapshot(of: table.descriptor, after: table.lastSnapshotKey)
         while let chunk = try await reader.next() {
-            logger.warn(try await writer.save(chunk.rows.map { .insert($0) }, of: table, mode: .snapshot))
+            rejections.report(try await writer.save(chunk.rows.map { .insert($0) }, of: table, mode: .snapshot))
             writer.recordSnapshotProgress(chunk.lastKey, of: table)
             try await writer.flush()
             rows += chunk.rows.count
@@ -170,7 +172,7 @@ struct StreamReplicator {
                     switch message {
                     case .changes(let changes, let relationID):
                         guard let table = byRelation[relationID] else { continue }
-                        logger.warn(try await writer.save(changes, of: table, mode: .stream))
+                        rejections.report(try await writer.save(changes, of: table, mode: .stream))
                         replicatedRows.increment(by: changes.count)
                     case .truncate(let relationID):
                         if let table = byRelation[relationID] { try await writer.truncate(table) }

@@ -26,7 +26,7 @@ package protocol BucketStorageWriter {
     ///   - changes: The changes.
     ///   - table: A record from ``resolveTable(_:)``.
     ///   - mode: Whether rows that are already stored are left alone, as during a snapshot.
-    /// - Returns: Rows that are too large to be stored. They are skipped; clients keep what they have of them.
+    /// - Returns: Rows that are not synced as the config says, and why.
     /// - Throws: An error of the database.
     mutating func save(
         _ changes: [SourceChange],

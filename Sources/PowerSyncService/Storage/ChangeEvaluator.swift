@@ -39,27 +39,32 @@ struct ChangeEvaluator {
             beforeKey: beforeKey,
             content: nil,
             skipsStoredRow: mode == .snapshot,
-            size: 64,
-            rejection: nil
+            size: 64
         )
         guard let row = change.row, let newKey else { return record }
         let key = change.oldKey == nil ? beforeKey : ReplicaID(names: identityNames, values: newKey)
         var content = PendingRecord.Content(key: key, rows: [], entries: [], isTooLarge: false)
+        func reject(_ reason: RejectedRow.Reason) {
+            record.rejections.append(
+                RejectedRow(
+                    table: table.descriptor.name,
+                    key: zip(identityNames, newKey).map { SourceRow.Column(name: $0, value: $1) },
+                    reason: reason
+                )
+            )
+        }
         let bytes = row.estimatedBytes
         if bytes > maximumRowBytes {
             content.isTooLarge = true
-            record.rejection = RejectedRow(
-                table: table.descriptor.name,
-                key: zip(identityNames, newKey).map { SourceRow.Column(name: $0, value: $1) },
-                bytes: bytes,
-                limit: maximumRowBytes
-            )
+            reject(.tooLarge(bytes: bytes, limit: maximumRowBytes))
         } else {
-            content.rows = evaluator.evaluate(row, bucketPrefix: bucketPrefix).map { row in
+            let rows = evaluator.evaluate(row, bucketPrefix: bucketPrefix) { reject(.notEvaluated($0)) }
+            content.rows = rows.map { row in
                 record.size += 100 + row.data.utf8.count
                 return (row, Checksum.put(table: row.table, id: row.id, data: row.data))
             }
-            content.entries = evaluator.evaluateParameters(row)
+            if let nameless = rows.first(where: \.id.isEmpty) { reject(.withoutID(table: nameless.table)) }
+            content.entries = evaluator.evaluateParameters(row) { reject(.notEvaluated($0)) }
             record.size += content.entries.count * 100
         }
         record.content = content

@@ -27,6 +27,6 @@ struct PendingRecord: Sendable {
     var skipsStoredRow: Bool
     /// The estimated bytes of the operations.
     var size: Int
-    /// Set when the row is not stored as it should be.
-    var rejection: RejectedRow?
+    /// Why the row is not stored as it should be.
+    var rejections: [RejectedRow] = []
 }

@@ -1,15 +1,21 @@
 package import PowerSyncRules
 
-/// A row that is skipped because it is too large.
-///
-/// Clients keep the previous version.
+/// A row that is not synced as the config says.
 package struct RejectedRow: Sendable, Hashable {
+    /// Why.
+    package enum Reason: Sendable, Hashable {
+        /// It is larger than what is stored, in bytes; clients keep the previous version.
+        case tooLarge(bytes: Int, limit: Int)
+        /// It cannot be evaluated for some buckets or for an index, and is not there.
+        case notEvaluated(RowEvaluationError)
+        /// It has no id in a table of clients, which show one such row.
+        case withoutID(table: String)
+    }
+
     /// The table.
     package var table: SourceTableName
     /// The identity columns with their values.
     package var key: [SourceRow.Column]
-    /// The estimated size of the stored row.
-    package var bytes: Int
-    /// The largest size that is stored.
-    package var limit: Int
+    /// Why.
+    package var reason: Reason
 }

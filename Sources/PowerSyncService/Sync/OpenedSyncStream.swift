@@ -49,6 +49,9 @@ struct OpenedSyncStream: Sendable {
                 "app_metadata": .dictionary(request.appMetadata.loggable),
             ]
         )
+        if token.payload.hasNonFiniteNumber || request.hasNonFiniteNumber {
+            logger.warning("The token or the parameters have a number beyond the range of doubles, which is NULL.")
+        }
         if schedule.isExpired(at: environment.timing.seconds) {
             firstLine = keepalives.line
             session = nil
@@ -66,6 +69,13 @@ struct OpenedSyncStream: Sendable {
         guard let line = try await session.open() else { throw ErrorEnvelope.noSyncConfig }
         firstLine = line
         self.session = session
+    }
+}
+
+extension StreamingSyncRequest {
+    /// Whether parameters have a number that no double can hold.
+    fileprivate var hasNonFiniteNumber: Bool {
+        parameters.hasNonFiniteNumber || streams.subscriptions.contains { $0.parameters?.hasNonFiniteNumber ?? false }
     }
 }
 

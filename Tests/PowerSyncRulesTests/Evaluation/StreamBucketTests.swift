@@ -70,6 +70,32 @@ import Testing
         #expect(buckets.map(\.priority) == [Priority(1), Priority(1)])
     }
 
+    @Test func rowsOfALookupThatAreEqualGiveOneBucketAndOneReason() async throws {
+        let plan = try plan(config(Self.streams))
+        let rows = Array(repeating: ["id": "k", "x": "u1"] as SourceRow, count: 100)
+        let buckets = try await plan.buckets(token: ["sub": "u1"], index: ParameterStore(plan, ["u": rows]))
+        #expect(buckets.map(\.name.rawValue) == [#"1#own|0["u1"]"#, #"1#dyn|0["k"]"#])
+        #expect(buckets.map(\.reasons.count) == [1, 1])
+    }
+
+    @Test func aBucketOfThreeStreamsHasTheReasonOfEach() async throws {
+        let plan = try plan(
+            config(
+                TestStream("a", "SELECT * FROM t WHERE k = auth.user_id()"),
+                TestStream("b", "SELECT * FROM t WHERE k = auth.parameter('k')"),
+                TestStream(
+                    "c",
+                    "SELECT * FROM t WHERE k = subscription.parameter('k')",
+                    options: ["accept_potentially_dangerous_queries: true"]
+                )
+            )
+        )
+        let streams = Streams(subscriptions: [Subscription(stream: "c", parameters: ["k": "u1"])])
+        let buckets = try await plan.buckets(token: ["sub": "u1", "k": "u1"], streams: streams)
+        #expect(buckets.map(\.name.rawValue) == [#"1#a|0["u1"]"#])
+        #expect(buckets.map(\.reasons) == [[.defaultStream(0), .defaultStream(1), .subscription(0)]])
+    }
+
     @Test func numbersOfTheTokenKeepTheirTypeAndDigits() async throws {
         let token = try JSONObject(parsing: #"{"sub":"u1","n":1,"r":1.0,"big":9007199254740993}"#)
         func value(_ expression: String) async throws -> [String] {

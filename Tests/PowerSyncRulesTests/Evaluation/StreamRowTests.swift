@@ -84,6 +84,11 @@ import Testing
             #"["u"]"#
         ),
         Case(
+            "SELECT t.* FROM t, json_each(t.b) j WHERE t.a = auth.user_id()",
+            ["id": 1, "a": "u", "b": "[1,2]"],
+            #"["u"]"#
+        ),
+        Case(
             "SELECT * FROM t WHERE a = auth.user_id() AND b IN ARRAY['x','y']",
             ["id": 1, "a": "u", "b": "x"],
             #"["u"]"#

@@ -123,9 +123,15 @@ import Testing
         #expect(plan.buckets.count == 2)
     }
 
-    @Test func doublyNegatedSubqueriesAreAllowed() throws {
-        let plan = try plan(query: "SELECT * FROM t WHERE NOT (a NOT IN (SELECT id FROM u WHERE x = auth.user_id()))")
-        #expect(plan.parameterIndexes.count == 1)
+    @Test func theNegationOfASubqueryIsThatOfItsConditions() throws {
+        let plan = try plan(query: "SELECT * FROM t WHERE NOT ('x' IN (SELECT id FROM u WHERE k))")
+        // Some row of u has another id, or does not satisfy the condition.
+        #expect(
+            plan.parameterIndexes.map { $0.filters.map(\.description) } == [
+                [#"((NOT equal("x", column("id"))) OR (NOT column("k")))"#]
+            ]
+        )
+        #expect(plan.parameterIndexes.allSatisfy { $0.keys.isEmpty && $0.outputs.isEmpty })
     }
 
     @Test func tablesAreListedOnce() throws {

@@ -48,8 +48,7 @@ import Testing
         Case("", "SELECT * FROM t WHERE (a = auth.user_id()) = 1", "1:28 filter.mixed_dependencies"),
         Case("", "SELECT * FROM t WHERE (a = auth.user_id()) IS NULL", "1:28 filter.mixed_dependencies"),
         Case("", "SELECT * FROM t WHERE a NOT IN (SELECT id FROM u)", "1:23 sql.unsupported_expr"),
-        Case("", "SELECT * FROM t WHERE NOT a IN (SELECT id FROM u)", "1:27 sql.unsupported_expr"),
-        Case("", "SELECT * FROM t WHERE NOT (b OR 'x' IN (SELECT id FROM u))", "1:33 sql.unsupported_expr"),
+        Case("", "SELECT * FROM t WHERE NOT a IN (SELECT id FROM u)", "1:40 filter.mixed_dependencies"),
         Case("", "SELECT * FROM t WHERE (a IN (SELECT id FROM u)) = 1", "1:23 sql.unsupported_expr"),
         Case("", "SELECT a IN (SELECT id FROM u) AS b FROM t", "1:8 sql.unsupported_expr"),
         Case("", "SELECT * FROM t WHERE (SELECT id FROM u)", "1:24 sql.unsupported_expr"),
@@ -148,6 +147,7 @@ import Testing
         Case("", "SELECT * FROM t WHERE connection.parameter('flag')", "1:23 stream.dangerous_parameter"),
         Case("", "SELECT * FROM t WHERE auth.parameter('flag')"),
         Case("", "SELECT * FROM t WHERE a IN (SELECT id FROM u)", "1:44 lookup.unbounded"),
+        Case("", "SELECT * FROM t WHERE NOT (b OR 'x' IN (SELECT id FROM u))", "1:56 lookup.unbounded"),
         Case(
             "",
             "SELECT * FROM t WHERE a IN (SELECT id FROM u WHERE x IN (SELECT y FROM v)) AND b = auth.user_id()",

@@ -112,6 +112,13 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1))) func manyPlacesInOneLineTakeLinearTime() {
+        let streams = (0..<5_000).map { "s\($0): {query: \"SELECT 'ä' AS x, uper(id) FROM t\"}" }
+        let result = SyncConfig.parse("config: {edition: 3}\nstreams: {\(streams.joined(separator: ", "))}")
+        #expect(result.diagnostics.count == 200)
+        #expect(result.diagnostics.allSatisfy { $0.excerpt.contains("uper(id)") && $0.line == 2 })
+    }
+
     @Test func deeplyNestedYAMLIsRefused() {
         let open = String(repeating: "[", count: 100_000)
         #expect(findings("streams: \(open)").map { $0.hasSuffix("yaml.syntax") } == [true])

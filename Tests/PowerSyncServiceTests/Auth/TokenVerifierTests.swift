@@ -309,6 +309,15 @@ import Testing
         #expect(verified.writeCheckpointKey(clientID: nil) == text)
     }
 
+    @Test func numbersThatNoDoubleCanHoldAreInfinite() async throws {
+        let token = TestToken()
+        let payload = token.payload.text.dropLast() + #","n":1e400}"#
+        let input = "\(Base64URL.encode(Array(token.header.text.utf8))).\(Base64URL.encode(Array(payload.utf8)))"
+        let signature = try #require(Self.interopKey.sign(Array(input.utf8))?.signature)
+        let text = "\(input).\(Base64URL.encode(signature))"
+        #expect(try await Self.verifier().verify(text, now: Self.now).payload["n"] == .double(.infinity))
+    }
+
     @Test func withoutAudienceEveryTokenIsRejected() async {
         let verifier = TokenVerifier(keys: [Self.interopKey], audience: [])
         #expect(await Self.failure(TestToken().signed(with: Self.interopKey), verifier)?.code.rawValue == "PSYNC_S2105")

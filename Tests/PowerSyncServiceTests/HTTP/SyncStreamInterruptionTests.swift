@@ -59,6 +59,24 @@ import Testing
         }
     }
 
+    @Test("a parameter that no double can hold is NULL, with a warning")
+    func hugeNumbers() async throws {
+        let log = CollectedLog()
+        try await Scenario.run(log: log) { scenario in
+            for body in [#"{"parameters": {"n": [1e400]}}"#, #"{"parameters": {"n": 1e308}}"#] {
+                let status = try await scenario.status(
+                    "POST",
+                    "/sync/stream",
+                    token: try scenario.token(),
+                    headers: ["content-type": "application/json"],
+                    body: body
+                )
+                #expect(status == 200)
+            }
+            #expect(log.lines.filter { $0.contains("a number beyond the range of doubles") }.count == 1)
+        }
+    }
+
     @Test("22.2.31: shutdown breaks streams off, whether idle or blocked by a slow client")
     func shutdown() async throws {
         let log = CollectedLog()

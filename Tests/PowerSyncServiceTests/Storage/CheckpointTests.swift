@@ -120,6 +120,12 @@ import Testing
         #expect(again.slotName == scenario.stream.slotName)
     }
 
+    @Test func aTextThatDiffersInACommentIsDeployedAgain() async throws {
+        let scenario = try await StorageScenario(Self.first)
+        let text = Self.first + "# a comment\n"
+        #expect(try await scenario.storage.deploy(text, plan: try plan(text)).id != scenario.stream.id)
+    }
+
     @Test("the old stream serves until the new one is active")
     func secondConfigTakesOverAtItsFirstCheckpoint() async throws {
         var scenario = try await StorageScenario(Self.first)

@@ -32,10 +32,17 @@ struct StorageScenario {
     ///
     /// What was saved but not flushed is lost.
     mutating func reopen() async throws {
-        try storage.close()
-        storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
+        try reopenStorage()
         stream = try #require(try await storage.streams().last { $0.state.isReplicated })
         writer = try await storage.writer(for: stream)
+    }
+
+    /// Closes and opens the file, and nothing more.
+    @discardableResult
+    mutating func reopenStorage() throws -> SQLiteBucketStorage {
+        try storage.close()
+        storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
+        return storage
     }
 
     /// The record of a table with a primary key.

@@ -30,7 +30,7 @@ extension QueryBinder {
         case .binary(.unequal, let lhs, let rhs) where !options.hasOldNullRules:
             return .not(equal(try scalar(lhs), try scalar(rhs), at: expression.range))
         case .membership(let value, let collection, let isNotIn):
-            return try membership(value, collection, isNotIn, isNegated: isNegated, at: expression.range)
+            return try membership(value, collection, isNotIn, at: expression.range)
         case .overlap(let value, let collection):
             return try overlap(value, collection, isNegated: isNegated, at: expression.range)
         default:
@@ -53,7 +53,6 @@ extension QueryBinder {
         _ value: SQLExpression,
         _ collection: SQLExpression.Collection,
         _ isNotIn: Bool,
-        isNegated: Bool,
         at range: Range<Int>
     ) throws(SQLProblem) -> Condition {
         switch collection {
@@ -62,12 +61,12 @@ extension QueryBinder {
                 try scalar(SQLExpression(kind: .membership(value, in: collection, isNegated: isNotIn), range: range))
             )
         case .query(let select):
-            return try queryMembership(scalar(value), isNotIn, isNegated: isNegated, at: range) {
+            return try queryMembership(scalar(value), isNotIn, at: range) {
                 binder throws(SQLProblem) in try binder.onlyColumn(of: select)
             }
         case .value(let array):
             if let name = commonTableName(array) {
-                return try queryMembership(scalar(value), isNotIn, isNegated: isNegated, at: range) {
+                return try queryMembership(scalar(value), isNotIn, at: range) {
                     binder throws(SQLProblem) in try binder.onlyColumn(of: name, at: array.range)
                 }
             }
@@ -93,17 +92,15 @@ extension QueryBinder {
     private mutating func queryMembership(
         _ value: Scalar,
         _ isNotIn: Bool,
-        isNegated: Bool,
         at range: Range<Int>,
         _ column: (inout QueryBinder) throws(SQLProblem) -> (Scalar, [Condition])
     ) throws(SQLProblem) -> Condition {
-        guard isNegated == isNotIn else { throw notInQuery(at: range) }
+        guard !isNotIn else { throw notInQuery(at: range) }
         guard options.dialect == .stream else {
             throw .legacy(.legacyUnsupportedFilter, "Subqueries are not part of bucket definitions.", at: range)
         }
         let (element, conditions) = try column(&self)
-        let membership = Condition.and([equal(value, element, at: value.range)] + conditions)
-        return isNotIn ? .not(membership) : membership
+        return .and([equal(value, element, at: value.range)] + conditions)
     }
 
     /// `a && b`: the two have an element in common.

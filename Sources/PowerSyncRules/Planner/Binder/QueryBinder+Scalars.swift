@@ -109,7 +109,7 @@ extension QueryBinder {
     func notInQuery(at range: Range<Int>) -> SQLProblem {
         SQLProblem(
             code: .sqlUnsupportedExpression,
-            message: "NOT cannot be applied to IN with a subquery.",
+            message: "NOT IN cannot have a subquery.",
             hint: "Rows can only be found by what they have in common with others.",
             range: range
         )

@@ -16,7 +16,10 @@ extension SQLiteBucketStorage {
         let slotName = "powersync_\(makeID())"
         let record = try await pool.write { db in
             let replicated = try StreamRecord.all(in: [.processing, .active], db)
-            if let newest = replicated.last, newest.content.utf8.elementsEqual(content.utf8) {
+            // What was stored under a plan that this service cannot read has no meaning for another one.
+            if let newest = replicated.last, newest.content.utf8.elementsEqual(content.utf8),
+                (try? self.plan(of: newest)) != nil
+            {
                 return newest
             }
             for record in replicated where record.state == .processing {
@@ -31,7 +34,11 @@ extension SQLiteBucketStorage {
         let records = try await pool.read { db in
             try StreamRecord.all(in: [.processing, .active, .errored, .stop], db)
         }
-        return try records.map { try stream(of: $0) }
+        return records.compactMap { record in
+            if let stream = try? stream(of: record) { return stream }
+            // The others are replaced when their text is deployed again; this one is only to be deleted.
+            return record.state == .stop ? ReplicationStream(record, plan: .empty) : nil
+        }
     }
 
     package func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
@@ -72,14 +79,7 @@ extension SQLiteBucketStorage {
     }
 
     private func stream(of record: StreamRecord) throws -> ReplicationStream {
-        ReplicationStream(
-            id: record.id,
-            state: record.state,
-            slotName: record.slotName,
-            content: record.content,
-            plan: try plan(of: record),
-            isSnapshotDone: record.isSnapshotDone
-        )
+        ReplicationStream(record, plan: try plan(of: record))
     }
 
     /// Rows deleted in one transaction, so that the writer is never blocked for long.
@@ -102,4 +102,17 @@ extension SQLiteBucketStorage {
         DELETE FROM source_tables WHERE id IN (SELECT id FROM source_tables WHERE group_id = ? LIMIT ?)
         """,
     ]
+}
+
+extension ReplicationStream {
+    fileprivate init(_ record: StreamRecord, plan: SyncPlan) {
+        self.init(
+            id: record.id,
+            state: record.state,
+            slotName: record.slotName,
+            content: record.content,
+            plan: plan,
+            isSnapshotDone: record.isSnapshotDone
+        )
+    }
 }

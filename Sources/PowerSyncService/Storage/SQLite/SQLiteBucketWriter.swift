@@ -99,7 +99,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         let evaluator = ChangeEvaluator(plan: plan, bucketPrefix: streamID.bucketPrefix, table: table, mode: mode)
         for change in changes {
             let record = evaluator.evaluate(change)
-            if let rejection = record.rejection { rejected.append(rejection) }
+            rejected += record.rejections
             pendingBytes += record.size
             pending.append(record)
             if pending.count >= Self.maximumRecords || pendingBytes >= Self.maximumBytes {

@@ -1,0 +1,66 @@
+import Logging
+import PowerSyncProtocol
+import PowerSyncRules
+import Synchronization
+
+/// Tells operators that rows are missing on clients.
+///
+/// A row that is too large is logged each time. What cannot be evaluated is logged once for each table, target and reason,
+/// and rows without an id once for each table: a column that is wrong seldom is so in one row only.
+final class RejectionLog: Sendable {
+    /// What is logged once.
+    private enum Problem: Hashable {
+        case notEvaluated(RowEvaluationError)
+        case withoutID(SourceTableName, clientTable: String)
+    }
+
+    private let logger: Logger
+    private let reported = Mutex<Set<Problem>>([])
+
+    init(logger: Logger) {
+        self.logger = logger
+    }
+
+    /// Logs what has not been logged.
+    func report(_ rejected: [RejectedRow]) {
+        for row in rejected {
+            switch row.reason {
+            case .tooLarge(let bytes, _):
+                logger.warning(
+                    "A row is too large to be synced, and is skipped: clients keep what they have of it.",
+                    metadata: metadata(of: row).merging([
+                        ReplicationLogKey.code: "\(ErrorCode.rowTooLarge.rawValue)",
+                        ReplicationLogKey.bytes: "\(bytes)",
+                    ]) { $1 }
+                )
+            case .notEvaluated(let error):
+                guard isNew(.notEvaluated(error)) else { continue }
+                logger.warning(
+                    """
+                    A row cannot be evaluated, and is left out of what is named here. Other rows of the table with the same \
+                    problem are not logged.
+                    """,
+                    metadata: metadata(of: row).merging([
+                        ReplicationLogKey.target: "\(error.target)",
+                        ReplicationLogKey.error: "\(error.underlyingError)",
+                    ]) { $1 }
+                )
+            case .withoutID(let table):
+                guard isNew(.withoutID(row.table, clientTable: table)) else { continue }
+                logger.warning(
+                    "A row has no id: of all such rows of a table, clients show one. Others are not logged.",
+                    metadata: metadata(of: row).merging([ReplicationLogKey.target: "\(table)"]) { $1 }
+                )
+            }
+        }
+    }
+
+    private func isNew(_ problem: Problem) -> Bool {
+        reported.withLock { $0.insert(problem).inserted }
+    }
+
+    private func metadata(of row: RejectedRow) -> Logger.Metadata {
+        let key = row.key.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
+        return [ReplicationLogKey.table: "\(row.table)", ReplicationLogKey.rowKey: "\(key.prefix(200))"]
+    }
+}

@@ -1,0 +1,64 @@
+import PowerSyncRules
+import Testing
+
+@testable import PowerSyncService
+
+/// What operators hear about rows that are missing on clients.
+@Suite struct RejectionLogTests {
+    private static let yaml = """
+        config: {edition: 3}
+        streams:
+          a: {auto_subscribe: true, query: SELECT * FROM test WHERE auth.user_id() IN test.users}
+          b: {auto_subscribe: true, query: SELECT * FROM test}
+        """
+
+    @Test func rowsThatCannotBeEvaluatedAreLoggedOncePerTableAndReason() async throws {
+        var scenario = try await StorageScenario(Self.yaml)
+        let table = try await scenario.table("test")
+        let collected = CollectedLog()
+        let log = RejectionLog(logger: collected.logger)
+        for id in ["x", "y"] {
+            let row: SourceRow = ["id": .text(id), "users": "oops"]
+            let rejected = try await scenario.save(.insert(row), .insert(["id": "z", "users": "[]"]), of: table)
+            #expect(rejected.map(\.key) == [[SourceRow.Column(name: "id", value: .text(id))]])
+            log.report(rejected)
+        }
+        let line = try #require(collected.lines.first)
+        #expect(collected.lines.count == 1)
+        #expect(line.hasPrefix("warning A row cannot be evaluated"))
+        #expect(line.contains("error=the value is not JSON text"))
+        #expect(line.contains("ps.table=main.test") && line.contains(#"ps.row_key=id="x""#))
+        #expect(line.contains("ps.target=buckets of a|0"))
+        try await scenario.commit()
+        #expect(try await scenario.summary("b|0[]") == ["PUT x", "PUT z", "PUT y", "PUT z"])
+    }
+
+    @Test func rowsWithoutAnIDAreLoggedOncePerTable() async throws {
+        var scenario = try await StorageScenario(
+            "config: {edition: 3}\nstreams: {a: {auto_subscribe: true, query: SELECT name FROM test}}"
+        )
+        let table = try await scenario.table("test")
+        let collected = CollectedLog()
+        let log = RejectionLog(logger: collected.logger)
+        for id in ["x", "y"] {
+            log.report(try await scenario.save(.insert(["id": .text(id), "name": "n"]), of: table))
+        }
+        #expect(collected.lines.count == 1)
+        #expect(collected.lines.first?.hasPrefix("warning A row has no id") == true)
+        try await scenario.commit()
+        #expect(try await scenario.summary("a|0[]") == ["PUT ", "PUT "])
+    }
+
+    @Test func everyRowThatIsTooLargeIsLogged() {
+        let collected = CollectedLog()
+        let log = RejectionLog(logger: collected.logger)
+        let row = RejectedRow(
+            table: SourceTableName(schema: "main", name: "test"),
+            key: [SourceRow.Column(name: "id", value: "x")],
+            reason: .tooLarge(bytes: 16_000_000, limit: 15_000_000)
+        )
+        log.report([row, row])
+        #expect(collected.lines.count == 2)
+        #expect(collected.lines.allSatisfy { $0.contains("ps.bytes=16000000") && $0.contains("ps.code=PSYNC_S1002") })
+    }
+}

@@ -1,0 +1,48 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+@testable import PowerSyncService
+
+/// A plan that this service cannot read, of a newer one for example, stops nothing else.
+@Suite struct UnreadablePlanTests {
+    private static let yaml = "config: {edition: 3}\nstreams: {a: {query: SELECT * FROM t}}\n"
+
+    private func spoilPlans(_ scenario: StorageScenario) async throws {
+        try await scenario.storage.pool.write { db in
+            try db.execute(sql: #"UPDATE sync_rules SET sync_plan = '{"version":99}'"#)
+        }
+    }
+
+    @Test func theSameTextIsDeployedAgainWhenItsPlanCannotBeRead() async throws {
+        var scenario = try await StorageScenario(Self.yaml)
+        let old = scenario.stream.id
+        try await spoilPlans(scenario)
+        let storage = try scenario.reopenStorage()
+        #expect(try await storage.streams().isEmpty)
+        await #expect(throws: SyncPlanError.unsupportedVersion(99)) { try await storage.activeStream() }
+
+        let new = try await storage.deploy(Self.yaml, plan: try plan(Self.yaml))
+        #expect(new.id > old)
+        #expect(try await storage.streams().map(\.id) == [new.id])
+        #expect(try await storage.deploy(Self.yaml, plan: try plan(Self.yaml)).id == new.id)
+
+        var writer = try await storage.writer(for: new)
+        try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
+        _ = try await writer.commit(.at(1), createsEmptyCheckpoints: true)
+        #expect(try await storage.activeStream()?.id == new.id)
+        let replaced = try #require(try await storage.streams().first { $0.id == old })
+        #expect(replaced.state == .stop)
+        try await storage.deleteData(of: old)
+        #expect(try await storage.streams().map(\.id) == [new.id])
+    }
+
+    @Test func anotherTextIsDeployedBesideAPlanThatCannotBeRead() async throws {
+        var scenario = try await StorageScenario(Self.yaml)
+        try await spoilPlans(scenario)
+        let storage = try scenario.reopenStorage()
+        let other = Self.yaml + "# a comment"
+        let new = try await storage.deploy(other, plan: try plan(other))
+        #expect(try await storage.streams().map(\.id) == [new.id])
+    }
+}
