@@ -240,6 +240,17 @@ import Testing
         #expect(try database.queue.read { try ParkedRows.fetch(&schema, $0) }.isEmpty)
     }
 
+    /// A later write of their rows is in the queue, and stays there when another row is parked.
+    @Test func entriesThatTheAppDeletedBySQLTakeNothingAlong() throws {
+        try addTransactions()
+        try park(.head(reason: "no"))
+        try database.write("DELETE FROM \(RejectedWrites.table)")
+        try database.write("INSERT INTO items(id, col) VALUES ('a', '3')")
+        #expect(try park(.writes(reasons: [5: "no"])).waiting == 0)
+        #expect(try queue() == ["7: a"])
+        #expect(try rejected() == ["5: c parked"])
+    }
+
     @Test func clearingForgetsThem() throws {
         try addTransactions()
         try park(.head(reason: "no"))
