@@ -122,14 +122,35 @@ struct ModelService {
         for _ in 0...random.number(below: 3) {
             let index = random.number(below: buckets.count)
             lastOpID += Int64(1 + random.number(below: 2))
-            buckets[index].operations.append(operation(using: &random))
+            write(toBucketAt: index, using: &random)
             guard buckets[index].operations.last?.kind == .clear else { continue }
             lastOpID += 1
-            buckets[index].operations.append(operation(using: &random))
+            write(toBucketAt: index, using: &random)
         }
         let index = random.number(below: buckets.count)
         if random.number(below: 6) == 0 { buckets[index].compact() }
         if random.number(below: 20) == 0 { buckets[index].priority = Int32(random.number(below: 4)) }
+    }
+
+    /// Writes a row of one bucket.
+    mutating func write(to name: String, using random: inout SeededGenerator) {
+        guard let index = buckets.firstIndex(where: { $0.name == name }) else { return }
+        lastOpID += 1
+        write(toBucketAt: index, using: &random)
+    }
+
+    /// Puts one row into buckets, into one after the other.
+    mutating func putOneRow(into names: [String], using random: inout SeededGenerator) {
+        let row = row(using: &random)
+        for name in names {
+            guard let index = buckets.firstIndex(where: { $0.name == name }) else { continue }
+            lastOpID += 1
+            buckets[index].operations.append(put(row, using: &random))
+        }
+    }
+
+    private mutating func write(toBucketAt index: Int, using random: inout SeededGenerator) {
+        buckets[index].operations.append(operation(using: &random))
     }
 
     private func operation(using random: inout SeededGenerator) -> Operation {
@@ -144,14 +165,29 @@ struct ModelService {
         case 2: return .put(lastOpID, nil, checksum)
         case 3...7: operation = .remove(lastOpID, row.id, checksum, type: row.type)
         case 8: operation = .put(lastOpID, row.id, checksum, type: row.type, data: nil)
-        default: operation = .put(lastOpID, row.id, checksum, type: row.type, data: #"{"col":"\#(lastOpID)"}"#)
+        default: return put(row, using: &random)
         }
         operation.subkey = row.subkey
         return operation
     }
 
+    private func put(_ row: RowName, using random: inout SeededGenerator) -> Operation {
+        let checksum = UInt32.random(in: 0...UInt32.max, using: &random)
+        var operation = Operation.put(
+            lastOpID,
+            row.id,
+            checksum,
+            type: row.type,
+            data: #"{"col":"\#(lastOpID)"}"#
+        )
+        operation.subkey = row.subkey
+        return operation
+    }
+
+    private typealias RowName = (type: String, id: String, subkey: String?)
+
     /// Few rows; some of them have the same key although they differ.
-    private func row(using random: inout SeededGenerator) -> (type: String, id: String, subkey: String?) {
+    private func row(using random: inout SeededGenerator) -> RowName {
         let id = String(random.number(below: 2))
         if rows == .one, random.number(below: 4) > 0 { return ("items", "0", nil) }
         switch random.number(below: rows == .ofOneKey ? 4 : 20) {

@@ -65,6 +65,10 @@ extension RandomTranscript {
             try changeSchema()
         case .dataOfUntrackedBuckets:
             guard isActive, !wasCleared else { return false }
+            guard oneIn(2) else {
+                try trackLate()
+                return true
+            }
             let untracked = service.buckets.filter { bucket in
                 tracked?.buckets.contains { $0.name.rawValue == bucket.name } != true
             }
@@ -161,8 +165,8 @@ extension RandomTranscript {
     }
 
     private mutating func track(_ checkpoint: Checkpoint) throws {
-        let kept = Set(checkpoint.buckets.map(\.name))
-        for bucket in service.buckets where !kept.contains(BucketName(bucket.name)) { service.forget(bucket.name) }
+        let known = tracked.map { Set($0.buckets.map(\.name.rawValue)) } ?? startedWith.buckets
+        for name in known.subtracting(checkpoint.buckets.map(\.name.rawValue)) { service.forget(name) }
         try line(.checkpoint(checkpoint))
     }
 
@@ -171,26 +175,49 @@ extension RandomTranscript {
         try downloadEverything()
         guard let tracked, let bucket = tracked.buckets.randomElement(using: &random)?.name.rawValue else { return }
         try local(.nothing)
+        service.write(to: bucket, using: &random)
         try data(bucket)
-        try diff(tracked, removing: bucket)
+        try diff(tracked, changing: bucket)
         guard client.engine.isActive else { return }
         try completePartially(below: 4)
     }
 
-    private mutating func diff(_ old: Checkpoint, removing removed: String? = nil) throws {
-        if removed == nil, !oneIn(5) { service.change(using: &random) }
+    /// A bucket is published before a checkpoint names it, while others have something newer about one of its rows.
+    private mutating func trackLate() throws {
+        guard let bucket = service.buckets.randomElement(using: &random)?.name else { return }
+        service.putOneRow(into: [bucket] + service.buckets.map(\.name).filter { $0 != bucket }, using: &random)
+        var checkpoint = everything
+        checkpoint.buckets.removeAll { $0.name == BucketName(bucket) }
+        try track(checkpoint)
+        for bucket in service.buckets { try line(service.nextLine(of: bucket.name, limit: .max)) }
+        try line(.done)
+        guard client.engine.isActive, let tracked else { return }
+        try diff(tracked, changing: bucket)
+        guard client.engine.isActive else { return }
+        try completePartially(below: 4)
+    }
+
+    /// Sends a diff.
+    ///
+    /// - Parameters:
+    ///   - old: What it changes.
+    ///   - changed: The only bucket that comes or goes; `nil` for any.
+    /// - Throws: A `Fault` of the client.
+    private mutating func diff(_ old: Checkpoint, changing changed: String? = nil) throws {
+        if changed == nil, !oneIn(5) { service.change(using: &random) }
         var diff = CheckpointDiff(lastOpID: announcedOpID(), writeCheckpoint: announcedWriteCheckpoint())
         for bucket in service.buckets {
             let name = BucketName(bucket.name)
             var current = old.buckets.first { $0.name == name }
-            let isRemoved = removed.map { $0 == bucket.name } ?? oneIn(themes.contains(.bucketsThatComeAndGo) ? 4 : 20)
-            if current != nil, isRemoved {
+            let isNew = current == nil
+            let changes = changed.map { $0 == bucket.name } ?? oneIn(themes.contains(.bucketsThatComeAndGo) ? 4 : 20)
+            if !isNew, changes {
                 diff.removedBuckets.append(name)
                 service.forget(bucket.name)
                 current = nil
             }
             // Some are new, or back at once.
-            if current == nil, removed != nil || !oneIn(3) { continue }
+            if current == nil, changed == nil ? !oneIn(3) : !isNew || !changes { continue }
             guard let description = description(of: bucket.name) else { continue }
             if current?.checksum == description.checksum, !oneIn(6) { continue }
             diff.updatedBuckets.append(description)
@@ -311,7 +338,7 @@ extension RandomTranscript {
             }
             try event(.subscriptionsChanged(live: live))
             guard client.engine.isActive else { continue }
-            if oneIn(2) { try completePartially(below: 4) }
+            if oneIn(2) { try line(.part(3)) }
             guard client.engine.isActive else { continue }
             try line(.done)
             if client.engine.isActive, client.engine.status.progress == nil { return }
