@@ -45,6 +45,8 @@ enum ParkedWrites {
     /// - Complexity: O(length of the queue).
     static func park(_ writes: [QueuedWrite], _ db: Database) throws -> Int {
         try create(db)
+        // What the app has deleted from the table that it is shown holds nothing back.
+        try db.execute(sql: "DELETE FROM \(table) WHERE id NOT IN (SELECT id FROM \(RejectedWrites.table))")
         let list = RejectedWrites.jsonArray(writes.map(\.id))
         for write in writes where write.damage == nil || !write.rowID.isEmpty && !write.table.isEmpty {
             try db.cachedStatement(

@@ -81,7 +81,7 @@ final class DoubleText {
 
     /// Whether the double is a number of thousandths-and-a-bit (1/1024) whose digits a double holds: dividing them by a power
     /// of ten gives exactly the double then, so nothing is rounded.
-    private static func isExactForAllReaders(_ value: Double, _ shortest: String) -> Bool {
+    static func isExactForAllReaders(_ value: Double, _ shortest: String) -> Bool {
         guard shortest.utf8.count <= 16, value.magnitude < 1e15 else { return false }
         let scaled = value * 1024
         return scaled == scaled.rounded(.towardZero)

@@ -93,6 +93,17 @@ struct ApplyModel {
         return rows
     }
 
+    /// Whether a partial completion publishes something older than what a bucket has published that it does not cover.
+    func setsRowsBack(covered: [String], _ before: Snapshot) -> Bool {
+        let operations = before.operations.filter { covered.contains($0.bucket) }
+        let changed = Set(operations.filter { $0.opID > applied[$0.bucket] ?? 0 }.map(\.row))
+        let newest = Self.newest(operations).filter { changed.contains($0.key) }
+        return before.operations.contains { operation in
+            !covered.contains(operation.bucket) && operation.opID <= applied[operation.bucket] ?? 0
+                && operation.opID > newest[operation.row]?.opID ?? .max
+        }
+    }
+
     private static func newest(_ operations: [Operation]) -> [RowKey: Operation] {
         Dictionary(operations.map { ($0.row, $0) }) { $0.opID > $1.opID ? $0 : $1 }
     }

@@ -23,6 +23,9 @@ extension LocalChange {
     /// Whether everything is published again afterwards.
     var publishesAgain: Bool { description.hasPrefix("clear") || description.hasPrefix("resync") }
 
+    /// Time passes, and a transaction of the engine ends.
+    static let nothing = LocalChange("nothing") { _, _ in }
+
     static func clear(_ options: ClearOptions) -> LocalChange {
         LocalChange("clear \(options.contains(.soft) ? "softly" : "everything")") { db, _ in
             try LocalData.clear(db, options)

@@ -20,19 +20,37 @@ struct ModelService {
     private(set) var buckets: [Bucket]
     /// The newest op id.
     private(set) var lastOpID: Int64 = 0
+    /// The newest op id that a checkpoint has named, which may come later.
+    var announcedOpID: Int64 = 0
     /// The newest write checkpoint.
     private(set) var writeCheckpoint: Int64 = 0
     /// Whether descriptions say how many operations a bucket has.
     let countsOperations: Bool
+    /// What operations are mostly about.
+    private enum Rows {
+        case various
+        /// One row, which is in every bucket.
+        case one
+        /// Rows that have the same key although they differ.
+        case ofOneKey
+    }
+
+    private let rows: Rows
     /// The newest operation that the stream has sent, by bucket.
     private var sent: [String: Int64] = [:]
 
     init(using random: inout SeededGenerator) {
         // The first one is urgent, so that partial checkpoints leave something to do.
-        buckets = ["a", "b", "c"].prefix(2 + random.number(below: 2)).map {
+        buckets = ["a", "b", "c", "d"].prefix(min(2 + random.number(below: 4), 4)).map {
             Bucket(name: $0, priority: Int32($0 == "a" ? random.number(below: 2) : 1 + random.number(below: 3)))
         }
         countsOperations = random.number(below: 4) > 0
+        rows =
+            switch random.number(below: 8) {
+            case 0: .ofOneKey
+            case 1, 2: .one
+            default: .various
+            }
     }
 
     subscript(name: String) -> Bucket? { buckets.first { $0.name == name } }
@@ -104,42 +122,81 @@ struct ModelService {
         for _ in 0...random.number(below: 3) {
             let index = random.number(below: buckets.count)
             lastOpID += Int64(1 + random.number(below: 2))
-            buckets[index].operations.append(operation(using: &random))
+            write(toBucketAt: index, using: &random)
             guard buckets[index].operations.last?.kind == .clear else { continue }
             lastOpID += 1
-            buckets[index].operations.append(operation(using: &random))
+            write(toBucketAt: index, using: &random)
         }
         let index = random.number(below: buckets.count)
         if random.number(below: 6) == 0 { buckets[index].compact() }
         if random.number(below: 20) == 0 { buckets[index].priority = Int32(random.number(below: 4)) }
     }
 
+    /// Writes a row of one bucket.
+    mutating func write(to name: String, using random: inout SeededGenerator) {
+        guard let index = buckets.firstIndex(where: { $0.name == name }) else { return }
+        lastOpID += 1
+        write(toBucketAt: index, using: &random)
+    }
+
+    /// Puts one row into buckets, into one after the other.
+    mutating func putOneRow(into names: [String], using random: inout SeededGenerator) {
+        let row = row(using: &random)
+        for name in names {
+            guard let index = buckets.firstIndex(where: { $0.name == name }) else { continue }
+            lastOpID += 1
+            buckets[index].operations.append(put(row, using: &random))
+        }
+    }
+
+    private mutating func write(toBucketAt index: Int, using random: inout SeededGenerator) {
+        buckets[index].operations.append(operation(using: &random))
+    }
+
     private func operation(using random: inout SeededGenerator) -> Operation {
         let checksum = UInt32.random(in: 0...UInt32.max, using: &random)
-        let row = Self.row(using: &random)
+        let row = row(using: &random)
         var operation: Operation
-        switch random.number(below: 24) {
+        // Rows that begin anew below the position of the client are easily taken for published ones.
+        let mayBeginAnew = announcedOpID > lastOpID && random.number(below: 4) == 0
+        switch mayBeginAnew ? 0 : random.number(below: 20) {
         case 0: return .clear(lastOpID, checksum)
         case 1: return .move(lastOpID, checksum)
         case 2: return .put(lastOpID, nil, checksum)
         case 3...7: operation = .remove(lastOpID, row.id, checksum, type: row.type)
         case 8: operation = .put(lastOpID, row.id, checksum, type: row.type, data: nil)
-        default: operation = .put(lastOpID, row.id, checksum, type: row.type, data: #"{"col":"\#(lastOpID)"}"#)
+        default: return put(row, using: &random)
         }
         operation.subkey = row.subkey
         return operation
     }
 
+    private func put(_ row: RowName, using random: inout SeededGenerator) -> Operation {
+        let checksum = UInt32.random(in: 0...UInt32.max, using: &random)
+        var operation = Operation.put(
+            lastOpID,
+            row.id,
+            checksum,
+            type: row.type,
+            data: #"{"col":"\#(lastOpID)"}"#
+        )
+        operation.subkey = row.subkey
+        return operation
+    }
+
+    private typealias RowName = (type: String, id: String, subkey: String?)
+
     /// Few rows; some of them have the same key although they differ.
-    private static func row(using random: inout SeededGenerator) -> (type: String, id: String, subkey: String?) {
+    private func row(using random: inout SeededGenerator) -> RowName {
         let id = String(random.number(below: 2))
-        switch random.number(below: 20) {
+        if rows == .one, random.number(below: 4) > 0 { return ("items", "0", nil) }
+        switch random.number(below: rows == .ofOneKey ? 4 : 20) {
         case 0: return ("r", "s/t", nil)
         case 1: return ("r/s", "t", nil)
         case 2: return ("r", "s", "t/null")
         case 3, 4: return ("other", id, nil)
         case 5, 6, 7: return ("notes", id, nil)
-        case 8: return ("items", id, #""s""#)
+        case 8, 9: return ("items", id, #""s""#)
         default: return ("items", id, nil)
         }
     }

@@ -43,26 +43,47 @@ extension RandomTranscript {
         switch theme {
         case .localWrites: try writeLocally()
         case .rejectedWrites: try rejectWrites()
-        case .clearing where isActive:
-            guard oneIn(3), !wasCleared else { return false }
-            wasCleared = true
-            try local(.clear([]))
-        case .clearing: try local(oneIn(2) ? .clear(oneIn(2) ? .soft : []) : .resync(forgettingProgress: oneIn(2)))
+        case .clearing:
+            guard !wasCleared else { return false }
+            if isActive, oneIn(2) {
+                wasCleared = true
+                try local(.clear([]))
+            } else {
+                if isActive { try event(.stop) }
+                try local(oneIn(2) ? .clear(oneIn(3) ? [] : .soft) : .resync(forgettingProgress: oneIn(2)))
+            }
         case .subscriptions:
             guard !wasCleared else { return false }
-            try subscribe()
+            if isActive, !live.isEmpty, oneIn(2) {
+                try local(.nothing)
+                try line(.tokenExpires(in: [0, 20, 4000].randomElement(using: &random) ?? 0))
+            } else {
+                try subscribe()
+            }
         case .schemaChanges:
             guard oneIn(2) else { return false }
             try changeSchema()
         case .dataOfUntrackedBuckets:
             guard isActive, !wasCleared else { return false }
-            try data(service.buckets[random.number(below: service.buckets.count)].name)
+            guard oneIn(2) else {
+                try trackLate()
+                return true
+            }
+            let untracked = service.buckets.filter { bucket in
+                tracked?.buckets.contains { $0.name.rawValue == bucket.name } != true
+            }
+            guard let bucket = untracked.randomElement(using: &random) else { return false }
+            try data(bucket.name)
         case .bucketsThatComeAndGo:
             guard let tracked, !wasCleared else { return false }
-            try oneIn(2) ? checkpoint() : diff(tracked)
+            switch random.number(below: 3) {
+            case 0: try checkpoint()
+            case 1: try diff(tracked)
+            default: try removeAtOnce()
+            }
         case .mistakesOfTheService:
             guard tracked != nil, !wasCleared else { return false }
-            try line(oneIn(2) ? .done : .part(Int32(random.number(below: 4))))
+            try oneIn(2) ? line(.done) : completePartially(below: 4)
         case .interruptions:
             guard isActive else { return false }
             try oneIn(2) ? end() : line(.tokenExpires(in: oneIn(2) ? 20 : 4000))
@@ -93,7 +114,8 @@ extension RandomTranscript {
 
     /// A service may announce more than there is, so that operations come later which have smaller ids, and less the next time.
     private mutating func announcedOpID() -> OpID {
-        OpID(service.lastOpID + (oneIn(4) ? Int64(random.number(below: 9)) : 0))
+        service.announcedOpID = service.lastOpID + (oneIn(3) ? Int64(random.number(below: 9)) : 0)
+        return OpID(service.announcedOpID)
     }
 
     private mutating func announcedWriteCheckpoint() -> WriteCheckpoint? {
@@ -125,25 +147,77 @@ extension RandomTranscript {
         )
     }
 
+    /// A checkpoint with all buckets.
+    private var everything: Checkpoint {
+        Checkpoint(
+            lastOpID: OpID(service.lastOpID),
+            writeCheckpoint: WriteCheckpoint(service.writeCheckpoint),
+            buckets: service.buckets.compactMap { service.description(of: $0.name, reasons: [.defaultStream(0)]) },
+            streams: [StreamDescription(name: "d", isDefault: true), StreamDescription(name: "s", isDefault: false)]
+        )
+    }
+
+    /// All data of a new checkpoint comes.
+    private mutating func downloadEverything() throws {
+        service.change(using: &random)
+        try track(everything)
+        for bucket in service.buckets { try line(service.nextLine(of: bucket.name, limit: .max)) }
+    }
+
     private mutating func track(_ checkpoint: Checkpoint) throws {
-        let kept = Set(checkpoint.buckets.map(\.name))
-        for bucket in service.buckets where !kept.contains(BucketName(bucket.name)) { service.forget(bucket.name) }
+        let known = tracked.map { Set($0.buckets.map(\.name.rawValue)) } ?? startedWith.buckets
+        for name in known.subtracting(checkpoint.buckets.map(\.name.rawValue)) { service.forget(name) }
         try line(.checkpoint(checkpoint))
     }
 
-    private mutating func diff(_ old: Checkpoint) throws {
-        if !oneIn(5) { service.change(using: &random) }
+    /// A bucket goes when its data has just come, while others have something to publish.
+    private mutating func removeAtOnce() throws {
+        try downloadEverything()
+        guard let tracked, let bucket = tracked.buckets.randomElement(using: &random)?.name.rawValue else { return }
+        try local(.nothing)
+        service.write(to: bucket, using: &random)
+        try data(bucket)
+        try diff(tracked, changing: bucket)
+        guard client.engine.isActive else { return }
+        try completePartially(below: 4)
+    }
+
+    /// A bucket is published before a checkpoint names it, while others have something newer about one of its rows.
+    private mutating func trackLate() throws {
+        guard let bucket = service.buckets.randomElement(using: &random)?.name else { return }
+        service.putOneRow(into: [bucket] + service.buckets.map(\.name).filter { $0 != bucket }, using: &random)
+        var checkpoint = everything
+        checkpoint.buckets.removeAll { $0.name == BucketName(bucket) }
+        try track(checkpoint)
+        for bucket in service.buckets { try line(service.nextLine(of: bucket.name, limit: .max)) }
+        try line(.done)
+        guard client.engine.isActive, let tracked else { return }
+        try diff(tracked, changing: bucket)
+        guard client.engine.isActive else { return }
+        try completePartially(below: 4)
+    }
+
+    /// Sends a diff.
+    ///
+    /// - Parameters:
+    ///   - old: What it changes.
+    ///   - changed: The only bucket that comes or goes; `nil` for any.
+    /// - Throws: A `Fault` of the client.
+    private mutating func diff(_ old: Checkpoint, changing changed: String? = nil) throws {
+        if changed == nil, !oneIn(5) { service.change(using: &random) }
         var diff = CheckpointDiff(lastOpID: announcedOpID(), writeCheckpoint: announcedWriteCheckpoint())
         for bucket in service.buckets {
             let name = BucketName(bucket.name)
             var current = old.buckets.first { $0.name == name }
-            if current != nil, oneIn(themes.contains(.bucketsThatComeAndGo) ? 4 : 20) {
+            let isNew = current == nil
+            let changes = changed.map { $0 == bucket.name } ?? oneIn(themes.contains(.bucketsThatComeAndGo) ? 4 : 20)
+            if !isNew, changes {
                 diff.removedBuckets.append(name)
                 service.forget(bucket.name)
                 current = nil
             }
             // Some are new, or back at once.
-            if current == nil, !oneIn(3) { continue }
+            if current == nil, changed == nil ? !oneIn(3) : !isNew || !changes { continue }
             guard let description = description(of: bucket.name) else { continue }
             if current?.checksum == description.checksum, !oneIn(6) { continue }
             diff.updatedBuckets.append(description)
@@ -154,10 +228,21 @@ extension RandomTranscript {
     /// Completes what is complete.
     private mutating func complete(_ incomplete: [BucketDescription]) throws {
         guard let first = incomplete.map(\.priority.rawValue).min() else {
-            return try line(oneIn(2) ? .part(Int32(random.number(below: 4))) : .done)
+            return try oneIn(2) ? completePartially(below: 4) : line(.done)
         }
         guard first > 0 else { return try data(incomplete[0].name.rawValue) }
-        try line(.part(Int32(random.number(below: Int(first)))))
+        try completePartially(below: first)
+    }
+
+    /// Completes the buckets of some priorities, unless that sets rows back.
+    ///
+    /// A bucket that is new to the client can say something older about a row than one that was published and is not
+    /// covered. The engine publishes it, and the next complete checkpoint does not look at the row again.
+    private mutating func completePartially(below limit: Int32) throws {
+        let priority = Priority(Int32(random.number(below: Int(limit))))
+        let covered = tracked?.buckets.filter { priority.includes($0.priority) }.map(\.name.rawValue) ?? []
+        guard try !model.setsRowsBack(covered: covered, ApplyModel.look(at: client)) else { return }
+        try line(.part(priority.rawValue))
     }
 
     // MARK: - The app
@@ -178,7 +263,10 @@ extension RandomTranscript {
 
     private mutating func rejectWrites() throws {
         switch random.number(below: 6) {
-        case 0, 1: try writeLocally()
+        case 0, 1:
+            try local(.sql("UPDATE items SET col = 'mine' WHERE id = '\(random.number(below: 2))'"))
+            try local(.setAside(.park))
+            if oneIn(2) { try finishUpload() }
         // What changes the schema of the file takes long.
         case 2: try local(.setAside(oneIn(2) ? .park : .skip))
         case 3: try local(.restoreRejectedWrites)
@@ -190,7 +278,14 @@ extension RandomTranscript {
     private mutating func finishUpload() throws {
         try local(.upload(onlyFirst: false, nil))
         if oneIn(4), client.engine.isActive { try event(.uploadCompleted) }
-        try local(.acknowledge(service.makeWriteCheckpoint()))
+        let writeCheckpoint = service.makeWriteCheckpoint()
+        // The stream can be faster than the answer.
+        if client.engine.isActive, !wasCleared, oneIn(3) {
+            try downloadEverything()
+            try line(.done)
+            if client.engine.isActive, oneIn(2) { try completePartially(below: 4) }
+        }
+        try local(.acknowledge(writeCheckpoint))
         if client.engine.isActive { try event(.uploadCompleted) }
     }
 
@@ -218,30 +313,32 @@ extension RandomTranscript {
 
     // MARK: - The end
 
-    /// Uploads everything, and publishes a checkpoint.
+    /// Uploads everything, and publishes checkpoints.
     mutating func settle() throws {
+        try publishEverything()
+        guard themes.contains(.rejectedWrites) else { return }
+        // Their rows are the service's again.
+        try local(.sql("DELETE FROM \(RejectedWrites.table)"))
+        try publishEverything()
+    }
+
+    private mutating func publishEverything() throws {
         for _ in 0..<4 {
             if wasCleared { try event(.line(.tokenExpires(in: 4000))) }
             if !client.engine.isActive { try start() }
             try local(.upload(onlyFirst: false, nil))
             try local(.acknowledge(service.makeWriteCheckpoint()))
-            let streams = [
-                StreamDescription(name: "d", isDefault: true), StreamDescription(name: "s", isDefault: false),
-            ]
-            try track(
-                Checkpoint(
-                    lastOpID: OpID(service.lastOpID),
-                    writeCheckpoint: WriteCheckpoint(service.writeCheckpoint),
-                    buckets: service.buckets.compactMap {
-                        service.description(of: $0.name, reasons: [.defaultStream(0)])
-                    },
-                    streams: streams
-                )
-            )
+            try track(everything)
+            let incomplete = service.buckets.filter { !service.missing($0.name).isEmpty }
+            let first = incomplete.map(\.priority).min() ?? 4
+            if first > 0, oneIn(2) { try completePartially(below: first) }
+            guard client.engine.isActive else { continue }
             for bucket in service.buckets {
                 while !service.missing(bucket.name).isEmpty { try data(bucket.name) }
             }
             try event(.subscriptionsChanged(live: live))
+            guard client.engine.isActive else { continue }
+            if oneIn(2) { try line(.part(3)) }
             guard client.engine.isActive else { continue }
             try line(.done)
             if client.engine.isActive, client.engine.status.progress == nil { return }

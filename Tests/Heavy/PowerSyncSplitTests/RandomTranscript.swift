@@ -40,7 +40,7 @@ struct RandomTranscript {
     /// The streams for which the app holds a handle.
     var live: [StreamKey] = []
     private let findsResumptions: Bool
-    private var model = ApplyModel()
+    private(set) var model = ApplyModel()
     private var now = SyncInstant(microseconds: 1_700_000_000_000_000)
 
     // What a new process would have to find.

@@ -53,6 +53,19 @@ import Testing
         #expect(try scenario.itemIDs == ["x", "y"])
     }
 
+    @Test("buckets move to different positions although as much of them was published", arguments: Delivery.allCases)
+    func heldBackBucketsAtDifferentPositions(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        let checkpoint = SyncLine.cp(5, [.bucket("a", priority: 1), .bucket("b")])
+        try scenario.receive(checkpoint, .ops("a", .put(5, "x")), .ops("b", .put(4, "y")), .done)
+        try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
+        // The local write holds both back.
+        try scenario.receive(.diff(6), .done, .diff(8), .part(1))
+        let positions = "SELECT name, last_applied_op, last_op FROM ps_buckets ORDER BY name"
+        #expect(try scenario.database.rows(positions) == ["a|5|8", "b|5|6"])
+    }
+
     @Test("positions follow a checkpoint that goes back", arguments: Delivery.allCases)
     func checkpointThatGoesBack(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)

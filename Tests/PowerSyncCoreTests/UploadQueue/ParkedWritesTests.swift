@@ -88,13 +88,17 @@ import Testing
         #expect(try rejected() == ["2: a parked", "3: a waiting"])
     }
 
-    @Test func whatWaitsHasTheReasonOfTheFirstRejectedWrite() throws {
+    @Test(
+        arguments: [(4, ["first", "second", "first", "first"]), (6, ["first", "first", "second", "first"])]
+            as [(Int64, [String])]
+    )
+    func whatWaitsHasTheReasonOfTheFirstRejectedWrite(second: Int64, reasons: [String]) throws {
         try addTransactions()
-        try park(.writes(reasons: [1: "first", 4: "second"]))
+        try park(.writes(reasons: [1: "first", second: "second"]))
         try database.write("INSERT INTO items(id, col) VALUES ('a', '3')")
         let entries = try database.queue.read { try RejectedWrites.all($0) }
         #expect(entries.map(\.write.id) == [1, 4, 6, 7])
-        #expect(entries.map(\.reason) == ["first", "second", "first", "first"])
+        #expect(entries.map(\.reason) == reasons)
     }
 
     @Test func onlyForgettingAParkedWriteClosesTheGate() throws {
@@ -238,6 +242,17 @@ import Testing
         #expect(try queue() == ["5: c", "7: a"])
         var schema = KnownSchema()
         #expect(try database.queue.read { try ParkedRows.fetch(&schema, $0) }.isEmpty)
+    }
+
+    /// A later write of their rows is in the queue, and stays there when another row is parked.
+    @Test func entriesThatTheAppDeletedBySQLTakeNothingAlong() throws {
+        try addTransactions()
+        try park(.head(reason: "no"))
+        try database.write("DELETE FROM \(RejectedWrites.table)")
+        try database.write("INSERT INTO items(id, col) VALUES ('a', '3')")
+        #expect(try park(.writes(reasons: [5: "no"])).waiting == 0)
+        #expect(try queue() == ["7: a"])
+        #expect(try rejected() == ["5: c parked"])
     }
 
     @Test func clearingForgetsThem() throws {

@@ -82,6 +82,28 @@ import Testing
         print("\(longerCount) of \(values.count) doubles need more digits on this SQLite")
     }
 
+    /// What is not tried on the SQLite that is there has to be exact for one that calculates with doubles, too, as on machines
+    /// without a wider type.
+    @Test func textsThatAreNotTriedAreReadExactlyWithDoubles() {
+        var random = SeededGenerator(seed: 6)
+        var count = 0
+        for _ in 0..<20_000 {
+            // Up to 10 places after the point, and 17 digits.
+            let whole = random.next() >> UInt64(14 + random.number(below: 50))
+            let sign: Double = random.number(below: 2) == 0 ? 1 : -1
+            let value = sign * (Double(whole) + Double(random.number(below: 1024)) / 1024)
+            let text = JSONText.number(value)
+            guard DoubleText.isExactForAllReaders(value, text) else { continue }
+            count += 1
+            let parts = text.split(separator: ".")
+            let digits = Int64(parts.joined()) ?? 0
+            let places = parts.count > 1 ? parts[1].utf8.count : 0
+            #expect(Double(digits) / .pow10(places) == value, "\(text)")
+        }
+        #expect(count > 2_000)
+        #expect(!DoubleText.isExactForAllReaders(0.1, "0.1"))
+    }
+
     /// A connection that has tried numbers, and has never used the upload queue, leaves no statement open when it closes.
     @Test func connectionsClose() throws {
         let folder = try TemporaryFolder()
