@@ -84,7 +84,7 @@ struct ReferenceTransitionTests {
         Case(state: .archived, hasSynced: false, file: .missing, downloads: false, expected: nil),
     ]
 
-    @Test("6.1: an element has the id", arguments: referenced)
+    @Test("an element has the id", arguments: referenced)
     func reference(_ example: Case) {
         let machine = AttachmentStateMachine(row: before(example))
         let change = machine.referenced(file: example.file, deliveredAt: 50, downloads: example.downloads)
@@ -151,7 +151,7 @@ struct ReferenceTransitionTests {
         Case(state: .archived, hasSynced: false, expected: nil),
     ]
 
-    @Test("6.2: an element does not have the id", arguments: unreferenced)
+    @Test("an element does not have the id", arguments: unreferenced)
     func noReference(_ example: Case) {
         let change = AttachmentStateMachine(row: before(example)).unreferenced(deliveredAt: 50, now: 60)
         #expect(change == example.change)
@@ -170,7 +170,7 @@ struct ReferenceTransitionTests {
         )
     }
 
-    @Test("6.3: deleteFile", arguments: AttachmentState.allCases)
+    @Test("deleteFile", arguments: AttachmentState.allCases)
     func deleteFile(_ state: AttachmentState) {
         let row = Attachment.row(state, hasSynced: true, localUri: "/old/a.jpg")
         #expect(
@@ -179,7 +179,7 @@ struct ReferenceTransitionTests {
         )
     }
 
-    @Test("6.3: ignoreAttachment", arguments: AttachmentState.allCases)
+    @Test("ignoreAttachment", arguments: AttachmentState.allCases)
     func ignore(_ state: AttachmentState) {
         let row = Attachment.row(state, hasSynced: true, localUri: "/old/a.jpg")
         let archived = Attachment.row(.archived, hasSynced: true, localUri: "/old/a.jpg", timestamp: 60)

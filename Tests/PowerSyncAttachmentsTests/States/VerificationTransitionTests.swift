@@ -97,7 +97,7 @@ struct VerificationTransitionTests {
         Case(row: .row(.archived, hasSynced: true), file: .missing, expected: nil),
     ]
 
-    @Test("9: a file was looked for", arguments: inPlace + moved + missing + withoutPath)
+    @Test("a file was looked for", arguments: inPlace + moved + missing + withoutPath)
     func verification(_ example: Case) {
         let machine = AttachmentStateMachine(row: example.row)
         let change = machine.verified(file: example.file, downloads: example.downloads, now: 60)

@@ -21,7 +21,7 @@ struct StatusFunctionsTests {
         )
     }
 
-    @Test("84") func statusTellsPrioritiesAndStreams() throws {
+    @Test func statusTellsPrioritiesAndStreams() throws {
         let database = try LocalTestDatabase()
         try database.queue.write { db in
             try SyncState.record(Priority(1), at: SyncInstant(microseconds: 5), db)
@@ -45,7 +45,7 @@ struct StatusFunctionsTests {
         #expect(try database.texts("SELECT powersync_offline_sync_status()") == [expected])
     }
 
-    @Test("87") func readOnlyConnectionsTellTheStatusToo() throws {
+    @Test func readOnlyConnectionsTellTheStatusToo() throws {
         let folder = try TemporaryFolder()
         let pool = try DatabasePool(path: folder.path("a.db"), configuration: Configuration().forPowerSync())
         try pool.write { try SystemTables.migrate($0) }
@@ -53,7 +53,7 @@ struct StatusFunctionsTests {
         #expect(status?.isEmpty == false)
     }
 
-    @Test("81") func tablesAreReportedOnceAfterTheCommit() throws {
+    @Test func tablesAreReportedOnceAfterTheCommit() throws {
         let database = try LocalTestDatabase()
         try database.run("CREATE TABLE own (a); SELECT powersync_update_hooks('install')")
         #expect(try changes(database) == ["[]"])
@@ -71,14 +71,14 @@ struct StatusFunctionsTests {
         #expect(try changes(database) == [#"["ps_kv"]"#])
     }
 
-    @Test("82") func writesThroughViewsReportWhatTheirTriggersWrite() throws {
+    @Test func writesThroughViewsReportWhatTheirTriggersWrite() throws {
         let database = try LocalTestDatabase()
         try database.run("SELECT powersync_update_hooks('install')")
         try database.write("INSERT INTO items (id, col) VALUES ('1', 'a')")
         #expect(try changes(database) == [#"["ps_crud","ps_data__items","ps_kv","ps_tx"]"#])
     }
 
-    @Test("81") func clearingReportsTables() throws {
+    @Test func clearingReportsTables() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO items (id, col) VALUES ('1', 'a'), ('2', 'b')")
         try database.run("SELECT powersync_update_hooks('install')")
@@ -97,7 +97,7 @@ struct StatusFunctionsTests {
         return engine
     }
 
-    @Test("81") func tablesOfTheEngineAreReported() throws {
+    @Test func tablesOfTheEngineAreReported() throws {
         let database = try LocalTestDatabase()
         var engine = try handle([.start(SyncStart())], SyncEngine(), database)
         engine = try handle([.line(.cp(1, [.bucket("a")]))], engine, database)
@@ -115,7 +115,7 @@ struct StatusFunctionsTests {
         #expect(moved?.contains(#""ps_buckets""#) == true)
     }
 
-    @Test("81") func tablesBehindTriggersOfTheAppAreReported() throws {
+    @Test func tablesBehindTriggersOfTheAppAreReported() throws {
         let database = try LocalTestDatabase()
         try database.run(
             """

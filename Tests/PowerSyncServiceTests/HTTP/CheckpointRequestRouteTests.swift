@@ -23,7 +23,7 @@ import Testing
 
     private func answer(_ id: String) -> String { #"{"data":{"checkpoint_request_id":"\#(id)"}}"# }
 
-    @Test("22.2.34: the answer is the largest number so far")
+    @Test("the answer is the largest number so far")
     func numbersGrow() async throws {
         try await Scenario.run { scenario in
             for (sent, answered) in [
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test("22.2.35: a number comes back on the stream of its client, also when the source is idle")
+    @Test("a number comes back on the stream of its client, also when the source is idle")
     func delivery() async throws {
         try await Scenario.run { scenario in
             let token = try scenario.token()

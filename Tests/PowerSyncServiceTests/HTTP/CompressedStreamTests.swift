@@ -42,7 +42,7 @@ import Testing
         return bytes
     }
 
-    @Test("22.2.10: every line arrives although nothing follows it")
+    @Test("every line arrives although nothing follows it")
     func linesAreFlushed() async throws {
         try await Scenario.run { scenario in
             try await Self.withClient(decompressing: true) { client in

@@ -15,7 +15,7 @@ import Testing
         try await clock.waitForTimer(of: delay)
     }
 
-    @Test("22.2.22: an idle stream gets keepalives")
+    @Test("an idle stream gets keepalives")
     func keepalives() async throws {
         let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test("22.2.23: a warning 20 s before the end, then the end")
+    @Test("a warning 20 s before the end, then the end")
     func expiry() async throws {
         let clock = TestClock()
         let log = CollectedLog()

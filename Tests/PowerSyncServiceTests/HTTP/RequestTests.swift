@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct RequestTests {
     private typealias Scenario = ServiceScenario
 
-    @Test("22.2.1, 2: without a good token nothing is answered")
+    @Test("without a good token nothing is answered")
     func authentication() async throws {
         try await Scenario.run { scenario in
             let token = try scenario.token()
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test("22.2.4, 2.1: bodies that are fine")
+    @Test("bodies that are fine")
     func acceptedBodies() async throws {
         try await Scenario.run { scenario in
             let subscription =
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("22.2.5: bodies have a limit")
+    @Test("bodies have a limit")
     func bodyLimit() async throws {
         try await Scenario.run { scenario in
             let body = #"{"x":""# + String(repeating: "x", count: ServiceRoutes.bodyLimit) + #""}"#
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test("22.2.11: headers of a stream")
+    @Test("headers of a stream")
     func streamHeaders() async throws {
         try await Scenario.run { scenario in
             // The first line of an expired token is also the last one, so that the response ends.
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test("22.2.12: preflight requests")
+    @Test("preflight requests")
     func preflight() async throws {
         try await Scenario.run { scenario in
             let headers = ["Origin": "http://a", "Access-Control-Request-Method": "POST"]
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test("22.2.36: health checks", arguments: ["startup", "liveness", "readiness"])
+    @Test("health checks", arguments: ["startup", "liveness", "readiness"])
     func probes(_ question: String) async throws {
         try await Scenario.run { scenario in
             let reply = try await scenario.send("GET", "/probes/\(question)")

@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test("22.2.7: before the first sync config is active there is nothing to serve")
+    @Test("before the first sync config is active there is nothing to serve")
     func noSyncConfig() async throws {
         let folder = try TemporaryFolder()
         let storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))

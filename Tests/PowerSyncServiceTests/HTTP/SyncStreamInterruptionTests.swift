@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct SyncStreamInterruptionTests {
     private typealias Scenario = ServiceScenario
 
-    @Test("22.2.25: a newer checkpoint interrupts a long download; every operation arrives once")
+    @Test("a newer checkpoint interrupts a long download; every operation arrives once")
     func interruption() async throws {
         try await Scenario.run { scenario in
             // Much more than the operations that are sent without a look at newer checkpoints.
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test("22.2.31: shutdown breaks streams off, whether idle or blocked by a slow client")
+    @Test("shutdown breaks streams off, whether idle or blocked by a slow client")
     func shutdown() async throws {
         let log = CollectedLog()
         var idle: StreamReader?
@@ -97,7 +97,7 @@ import Testing
         #expect(log.lines.filter { $0.contains("close_reason=process shutdown") }.count == 2)
     }
 
-    @Test("22.2.30: a stream more than allowed gets 429 with an empty body")
+    @Test("a stream more than allowed gets 429 with an empty body")
     func tooManyStreams() async throws {
         try await Scenario.run(configure: { $0.limits.maxConcurrentConnections = 1 }) { scenario in
             var stream = try await scenario.stream(try scenario.token())

@@ -34,7 +34,7 @@ import Testing
         "complete 6",
     ]
 
-    @Test("22.2.13, 24: a first sync, in the order of priorities")
+    @Test("a first sync, in the order of priorities")
     func firstSync() async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(try scenario.token())
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("22.2.14, 15, 23.23: lines are well formed, and checksums add up")
+    @Test("lines are well formed, and checksums add up")
     func checksumsAddUp() async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(try scenario.token())
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test("22.2.16: rows are strings or objects, as asked for", arguments: [true, false])
+    @Test("rows are strings or objects, as asked for", arguments: [true, false])
     func rawData(_ isRaw: Bool) async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(try scenario.token(), isRaw ? ["raw_data": true] : [:])
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("22.2.17–19: data is sent from the positions of the request; unknown buckets are ignored")
+    @Test("data is sent from the positions of the request; unknown buckets are ignored")
     func positions() async throws {
         try await Self.run { scenario in
             let lists = #"1#lists|0["u1"]"#
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("22.2.20, 21: changes of this user's rows are sent, those of others are not")
+    @Test("changes of this user's rows are sent, those of others are not")
     func changes() async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(try scenario.token())
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test("22.2.26: an unknown stream is left out of the streams")
+    @Test("an unknown stream is left out of the streams")
     func unknownStream() async throws {
         try await Self.run { scenario in
             let subscription: JSONObject = ["stream": "nope", "parameters": nil, "override_priority": nil]
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test("22.2.27: without streams there is nothing to send")
+    @Test("without streams there is nothing to send")
     func noStreams() async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test("22.2.28: overlapping subscriptions share a bucket with the most urgent priority")
+    @Test("overlapping subscriptions share a bucket with the most urgent priority")
     func overlappingSubscriptions() async throws {
         try await Self.run { scenario in
             func subscription(_ priority: JSONValue) -> JSONValue {
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    @Test("22.2.29: too many buckets are an error with a status, not a stream")
+    @Test("too many buckets are an error with a status, not a stream")
     func tooManyBuckets() async throws {
         try await Self.run(configure: { $0.limits.maxBucketsPerConnection = 1 }) { scenario in
             let reply = try await scenario.send("POST", "/sync/stream", token: try scenario.token(), body: "{}")
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test("22.2.8, 9: BSON is sent to clients that prefer it", arguments: [false, true])
+    @Test("BSON is sent to clients that prefer it", arguments: [false, true])
     func bson(_ isForcedToNDJSON: Bool) async throws {
         try await Self.run(configure: { $0.formats = isForcedToNDJSON ? .ndjsonOnly : .all }) { scenario in
             var stream = try await scenario.stream(

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct WriteCheckpointRouteTests {
     private typealias Scenario = ServiceScenario
 
-    @Test("22.2.32, 33: a write checkpoint comes back on the stream of its client, also when the source is idle")
+    @Test("a write checkpoint comes back on the stream of its client, also when the source is idle")
     func delivery() async throws {
         try await Scenario.run { scenario in
             let token = try scenario.token()
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test("3.8: the key is the user, and the client if it has an id")
+    @Test("the key is the user, and the client if it has an id")
     func keys() async throws {
         try await Scenario.run { scenario in
             for (user, path, number) in [
