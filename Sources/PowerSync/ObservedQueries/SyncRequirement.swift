@@ -14,6 +14,7 @@ public struct SyncRequirement: Sendable {
     /// A checkpoint of this or a lower priority.
     ///
     /// - Parameter priority: 0 (highest) to 3.
+    /// - Returns: The requirement.
     public static func priority(_ priority: BucketPriority) -> SyncRequirement {
         SyncRequirement(value: .priority(priority))
     }
@@ -21,6 +22,7 @@ public struct SyncRequirement: Sendable {
     /// A complete sync of a stream.
     ///
     /// - Parameter stream: A stream or a subscription.
+    /// - Returns: The requirement.
     public static func stream(_ stream: any SyncStreamDescription) -> SyncRequirement {
         SyncRequirement(value: .stream(stream))
     }
@@ -28,6 +30,7 @@ public struct SyncRequirement: Sendable {
     /// Whether a status says that it has been synced, at any time.
     ///
     /// - Parameter status: The status.
+    /// - Returns: Whether it says so.
     public func isMet(by status: any SyncStatusData) -> Bool {
         switch value {
         case .everything: status.hasSynced == true

@@ -152,7 +152,9 @@ final class RowDecoder: Decoder {
     func decode<T: Decodable>(_ type: T.Type, at index: Int) throws -> T {
         // The compiler keeps one of these where it knows the type.
         if type == String.self, let text = columns.text(at: index) as? T { return text }
-        if type == Int.self, let integer = columns.integer(at: index).flatMap(Int.init(exactly:)) as? T { return integer }
+        if type == Int.self, let integer = columns.integer(at: index).flatMap(Int.init(exactly:)) as? T {
+            return integer
+        }
         if type == Bool.self, let bool = columns.integer(at: index).flatMap(bool) as? T { return bool }
         if type == Double.self, let real = columns.real(at: index) as? T { return real }
         return try otherValue(type, at: index)

@@ -81,7 +81,10 @@ import Testing
             #expect(error?.description == "Row 2, column 'done': text 'yes' is no Bool (\(sql))")
             #expect(error?.localizedDescription == error?.description)
             let long = await #expect(throws: TypedRowError.self) {
-                try await database.get("SELECT 't' AS title, '\(String(repeating: "é", count: 5_000))' AS done", as: Task.self)
+                try await database.get(
+                    "SELECT 't' AS title, '\(String(repeating: "é", count: 5_000))' AS done",
+                    as: Task.self
+                )
             }
             #expect(long?.value == "text '\(String(repeating: "é", count: 40))…")
         }
@@ -101,7 +104,8 @@ import Testing
 
     @Test func theRowIsThatOfTheResult() async throws {
         try await withMemoryDatabase { database in
-            let sql = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT nullif(i, 700) FROM n"
+            let sql =
+                "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT nullif(i, 700) FROM n"
             let error = await #expect(throws: TypedRowError.self) { try await database.getAll(sql, as: Int.self) }
             #expect(error?.row == 700)
             let again = await #expect(throws: TypedRowError.self) { try await database.getAll(sql, as: Int.self) }

@@ -51,7 +51,11 @@ import Testing
             let read = try await database.readTransaction { transaction in
                 (
                     try transaction.get(sql: "SELECT * FROM tasks ORDER BY id", as: Task.self),
-                    try transaction.getOptional(sql: "SELECT * FROM tasks WHERE id = ?", parameters: ["x"], as: Task.self),
+                    try transaction.getOptional(
+                        sql: "SELECT * FROM tasks WHERE id = ?",
+                        parameters: ["x"],
+                        as: Task.self
+                    ),
                     try transaction.getAll(sql: "SELECT * FROM tasks ORDER BY id", as: Task.self)
                 )
             }
@@ -96,7 +100,9 @@ import Testing
         let id = UUID()
         try await withTasks { database in
             #expect(try await database.get("SELECT count(*) FROM tasks", as: Int.self) == 2)
-            #expect(try await database.getAll("SELECT title FROM tasks ORDER BY id", as: String.self) == ["Read", "Write"])
+            #expect(
+                try await database.getAll("SELECT title FROM tasks ORDER BY id", as: String.self) == ["Read", "Write"]
+            )
             #expect(try await database.getAll("SELECT user_id FROM tasks ORDER BY id", as: String?.self) == ["u", nil])
             #expect(try await database.get("SELECT 'large'", as: Kind.self) == .large)
             #expect(try await database.get("SELECT 'x'", as: Name.self) == Name(rawValue: "x"))

@@ -24,7 +24,10 @@ import Testing
     }
 
     private func uploads(_ database: any PowerSyncDatabaseProtocol) async throws -> [String] {
-        try await database.getAll("SELECT json_extract(data, '$.op') || json_extract(data, '$.data') FROM ps_crud ORDER BY id", as: String.self)
+        try await database.getAll(
+            "SELECT json_extract(data, '$.op') || json_extract(data, '$.data') FROM ps_crud ORDER BY id",
+            as: String.self
+        )
     }
 
     @Test func valuesAreInsertedUpdatedAndDeleted() async throws {
@@ -103,7 +106,9 @@ import Testing
     }
 
     @Test func namesAreQuoted() async throws {
-        let schema = Schema(Table(name: "odd \"table\"; --", columns: [.text("a \"b\" c"), .text("select"), .text("é'")]))
+        let schema = Schema(
+            Table(name: "odd \"table\"; --", columns: [.text("a \"b\" c"), .text("select"), .text("é'")])
+        )
         let row = ["id": "1", "a \"b\" c": "x", "select": "y", "é'": "z"]
         try await withMemoryDatabase(schema) { database in
             let table = "odd \"table\"; --"
@@ -115,7 +120,9 @@ import Testing
             #expect(try await database.delete(row, from: table))
             for name in ["", "a\0b"] {
                 await #expect(throws: PowerSyncError.self) { try await database.insert(row, into: name) }
-                await #expect(throws: PowerSyncError.self) { try await database.insert(["id": "1", name: "x"], into: table) }
+                await #expect(throws: PowerSyncError.self) {
+                    try await database.insert(["id": "1", name: "x"], into: table)
+                }
             }
             #expect(try await database.count("ps_crud") == 4)
         }
@@ -160,7 +167,8 @@ import Testing
             float: 0.1,
             empty: []
         )
-        let columns: [Column] = ["inner", "level", "price", "url", "data", "any", "text", "none", "flags", "empty"]
+        let columns: [Column] =
+            ["inner", "level", "price", "url", "data", "any", "text", "none", "flags", "empty"]
             .map { .text($0) } + [.integer("wide"), .real("float")]
         try await withMemoryDatabase(Schema(Table(name: "rows", columns: columns))) { database in
             // Dates of this process have a conversion of their own, which has no fraction.
@@ -256,7 +264,11 @@ import Testing
         try await withMemoryDatabase { database in
             try await database.insert(task, into: "tasks", format: format)
             try await database.update(task, in: "tasks", format: format)
-            #expect(try await database.getAll("SELECT id, user_id, title FROM tasks", as: Task.self, format: format) == [task])
+            #expect(
+                try await database.getAll("SELECT id, user_id, title FROM tasks", as: Task.self, format: format) == [
+                    task
+                ]
+            )
             let error = await #expect(throws: PowerSyncError.self) { try await database.insert(task, into: "tasks") }
             #expect(error?.localizedDescription.contains("userID") == true)
         }
