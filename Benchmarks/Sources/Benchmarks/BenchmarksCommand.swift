@@ -1,7 +1,8 @@
 /// Runs the named areas, or all of them.
 ///
 /// ```
-/// benchmarks [decode] [apply] [one-row] [sync] [local-writes] [upload-queue] [reads] [schema] [opening] [watching] [writers] [rules] [million]
+/// benchmarks [decode] [apply] [one-row] [sync] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening] [watching]
+///            [writers] [rules] [million]
 /// ```
 ///
 /// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. Every line compares
@@ -16,6 +17,7 @@ enum BenchmarksCommand {
         ("local-writes", { _ in try LocalWriteBenchmarks.run() }),
         ("upload-queue", { _ in try UploadQueueBenchmarks.run() }),
         ("reads", { _ in try ViewReadBenchmarks.run() }),
+        ("typed-rows", { _ in try await TypedRowBenchmarks.run() }),
         ("schema", { _ in try SchemaBenchmarks.run() }),
         ("opening", { _ in try OpeningBenchmarks.run() }),
         ("watching", { _ in try await WatchingBenchmarks.run() }),

@@ -82,6 +82,7 @@ final class LeasedStatement {
 extension LeasedStatement: SQLiteStatementIteratorProtocol {
     func next<T>(callback: (any SqlCursor) throws -> T) throws -> T? {
         guard try step() else { return nil }
+        cursor.didStep()
         return try callback(cursor)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDBSQLite
 import PowerSyncSQLite
 
 /// The current row of a statement.
@@ -10,6 +11,10 @@ final class RowCursor {
     private let statement: PreparedStatement
     private(set) var columnCount: Int
     private(set) lazy var columnNames: [String: Int] = makeColumnNames()
+    /// The number of the row, from 1.
+    private var row = 0
+    /// Makes values of rows; it holds the cursor until ``end()``.
+    private var decoder: RowDecoder?
 
     /// Creates a cursor over the rows of a statement that is about to be stepped.
     ///
@@ -19,9 +24,23 @@ final class RowCursor {
         columnCount = Int(statement.columnCount)
     }
 
+    /// The statement has stepped to the next row.
+    func didStep() {
+        row += 1
+    }
+
     /// Forgets the statement.
     func end() {
         columnCount = 0
+        decoder = nil
+    }
+
+    /// What makes values of the rows, with what it has learnt from earlier ones.
+    func decoder(_ format: RowFormat) -> RowDecoder {
+        if let decoder, decoder.format == format { return decoder }
+        let decoder = RowDecoder(self, format)
+        self.decoder = columnCount > 0 ? decoder : nil
+        return decoder
     }
 
     /// The column, if it exists and its value is not NULL.
@@ -94,5 +113,44 @@ extension RowCursor: BlobCursor {
         let bytes = statement.blob(at: column)
         guard let start = bytes.baseAddress else { return Data() }
         return Data(bytes: start, count: bytes.count)
+    }
+}
+
+extension RowCursor: RowColumns {
+    var names: [String] {
+        (0..<columnCount).map { statement.name(of: CInt($0)) ?? "" }
+    }
+
+    var rowNumber: Int? { row }
+    var sql: String? { columnCount > 0 ? sqlite3_sql(statement.handle).map { String(cString: $0) } : nil }
+
+    func isNull(at index: Int) -> Bool {
+        column(index) == nil
+    }
+
+    func value(at index: Int) -> StoredValue {
+        switch storageClass(at: index) {
+        case .null: .null
+        case .integer: .integer(statement.integer(at: CInt(index)))
+        case .real: .real(statement.double(at: CInt(index)))
+        case .text: .text(statement.string(at: CInt(index)) ?? "")
+        case .blob: .blob(getDataOptional(index: index) ?? Data())
+        }
+    }
+
+    func text(at index: Int) -> String? {
+        storageClass(at: index) == .text ? statement.string(at: CInt(index)) : nil
+    }
+
+    func integer(at index: Int) -> Int64? {
+        storageClass(at: index) == .integer ? statement.integer(at: CInt(index)) : nil
+    }
+
+    func real(at index: Int) -> Double? {
+        storageClass(at: index) == .real ? statement.double(at: CInt(index)) : nil
+    }
+
+    private func storageClass(at index: Int) -> PreparedStatement.StorageClass {
+        index >= 0 && index < columnCount ? statement.storageClass(at: CInt(index)) : .null
     }
 }

@@ -69,6 +69,7 @@ struct StatementRunner {
             // Its first step may compile a statement anew, for a schema with more columns.
             let cursor = rowCursor ?? RowCursor(PreparedStatement(borrowing: statement.sqliteStatement))
             rowCursor = cursor
+            cursor.didStep()
             rows.append(try mapper(cursor))
         }
         return rows

@@ -45,6 +45,16 @@ public final class ObservableSyncStatus {
         followingActivity?.cancel()
     }
 
+    /// The status of a database; without one, that of a database that was never opened.
+    ///
+    /// - Parameter database: The database.
+    /// - Returns: The same object on every call.
+    public static func of(_ database: (any PowerSyncDatabaseProtocol)?) -> ObservableSyncStatus {
+        database?.currentStatus.observable ?? unopened
+    }
+
+    private static let unopened = LiveSyncStatus().observable
+
     /// Whether the sync stream is open.
     public var connected: Bool { snapshot.connected }
     /// Whether the client is opening the sync stream.

@@ -1,0 +1,150 @@
+import Foundation
+import PowerSyncProtocol
+
+/// A value inside of a JSON column as a decoder.
+struct JSONDecoderNode: Decoder, SingleValueDecodingContainer {
+    private let value: JSONValue
+    let codingPath: [any CodingKey]
+    private let format: RowFormat
+
+    init(_ value: JSONValue, _ codingPath: [any CodingKey], _ format: RowFormat) {
+        self.value = value
+        self.codingPath = codingPath
+        self.format = format
+    }
+
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        guard case .object(let object) = value else { throw mismatch([String: Any].self, "no JSON object") }
+        return KeyedDecodingContainer(JSONObjectContainer(object: object, node: self))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        guard case .array(let values) = value else { throw mismatch([Any].self, "no JSON array") }
+        return JSONArrayContainer(values: values, node: self)
+    }
+
+    func singleValueContainer() throws -> any SingleValueDecodingContainer { self }
+
+    func decodeNil() -> Bool { value.isNull }
+
+    func decode<T: Decodable>(_ type: T.Type) throws -> T {
+        if type == JsonValue.self, let value = JsonValue(value) as? T { return value }
+        guard ColumnDecoder.isOneValue(type) else { return try T(from: self) }
+        return try StoredValue(value).decoded(as: type, format, at: { codingPath })
+    }
+
+    /// The decoder of a value inside of this one.
+    fileprivate func inside(_ value: JSONValue, _ key: any CodingKey) -> JSONDecoderNode {
+        JSONDecoderNode(value, codingPath + [key], format)
+    }
+
+    fileprivate func missing(_ key: any CodingKey, _ what: String) -> DecodingError {
+        .keyNotFound(key, DecodingError.Context(codingPath: codingPath + [key], debugDescription: what))
+    }
+
+    private func mismatch(_ type: Any.Type, _ what: String) -> DecodingError {
+        let value = StoredValue(value)
+        return .of(value.mismatch(.typeMismatch, type, "\(value.short) is \(what)"), type, at: codingPath)
+    }
+}
+
+extension JSONValue {
+    fileprivate var isNull: Bool {
+        if case .null = self { true } else { false }
+    }
+}
+
+private struct JSONObjectContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let object: JSONObject
+    let node: JSONDecoderNode
+
+    var codingPath: [any CodingKey] { node.codingPath }
+    var allKeys: [Key] { object.members.compactMap { Key(stringValue: $0.name) } }
+
+    func contains(_ key: Key) -> Bool { object[key.stringValue] != nil }
+
+    func decodeNil(forKey key: Key) throws -> Bool { try member(key).decodeNil() }
+
+    func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try member(key).decode(type) }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type,
+        forKey key: Key
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try member(key).container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        try member(key).unkeyedContainer()
+    }
+
+    func superDecoder() throws -> any Decoder {
+        let key = ColumnKey(stringValue: "super")
+        return node.inside(object["super"] ?? .null, key)
+    }
+
+    func superDecoder(forKey key: Key) throws -> any Decoder {
+        node.inside(object[key.stringValue] ?? .null, key)
+    }
+
+    private func member(_ key: Key) throws -> JSONDecoderNode {
+        guard let value = object[key.stringValue] else { throw node.missing(key, "the JSON object has no such member") }
+        return node.inside(value, key)
+    }
+}
+
+private struct JSONArrayContainer: UnkeyedDecodingContainer {
+    let values: [JSONValue]
+    let node: JSONDecoderNode
+    private(set) var currentIndex = 0
+
+    init(values: [JSONValue], node: JSONDecoderNode) {
+        self.values = values
+        self.node = node
+    }
+
+    var codingPath: [any CodingKey] { node.codingPath }
+    var count: Int? { values.count }
+    var isAtEnd: Bool { currentIndex >= values.count }
+
+    mutating func decodeNil() throws -> Bool {
+        guard try element().decodeNil() else { return false }
+        currentIndex += 1
+        return true
+    }
+
+    mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
+        let value = try element().decode(type)
+        currentIndex += 1
+        return value
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        let container = try element().container(keyedBy: type)
+        currentIndex += 1
+        return container
+    }
+
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        let container = try element().unkeyedContainer()
+        currentIndex += 1
+        return container
+    }
+
+    mutating func superDecoder() throws -> any Decoder {
+        let decoder = try element()
+        currentIndex += 1
+        return decoder
+    }
+
+    /// The next element, which is passed when it was read: an error leaves it for another attempt.
+    private func element() throws -> JSONDecoderNode {
+        let key = ArrayIndex(intValue: currentIndex)
+        guard !isAtEnd else { throw node.missing(key, "the JSON array has only \(values.count) elements") }
+        return node.inside(values[currentIndex], key)
+    }
+}
