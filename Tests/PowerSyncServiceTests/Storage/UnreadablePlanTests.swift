@@ -1,3 +1,4 @@
+import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
 import Testing
