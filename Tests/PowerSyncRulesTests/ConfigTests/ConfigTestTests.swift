@@ -161,7 +161,7 @@ import Testing
               t:
                 - 5
                 - {id: 1, n: 9223372036854775808}
-                - {id: 2, b: {$blob: 0a}}
+                - {id: 2, b: {$blob: 0g}}
                 - {id: 3, b: {$blob: "0"}}
                 - {id: 4, b: {$real: x}}
                 - {id: 5}

@@ -27,7 +27,8 @@ import Testing
     }
 
     @Test func warningsAreCalledSo() throws {
-        for line in page.split(separator: "\n") where line.hasPrefix("| `") {
+        let findings = try #require(page.split(separator: "### Findings").last)
+        for line in findings.split(separator: "\n") where line.hasPrefix("| `") {
             let codes = DiagnosticCode.allCases.filter { line.contains("`\($0.rawValue)`") }
             guard !codes.isEmpty else { continue }
             let saysWarning = line.contains("warning")

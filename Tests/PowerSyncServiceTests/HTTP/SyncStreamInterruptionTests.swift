@@ -68,7 +68,6 @@ import Testing
                     "POST",
                     "/sync/stream",
                     token: try scenario.token(),
-                    headers: ["content-type": "application/json"],
                     body: body
                 )
                 #expect(status == 200)

@@ -122,7 +122,7 @@ import Testing
 
     @Test func aTextThatDiffersInACommentIsDeployedAgain() async throws {
         let scenario = try await StorageScenario(Self.first)
-        let text = Self.first + "# a comment\n"
+        let text = Self.first + "\n# a comment\n"
         #expect(try await scenario.storage.deploy(text, plan: try plan(text)).id != scenario.stream.id)
     }
 
