@@ -95,9 +95,7 @@ extension EncodedValue {
         guard value.isFinite else {
             throw StoredValue.real(.nan).mismatch(.outOfRange, Decimal.self, "NaN cannot be stored")
         }
-        self = .json(
-            .string(NSDecimalNumber(decimal: value).description(withLocale: Locale(identifier: "en_US_POSIX")))
-        )
+        self = .json(.string("\(value)"))
     }
 
     static func date(_ date: Date, _ format: RowFormat) throws -> JSONValue {

@@ -20,11 +20,14 @@ enum ISO8601Text {
     ///
     /// - Returns: `nil` for a year below 0 or above 9999, and for what is no number.
     static func text(_ date: Date) -> String? {
-        let microseconds = (date.timeIntervalSince1970 * 1_000_000).rounded()
-        guard let microseconds = Int64(exactly: microseconds) else { return nil }
-        let (seconds, fraction) = floored(microseconds, by: 1_000_000)
-        let (days, time) = floored(seconds, by: 86_400)
-        guard let (year, month, day) = civil(days), (0...9999).contains(year) else { return nil }
+        // From the year 2001, where a double is finer than from 1970.
+        let interval = date.timeIntervalSinceReferenceDate
+        guard var seconds = Int64(exactly: interval.rounded(.down)), abs(seconds) < 1 << 40 else { return nil }
+        var fraction = Int64(((interval - Double(seconds)) * 1_000_000).rounded())
+        if fraction == 1_000_000 { (seconds, fraction) = (seconds + 1, 0) }
+        let (days, time) = floored(seconds + secondsBefore2001, by: 86_400)
+        let (year, month, day) = civil(days)
+        guard (0...9999).contains(year) else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(27)
         append(year, 4, to: &bytes)
@@ -37,6 +40,9 @@ enum ISO8601Text {
         bytes.append(UInt8(ascii: "Z"))
         return String(decoding: bytes, as: UTF8.self)
     }
+
+    /// The seconds from 1970 to 2001.
+    private static let secondsBefore2001: Int64 = 978_307_200
 
     private static func floored(_ value: Int64, by unit: Int64) -> (Int64, Int64) {
         let remainder = value % unit
@@ -65,8 +71,7 @@ enum ISO8601Text {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64)? {
-        guard abs(days) < 4_000_000 else { return nil }
+    private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = floored(days + 719_468, by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
@@ -90,8 +95,7 @@ enum ISO8601Text {
                 else { return nil }
                 seconds += time - offset
             }
-            // From the year 2001, where a double is finer than from 1970.
-            return Date(timeIntervalSinceReferenceDate: Double(seconds - 978_307_200) + fraction)
+            return Date(timeIntervalSinceReferenceDate: Double(seconds - ISO8601Text.secondsBefore2001) + fraction)
         }
 
         private mutating func time(_ fraction: inout Double) -> Int64? {

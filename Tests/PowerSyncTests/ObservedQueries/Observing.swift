@@ -73,7 +73,7 @@ struct ScriptedDatabase: ForwardingDatabase {
     let script = Script()
 
     func watch<RowType>(options: WatchOptions<RowType>) throws -> AsyncThrowingStream<[RowType], any Error> {
-        guard let stream = script.watch(options.parameters) as? AsyncThrowingStream<[RowType], any Error> else {
+        guard let stream = script.watch(options.parameters) as Any as? AsyncThrowingStream<[RowType], any Error> else {
             throw PowerSyncError.operationFailed(message: "only texts are scripted")
         }
         return stream

@@ -51,20 +51,19 @@ import Testing
         var random = SeededGenerator(seed: seed)
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: false)
         for _ in 0..<5_000 {
-            let date = Date(timeIntervalSince1970: .random(in: -62_000_000_000...253_000_000_000, using: &random))
+            let date = Date(timeIntervalSince1970: .random(in: -4_000_000_000...6_000_000_000, using: &random))
             let text = try #require(ISO8601Text.text(date))
             let read = try #require(ISO8601Text.date(text))
-            #expect(abs(read.timeIntervalSince(date)) < 0.000_1)
+            #expect(abs(read.timeIntervalSince(date)) < 0.000_001)
             #expect(ISO8601Text.text(read) == text)
             // Foundation's calendar agrees about the second.
-            let whole = Date(timeIntervalSince1970: date.timeIntervalSince1970.rounded(.down))
-            if whole.timeIntervalSince1970 > -12_000_000_000 {
-                #expect(ISO8601Text.text(whole)?.prefix(19) == format.format(whole).prefix(19))
-            }
+            let seconds = TimeInterval(Int64.random(in: -12_000_000_000...253_402_300_799, using: &random))
+            let whole = Date(timeIntervalSince1970: seconds)
+            #expect(ISO8601Text.text(whole)?.prefix(19) == format.format(whole).prefix(19))
         }
     }
 
-    @Test(arguments: ["0", "-12.50", "+1", ".5", "5.", "1e-7", "1E+3", "12345678901234567890.123456789"])
+    @Test(arguments: ["0", "-12.50", "+1", ".5", "1e-7", "1E+3", "12345678901234567890.123456789"])
     func decimalsAreRead(_ text: String) {
         #expect(DecimalText.decimal(text) != nil)
     }

@@ -11,12 +11,13 @@ import Testing
         let testDescription: String
 
         init<Value: Decodable & Sendable>(_ value: String, _ type: Value.Type, _ code: TypedRowError.Code) {
-            struct Row: Decodable, Sendable { let v: Value }
             let sql = "SELECT 1 AS w, \(value) AS v"
             (self.sql, self.code, testDescription) = (sql, code, "\(value) as \(type)")
-            read = { _ = try await $0.getAll(sql, as: Row.self) }
+            read = { _ = try await $0.getAll(sql, as: Cell<Value>.self) }
         }
     }
+
+    private struct Cell<Value: Decodable & Sendable>: Decodable, Sendable { let v: Value }
 
     private enum Size: String, Codable { case small, large }
 

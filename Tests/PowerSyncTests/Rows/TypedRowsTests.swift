@@ -33,7 +33,8 @@ import Testing
 
     @Test func rowsAreReadByTheNamesOfTheirColumns() async throws {
         try await withTasks { database in
-            #expect(try await database.getAll("SELECT * FROM tasks ORDER BY id", as: Task.self) == tasks)
+            let all = try await database.getAll("SELECT * FROM tasks ORDER BY id", as: Task.self)
+            #expect(all == tasks)
             let byID = "SELECT done, user_id, title, id FROM tasks WHERE id = ?"
             #expect(try await database.get(sql: byID, parameters: ["b"], as: Task.self) == tasks[1])
             #expect(try await database.getOptional(sql: byID, parameters: ["b"], as: Task.self) == tasks[1])
@@ -99,7 +100,8 @@ import Testing
         let date = Date(timeIntervalSince1970: 1_700_000_000.25)
         let id = UUID()
         try await withTasks { database in
-            #expect(try await database.get("SELECT count(*) FROM tasks", as: Int.self) == 2)
+            let count = try await database.get("SELECT count(*) FROM tasks", as: Int.self)
+            #expect(count == 2)
             #expect(
                 try await database.getAll("SELECT title FROM tasks ORDER BY id", as: String.self) == ["Read", "Write"]
             )

@@ -23,10 +23,15 @@ import Testing
         try await database.getAll("SELECT * FROM users ORDER BY id", as: User.self)
     }
 
-    private func uploads(_ database: any PowerSyncDatabaseProtocol) async throws -> [String] {
+    private struct Upload: Decodable, Equatable {
+        let op: String
+        let data: [String: JsonValue]?
+    }
+
+    private func uploads(_ database: any PowerSyncDatabaseProtocol) async throws -> [Upload] {
         try await database.getAll(
-            "SELECT json_extract(data, '$.op') || json_extract(data, '$.data') FROM ps_crud ORDER BY id",
-            as: String.self
+            "SELECT json_extract(data, '$.op') AS op, json_extract(data, '$.data') AS data FROM ps_crud ORDER BY id",
+            as: Upload.self
         )
     }
 
@@ -53,7 +58,8 @@ import Testing
             older.age = 37
             older.email = nil
             try await database.update(older, in: "users")
-            #expect(try await uploads(database) == [#"PATCH{"email":null,"age":37}"#])
+            let changes: [String: JsonValue] = ["email": .null, "age": .int(37)]
+            #expect(try await uploads(database) == [Upload(op: "PATCH", data: changes)])
         }
     }
 
@@ -65,8 +71,9 @@ import Testing
             var abe = ada
             abe.name = "Abe"
             #expect(try await users(database) == [abe, User(id: "2", name: "Bob")])
-            let operations = try await uploads(database).map { $0.prefix { $0 != "{" } }
-            #expect(operations == ["PUT", "PATCH", "PUT"])
+            let uploads = try await uploads(database)
+            #expect(uploads.map(\.op) == ["PUT", "PATCH", "PUT"])
+            #expect(uploads[1].data == ["name": .string("Abe")])
         }
     }
 
@@ -83,7 +90,8 @@ import Testing
             #expect(error?.code == .rowNotFound)
             #expect(error?.table == "users")
             #expect(error?.column == "id")
-            #expect(try await users(database) == [])
+            let left = try await users(database)
+            #expect(left == [])
             #expect(try await database.count("ps_crud") == 0)
         }
     }
@@ -170,7 +178,8 @@ import Testing
         let columns: [Column] =
             ["inner", "level", "price", "url", "data", "any", "text", "none", "flags", "empty"]
             .map { .text($0) } + [.integer("wide"), .real("float")]
-        try await withMemoryDatabase(Schema(Table(name: "rows", columns: columns))) { database in
+        try await withMemoryDatabase(Schema(Table(name: "rows", columns: columns, ignoreEmptyUpdates: true))) {
+            database in
             // Dates of this process have a conversion of their own, which has no fraction.
             try await database.insert(row, into: "rows")
             var read = try await database.get("SELECT * FROM rows", as: Row.self)
@@ -225,7 +234,8 @@ import Testing
             #expect(error?.table == "users")
             #expect(error?.column == test.column)
             #expect(error?.description.contains("(table 'users')") == true)
-            #expect(try await database.count("users") == 0)
+            let count = try await database.count("users")
+            #expect(count == 0)
         }
     }
 
@@ -238,7 +248,8 @@ import Testing
                 await #expect(throws: TypedRowError.self) { try await database.delete(row, from: "users") }
                 await #expect(throws: PowerSyncError.self) { try await database.insert(row, into: "users") }
             }
-            #expect(try await database.count("ps_crud") == 0)
+            let queued = try await database.count("ps_crud")
+            #expect(queued == 0)
         }
     }
 
@@ -275,11 +286,11 @@ import Testing
     }
 
     @Test(arguments: [
-        (RowFormat.Dates.iso8601, PowerSyncDataType.string("2023-11-14T22:13:20.123457Z")),
-        (.unixSeconds, .double(1_700_000_000.1234567)), (.unixMilliseconds, .int64(1_700_000_000_123)),
+        (RowFormat.Dates.iso8601, PowerSyncDataType.string("2023-11-14T22:13:20.125000Z")),
+        (.unixSeconds, .double(1_700_000_000.125)), (.unixMilliseconds, .int64(1_700_000_000_125)),
     ])
     func datesAreWrittenAsTheFormatSays(_ dates: RowFormat.Dates, _ expected: PowerSyncDataType) throws {
-        let date = Date(timeIntervalSince1970: 1_700_000_000.1234567)
+        let date = Date(timeIntervalSince1970: 1_700_000_000.125)
         let value = EncodedValue.json(try EncodedValue.date(date, RowFormat(dates: dates))).column
         #expect(QueryParameters([value]) == QueryParameters([expected]))
         for date in [Date(timeIntervalSince1970: .nan), Date(timeIntervalSince1970: .infinity)] {
