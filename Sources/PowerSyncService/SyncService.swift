@@ -1,3 +1,4 @@
+import PowerSyncServiceCore
 public import Logging
 import PowerSyncRules
 public import ServiceLifecycle

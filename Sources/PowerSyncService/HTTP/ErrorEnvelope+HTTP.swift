@@ -1,3 +1,4 @@
+import PowerSyncServiceCore
 import HTTPTypes
 import Hummingbird
 import NIOCore

@@ -1,3 +1,4 @@
+import PowerSyncServiceCore
 import Hummingbird
 import PowerSyncProtocol
 
@@ -27,7 +28,7 @@ extension ServiceRoutes {
     }
 
     /// `POST /dev/write` with `{"data":[{"op":"PUT","type":"lists","id":"l1","data":{…}}]}`: all writes or none.
-    func write(_ request: Request, to source: EmbeddedSource) async throws -> Response {
+    func write(_ request: Request, to source: any WritableSource) async throws -> Response {
         try await apiQueue.withSlot {
             _ = try await authorize(request)
             var request = request

@@ -3,7 +3,7 @@ import JWTKit
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// Which tokens are accepted, and why others are not (docs/service.md "Authentication").
 @Suite struct TokenVerifierTests {

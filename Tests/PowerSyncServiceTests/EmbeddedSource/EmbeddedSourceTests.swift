@@ -4,7 +4,8 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// The embedded source by itself: capture, positions, writes (docs/service.md "The embedded source").
 @Suite(.timeLimit(.minutes(1))) struct EmbeddedSourceTests {

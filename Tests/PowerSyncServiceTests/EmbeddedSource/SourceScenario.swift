@@ -5,7 +5,8 @@ import PowerSyncRules
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// An embedded source, a bucket storage and a replicator between them, in a temporary folder.
 struct SourceScenario {

@@ -3,7 +3,8 @@ import Logging
 import PowerSyncRules
 import Synchronization
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// A source that records when its position is read and its marker written, with what the storage holds at that moment.
 final class RecordingSource: ReplicationSource {
@@ -66,5 +67,9 @@ final class RecordingSource: ReplicationSource {
 
     func dropStream(_ slotName: String) async throws {
         try await source.dropStream(slotName)
+    }
+
+    func close() throws {
+        try source.close()
     }
 }

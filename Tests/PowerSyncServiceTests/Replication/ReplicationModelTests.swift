@@ -4,7 +4,8 @@ import PowerSyncRules
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Random source changes, and what clients and lookups would see after each commit.
 @Suite(.timeLimit(.minutes(2))) struct ReplicationModelTests {

@@ -1,7 +1,8 @@
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Watching checkpoints.
 @Suite(.timeLimit(.minutes(1))) struct CheckpointFeedTests {

@@ -4,7 +4,8 @@ import PowerSyncRules
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// When checkpoints are made, and which stream is served (docs/service.md "Checkpoints").
 ///

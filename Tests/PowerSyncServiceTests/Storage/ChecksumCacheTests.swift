@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import Synchronization
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// The checksum cache (docs/service.md "Reading buckets").
 ///

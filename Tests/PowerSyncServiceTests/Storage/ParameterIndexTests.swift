@@ -2,7 +2,8 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// The parameter index (docs/service.md "Parameter index").
 ///

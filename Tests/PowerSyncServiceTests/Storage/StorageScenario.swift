@@ -4,7 +4,8 @@ import PowerSyncRules
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// A bucket storage in a temporary folder, with one stream and its writer.
 struct StorageScenario {

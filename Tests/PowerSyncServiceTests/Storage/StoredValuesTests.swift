@@ -3,7 +3,8 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// The binary form of values in the storage.
 @Suite struct StoredValuesTests {

@@ -4,7 +4,8 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Sessions over the real storage, without HTTP.
 @Suite(.timeLimit(.minutes(1))) struct SyncSessionTests {

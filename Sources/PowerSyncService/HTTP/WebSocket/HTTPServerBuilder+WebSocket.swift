@@ -1,3 +1,4 @@
+import PowerSyncServiceCore
 import Foundation
 import HummingbirdCore
 import Logging

@@ -1,3 +1,4 @@
+import PowerSyncServiceCore
 import Logging
 import NIOCore
 import PowerSyncProtocol

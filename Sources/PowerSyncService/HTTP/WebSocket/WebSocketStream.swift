@@ -1,3 +1,4 @@
+import PowerSyncServiceCore
 import NIOCore
 import PowerSyncProtocol
 import RSocket
