@@ -1,6 +1,6 @@
-import PowerSyncServiceCore
 public import Logging
 import PowerSyncRules
+import PowerSyncServiceCore
 public import ServiceLifecycle
 import Synchronization
 

@@ -1,6 +1,6 @@
-import PowerSyncServiceCore
 import Foundation
 import Logging
+import PowerSyncServiceCore
 
 extension ServiceConfiguration {
     /// Reads a configuration file.

@@ -1,10 +1,10 @@
-import PowerSyncServiceCore
 import HTTPTypes
 import Hummingbird
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncServiceCore
 
 extension ErrorEnvelope {
     /// 413: the body is too long.

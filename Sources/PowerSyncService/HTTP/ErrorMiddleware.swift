@@ -1,8 +1,8 @@
-import PowerSyncServiceCore
 import HTTPTypes
 import Hummingbird
 import Logging
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// Gives every request an id and a log entry, and turns errors into responses
 /// (docs/protocol.md "Requests and responses").

@@ -1,7 +1,7 @@
-import PowerSyncServiceCore
 import Foundation
 import Hummingbird
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import Synchronization
 
 /// What health checks are told (docs/service.md "Requests").

@@ -1,6 +1,6 @@
-import PowerSyncServiceCore
 import Hummingbird
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// Endpoints that make a back end unnecessary while developing (docs/service.md "The embedded source").
 extension ServiceRoutes {

@@ -1,8 +1,8 @@
-import PowerSyncServiceCore
 import HTTPTypes
 import Hummingbird
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// `POST /sync/stream` (docs/protocol.md "The sync request").

@@ -1,8 +1,8 @@
-import PowerSyncServiceCore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// All routes of the service, with what they share.
 ///

@@ -22,8 +22,17 @@ package struct VerifiedToken: Sendable, Equatable {
     /// All routes use this one function; if they differed, a client's write checkpoints would never arrive.
     ///
     /// - Parameter clientID: The client id of the request, if it has one.
-    /// - Returns: `user_id/client_id`, or `user_id`.
+    /// - Returns: `user_id/client_id`, or `user_id`. A slash in the user id is written as `%2F`, and a percent sign as
+    ///   `%25`: user `a` with client `b/c` is not user `a/b` with client `c`.
     package func writeCheckpointKey(clientID: String?) -> String {
-        clientID.map { "\(userID)/\($0)" } ?? userID
+        var user = ""
+        for character in userID.unicodeScalars {
+            switch character {
+            case "/": user += "%2F"
+            case "%": user += "%25"
+            default: user.unicodeScalars.append(character)
+            }
+        }
+        return clientID.map { "\(user)/\($0)" } ?? user
     }
 }

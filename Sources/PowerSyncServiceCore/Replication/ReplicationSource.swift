@@ -12,7 +12,7 @@ package protocol ReplicationSource: Sendable {
     func checkConfiguration() async throws
 
     /// A position that is not before any commit confirmed to anybody before the call.
-    func head() async throws -> LSN
+    func head() async throws -> SourcePosition
 
     /// Makes every change stream advance beyond what ``head()`` returned before, even if nothing else happens.
     func emitMarker() async throws
@@ -21,11 +21,16 @@ package protocol ReplicationSource: Sendable {
     ///
     /// - Parameters:
     ///   - slotName: The name of the stream in the source.
-    ///   - resumeLSN: From where changes are needed; `nil` for a stream that has not begun.
-    /// - Returns: `resumeLSN`, or the position from which history is kept now.
+    ///   - position: From where changes are needed; `nil` for a stream that has not begun.
+    ///   - reached: A later position of the same history that the source is known to have had, if there is one.
+    /// - Returns: `position`, or the one from which history is kept now.
     /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/historyLost`` when changes after
-    ///   `resumeLSN` are no longer available.
-    func prepareStream(_ slotName: String, resumeLSN: LSN?) async throws -> LSN
+    ///   `position` are no longer available, or what the source has before it is not what it had.
+    func prepareStream(
+        _ slotName: String,
+        resumingAfter position: SourcePosition?,
+        reached: LSN?
+    ) async throws -> SourcePosition
 
     /// The tables that can be replicated and that a plan reads, in a stable order.
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor]
@@ -44,25 +49,36 @@ package protocol ReplicationSource: Sendable {
     ///
     /// - Parameters:
     ///   - slotName: A prepared stream.
-    ///   - lsn: The position to continue after.
+    ///   - position: The position to continue after.
     ///   - tables: The tables to deliver; changes of others are left out.
     ///   - body: Reads. The reader is closed when it returns or throws.
     /// - Returns: The result of `body`.
-    /// - Throws: ``ReplicationSourceError``, or what `body` throws.
+    /// - Throws: ``ReplicationSourceError``, with ``ReplicationSourceError/Code/historyLost`` when `position` is not of
+    ///   the source's history, or what `body` throws.
     func withChanges<Result>(
         of slotName: String,
-        after lsn: LSN,
+        after position: SourcePosition,
         tables: [SourceTableDescriptor],
         _ body: (inout any ChangeReader) async throws -> Result
     ) async throws -> Result
 
+    /// Whether the source has something to gain from an acknowledgement.
+    ///
+    /// To acknowledge, the storage waits for its disk; that is worth it only now and then.
+    ///
+    /// - Parameters:
+    ///   - lsn: The position that could be acknowledged.
+    ///   - slotName: The stream.
+    /// - Returns: Whether ``acknowledge(_:of:)`` should follow.
+    func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool
+
     /// Allows the source to forget what a stream has durably stored.
     ///
     /// - Parameters:
-    ///   - lsn: A position that was committed to the bucket storage.
+    ///   - position: A position that the storage has on disk.
     ///   - slotName: The stream.
     /// - Throws: An error of the source.
-    func acknowledge(_ lsn: LSN, of slotName: String) async throws
+    func acknowledge(_ position: DurablePosition, of slotName: String) async throws
 
     /// Makes the source forget a stream. Does nothing for an unknown one.
     func dropStream(_ slotName: String) async throws
@@ -101,5 +117,9 @@ package protocol ChangeReader {
     ///
     /// The first call returns a ``SourceMessage/commit(_:)`` without delay even if nothing has changed. Later calls
     /// wait; after two seconds without news they return an empty array, which lets the caller show that it is alive.
+    ///
+    /// - Returns: Messages in the order of the log.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/historyLost`` when the source was rolled
+    ///   back or replaced since the last call; nothing of another history is ever returned.
     mutating func next() async throws -> [SourceMessage]
 }

@@ -55,10 +55,8 @@ struct StreamReplicator {
     ///
     /// - Throws: Errors of the source or the storage. Calling again goes on.
     func run() async throws -> Outcome {
-        var writer = try await storage.writer(for: stream)
-        let position: LSN
         do {
-            position = try await source.prepareStream(stream.slotName, resumeLSN: writer.resumeLSN)
+            return try await storage.withWriter(of: stream.id) { try await replicate(with: &$0) }
         } catch let error as ReplicationSourceError where error.code == .historyLost {
             logger.error(
                 "The source has lost its history: replication starts again.",
@@ -69,14 +67,22 @@ struct StreamReplicator {
             _ = try await storage.restart(stream.id)
             return .restarted
         }
-        if writer.resumeLSN == nil { try await writer.setResumeLSN(position) }
+    }
+
+    private func replicate(with writer: inout any BucketStorageWriter) async throws -> Outcome {
+        let position = try await source.prepareStream(
+            stream.slotName,
+            resumingAfter: writer.resumePosition,
+            reached: writer.reachedLSN
+        )
+        if writer.resumePosition == nil { try await writer.setResumePosition(position) }
 
         var progress = Progress(position: position, isActive: stream.state == .active)
         while true {
             try Task.checkCancellation()
             do {
                 let tables = try await resolveTables(&writer)
-                try await copy(tables, with: &writer)
+                try await copy(tables, with: &writer, history: position.history)
                 if let outcome = try await follow(tables, with: &writer, progress: &progress) { return outcome }
             } catch let error as ReplicationSourceError where error.code == .tablesChanged {
                 // Rows of the old tables that are saved but not flushed belong to a transaction that is read again.
@@ -88,7 +94,7 @@ struct StreamReplicator {
     /// How far the change stream has been followed.
     private struct Progress {
         /// The last transaction boundary that was committed.
-        var position: LSN
+        var position: SourcePosition
         /// Whether clients are served from the stream.
         var isActive: Bool
     }
@@ -114,12 +120,16 @@ struct StreamReplicator {
     }
 
     /// Copies the tables that have not been copied yet.
-    private func copy(_ tables: [SourceTable], with writer: inout any BucketStorageWriter) async throws {
+    private func copy(
+        _ tables: [SourceTable],
+        with writer: inout any BucketStorageWriter,
+        history: SourceHistory
+    ) async throws {
         let missing = tables.filter { !$0.isSnapshotDone }
         for table in missing {
             let rows = try await copy(table, with: &writer)
             // Changes made while the table was copied are in the change stream up to this position.
-            try await writer.markSnapshotDone(table, noCheckpointBefore: try await source.head())
+            try await writer.markSnapshotDone(table, noCheckpointBefore: try await head(of: history))
             logger.notice(
                 "A table of the source has been copied.",
                 metadata: [
@@ -128,8 +138,20 @@ struct StreamReplicator {
             )
         }
         if !missing.isEmpty || !stream.isSnapshotDone {
-            try await writer.markSnapshotDone(noCheckpointBefore: try await source.head())
+            try await writer.markSnapshotDone(noCheckpointBefore: try await head(of: history))
         }
+    }
+
+    /// The position of the source, which must still be of the history that the stream follows.
+    private func head(of history: SourceHistory) async throws -> LSN {
+        let head = try await source.head()
+        guard head.history == history else {
+            throw ReplicationSourceError(
+                .historyLost,
+                "The source was replaced or restored while its tables were copied: they are copied again."
+            )
+        }
+        return head.lsn
     }
 
     private func copy(_ table: SourceTable, with writer: inout any BucketStorageWriter) async throws -> Int {
@@ -197,15 +219,18 @@ struct StreamReplicator {
         } catch let error as BucketStorageError where error.code == .unknownStream {
             return .replaced
         }
-        progress.position = lsn
+        progress.position.lsn = lsn
         replicatedTransactions.increment()
         guard case .created(let checkpoint) = result else { return nil }
         logger.debug(
             "Checkpoint.",
             metadata: [ReplicationLogKey.checkpoint: "\(checkpoint.opID)", ReplicationLogKey.lsn: "\(lsn)"]
         )
-        // Only what is published may be forgotten: a blocked commit is repeated from the last checkpoint on.
-        try await source.acknowledge(lsn, of: stream.slotName)
+        // Only what is published may be forgotten: a blocked commit is repeated from the last checkpoint on. And only what
+        // a power failure does not take back.
+        if source.wantsAcknowledgement(of: lsn, by: stream.slotName), let durable = try await writer.makeDurable() {
+            try await source.acknowledge(durable, of: stream.slotName)
+        }
         guard !progress.isActive else { return nil }
         logger.notice("The replication stream is active.")
         return .activated

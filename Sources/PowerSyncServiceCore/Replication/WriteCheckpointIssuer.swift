@@ -42,7 +42,7 @@ package struct WriteCheckpointIssuer: Sendable {
         try await record { head in try await storage.recordCheckpointRequest(id, userKey: userKey, head: head) }
     }
 
-    private func record(_ body: (LSN) async throws -> WriteCheckpoint) async throws -> WriteCheckpoint {
+    private func record(_ body: (SourcePosition) async throws -> WriteCheckpoint) async throws -> WriteCheckpoint {
         let checkpoint = try await order.withSlot { try await body(try await source.head()) }
         // Also when nothing was recorded: a repeated request makes up for a marker that was lost.
         try await source.emitMarker()

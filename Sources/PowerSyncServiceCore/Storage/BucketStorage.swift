@@ -7,6 +7,12 @@ package import PowerSyncRules
 /// names the checkpoint it reads at and never returns anything above it. Calls are independent: none keeps a
 /// transaction open between two calls, so a slow client holds nothing.
 ///
+/// A stream that has been replaced is not read any more: such a call throws ``BucketStorageError`` with code
+/// `unknownStream`, because the data may be half deleted.
+///
+/// A checkpoint that is not the newest can become unreadable by compaction; reading at it then throws an error with code
+/// `checkpointInvalidated`, and the caller goes on with a later checkpoint.
+///
 /// All calls may be made concurrently. They throw ``BucketStorageError``, an error of the database, or
 /// `CancellationError` when the calling task is cancelled.
 package protocol BucketStorage: Sendable {
@@ -46,8 +52,21 @@ package protocol BucketStorage: Sendable {
     /// Can be repeated after an interruption. Does nothing for a stream in another state.
     func deleteData(of stream: ReplicationStreamID) async throws
 
-    /// A writer for a stream. One at a time may exist per stream; the caller ensures that.
-    func writer(for stream: ReplicationStream) async throws -> any BucketStorageWriter
+    /// Writes to a stream for as long as `body` runs.
+    ///
+    /// At most one writer of a stream exists at a time, in all processes: the storage holds a lease for it, and cancels
+    /// `body` when it loses that.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream.
+    ///   - body: Writes.
+    /// - Returns: The result of `body`.
+    /// - Throws: ``BucketStorageError`` with code `inUse` when the stream has a writer, `unknownStream` when it is not
+    ///   stored here, or what `body` throws.
+    func withWriter<Result>(
+        of stream: ReplicationStreamID,
+        _ body: (inout any BucketStorageWriter) async throws -> Result
+    ) async throws -> Result
 
     // MARK: Checkpoints
 
@@ -81,6 +100,7 @@ package protocol BucketStorage: Sendable {
     ///   - limit: The most rows of the whole call.
     /// - Returns: The rows of every lookup that has any, in no particular order.
     /// - Throws: `BucketLimitError` (`PSYNC_S2305`) when there are more rows than `limit`; never a part of the rows.
+    ///   ``BucketStorageError`` with code `checkpointInvalidated`.
     func parameterRows(
         _ lookups: [ParameterLookup],
         at checkpoint: StorageCheckpoint,
@@ -93,7 +113,7 @@ package protocol BucketStorage: Sendable {
     ///   - buckets: Bucket names of the checkpoint's stream.
     ///   - checkpoint: Operations above its op id are not counted.
     /// - Returns: A value for every bucket; ``BucketChecksum/empty`` for one that was never written.
-    /// - Throws: An error of the database, also one that another caller met for the same bucket.
+    /// - Throws: An error of the database, or ``BucketStorageError`` with code `checkpointInvalidated`.
     func checksums(
         _ buckets: [BucketName],
         at checkpoint: StorageCheckpoint
@@ -111,7 +131,7 @@ package protocol BucketStorage: Sendable {
     ///   - checkpoint: Operations above its op id are not returned.
     ///   - limits: How much to read.
     /// - Returns: Chunks that are not empty; buckets without operations have none.
-    /// - Throws: An error of the database.
+    /// - Throws: An error of the database, or ``BucketStorageError`` with code `checkpointInvalidated`.
     func bucketData(
         _ positions: [StreamingSyncRequest.BucketPosition],
         at checkpoint: StorageCheckpoint,
@@ -126,10 +146,11 @@ package protocol BucketStorage: Sendable {
     ///
     /// - Parameters:
     ///   - userKey: `user_id/client_id`, or `user_id` for a client that sends no id.
-    ///   - head: A source position that is not before the commit of the uploads.
+    ///   - head: A source position that is not before the commit of the uploads. It is also covered by the checkpoints
+    ///     of every later history of the source.
     /// - Returns: The previous number of this key plus one, 1 for the first.
     /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation.
-    func createWriteCheckpoint(userKey: String, head: LSN) async throws -> WriteCheckpoint
+    func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint
 
     /// Records a number that the client has chosen, unless the recorded one is as large.
     ///
@@ -142,7 +163,11 @@ package protocol BucketStorage: Sendable {
     ///   - head: A source position that is not before what the client wants to see.
     /// - Returns: The recorded number: the larger one of `id` and what was recorded before.
     /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation.
-    func recordCheckpointRequest(_ id: WriteCheckpoint, userKey: String, head: LSN) async throws -> WriteCheckpoint
+    func recordCheckpointRequest(
+        _ id: WriteCheckpoint,
+        userKey: String,
+        head: SourcePosition
+    ) async throws -> WriteCheckpoint
 
     /// The newest write checkpoint of a user that a checkpoint covers.
     ///
@@ -154,6 +179,18 @@ package protocol BucketStorage: Sendable {
     /// - Returns: `nil` when there is none.
     /// - Throws: An error of the database.
     func visibleWriteCheckpoint(userKey: String, at checkpoint: StorageCheckpoint) async throws -> WriteCheckpoint?
+
+    // MARK: Compaction
+
+    /// Takes away what no client needs: operations of rows that were written again later, superseded entries of parameter
+    /// indexes, old checkpoint requests (docs/service.md "Compaction").
+    ///
+    /// Only what belongs to the checkpoint that is published when the call begins is touched. Works in small transactions
+    /// while others read and write; what was done stays done when it is interrupted.
+    ///
+    /// - Returns: What was done.
+    /// - Throws: An error of the database, or `CancellationError`.
+    func compact() async throws -> CompactionResult
 
     /// Closes the storage. Calls that are running fail.
     func close() throws

@@ -3,14 +3,15 @@ package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
     /// What went wrong.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
-            case cannotOpen, inUse, unsupportedVersion, corrupted, noActiveStream, unknownStream
+            case cannotOpen, inUse, unsupportedVersion, corrupted, noActiveStream, unknownStream,
+                checkpointInvalidated
         }
 
         private let value: Value
 
         /// The file or the database cannot be opened.
         package static let cannotOpen = Code(value: .cannotOpen)
-        /// Another process uses the storage (`PSYNC_S1003`).
+        /// Another process uses the storage, or another writer the stream (`PSYNC_S1003`).
         package static let inUse = Code(value: .inUse)
         /// The storage was written by a newer version of the service.
         package static let unsupportedVersion = Code(value: .unsupportedVersion)
@@ -18,8 +19,10 @@ package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
         package static let corrupted = Code(value: .corrupted)
         /// No stream is served yet; clients get `PSYNC_S2302`.
         package static let noActiveStream = Code(value: .noActiveStream)
-        /// The stream is not stored here, or its data has been deleted.
+        /// The stream is not stored here, or has been replaced.
         package static let unknownStream = Code(value: .unknownStream)
+        /// Compaction has taken away what a checkpoint consists of; a later one can be read.
+        package static let checkpointInvalidated = Code(value: .checkpointInvalidated)
 
         package var description: String { value.rawValue }
     }

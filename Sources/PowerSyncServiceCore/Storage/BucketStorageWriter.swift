@@ -7,7 +7,12 @@
 package protocol BucketStorageWriter {
     /// Where to continue reading the source: the position of the last checkpoint, or of the snapshot when there is no
     /// checkpoint yet. `nil` for a stream that has not begun.
-    var resumeLSN: LSN? { get }
+    var resumePosition: SourcePosition? { get }
+
+    /// The newest position of a write checkpoint, if it is of the same history as ``resumePosition`` and after it.
+    ///
+    /// The source must have it, too: otherwise it was restored to a state between the two.
+    var reachedLSN: LSN? { get }
 
     /// The tables that the stream has records of.
     var sourceTables: [SourceTable] { get }
@@ -53,8 +58,15 @@ package protocol BucketStorageWriter {
     /// - Throws: ``BucketStorageError`` with code `unknownStream` when the stream has been replaced.
     mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) async throws -> CommitResult
 
-    /// Records where the source keeps the history for this stream from, before its snapshot begins.
-    mutating func setResumeLSN(_ lsn: LSN) async throws
+    /// Waits until the disk has everything that was committed.
+    ///
+    /// - Returns: The position of the last checkpoint; `nil` before the first one.
+    /// - Throws: An error of the database.
+    mutating func makeDurable() async throws -> DurablePosition?
+
+    /// Records from where the source keeps its history for this stream, before the snapshot begins. All later positions
+    /// of the stream belong to the same history.
+    mutating func setResumePosition(_ position: SourcePosition) async throws
 
     /// Records how far the snapshot of a table has come. Durable with the next flush, together with the rows.
     ///

@@ -18,7 +18,10 @@ package import PowerSyncRules
 /// and row states (see ``RowState``).
 package enum StoredValues {
     /// A stored value that ends too early or has an unknown tag.
-    package struct Corruption: Error {}
+    package struct Corruption: Error {
+        /// Creates an error.
+        package init() {}
+    }
 
     /// Encodes the outputs of a parameter entry.
     package static func encode(_ rows: [ParameterRow]) -> [UInt8] {

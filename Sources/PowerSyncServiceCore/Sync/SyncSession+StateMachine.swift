@@ -14,6 +14,7 @@ import PowerSyncRules
 //              │        │   didSend(chunk) …            │  │
 //              │        │ next() = .sendPartial ────────┘  │ advance(to:): superseded by a newer line,
 //              │        │ next() = .sendComplete           │ also in the middle of a group
+//              │        │ abandonDownload()                │
 //              └────────┴──────────────────────────────────┘
 //
 // Building a line is separate from taking it up: `prepareLine(for:)` changes nothing, and its result may be thrown away.
@@ -222,6 +223,13 @@ extension SyncSession {
             download.operationCount += chunk.line.operations.count
             if let target = chunk.targetOp, target > download.checkpoint.opID { download.isInvalidated = true }
             state = .downloading(download)
+        }
+
+        /// The checkpoint that is being sent cannot be read any more.
+        ///
+        /// What is left is sent with the next one, which compaction has not passed.
+        mutating func abandonDownload() {
+            state = .waitingForCheckpoint
         }
 
         /// All chunks of the last ``Step/read(_:at:)`` have been sent.

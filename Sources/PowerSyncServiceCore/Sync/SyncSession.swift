@@ -115,10 +115,19 @@ package struct SyncSession: Sendable {
     /// - Throws: `BucketLimitError`, or an error of the storage.
     package mutating func open() async throws -> ByteBuffer? {
         var checkpoints = environment.storage.checkpoints(of: stream).makeAsyncIterator()
-        guard let checkpoint = try await checkpoints.next() else { return nil }
-        let candidate = try await resolver.candidate(at: checkpoint)
-        guard let prepared = machine.prepareLine(for: candidate) else { return nil }
-        return announce(prepared)
+        while let checkpoint = try await checkpoints.next() {
+            do {
+                let candidate = try await resolver.candidate(at: checkpoint)
+                guard let prepared = machine.prepareLine(for: candidate) else { return nil }
+                return announce(prepared)
+            } catch let error as BucketStorageError where error.code == .unknownStream {
+                return nil
+            } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
+                // Compaction works on what a later checkpoint consists of: that one is there, or about to be.
+                continue
+            }
+        }
+        return nil
     }
 
     /// Sends everything after the first line.
@@ -135,7 +144,11 @@ package struct SyncSession: Sendable {
                 for try await checkpoint in checkpoints { mailbox.put(checkpoint) }
                 mailbox.finish()
             }
-            try await send(lines, mailbox)
+            do {
+                try await send(lines, mailbox)
+            } catch let error as BucketStorageError where error.code == .unknownStream {
+                // Another sync config became active between two reads; the mailbox has not been told yet.
+            }
             group.cancelAll()
         }
     }
@@ -167,7 +180,12 @@ package struct SyncSession: Sendable {
         _ lines: LineQueue,
         _ mailbox: CheckpointMailbox
     ) async throws -> Bool {
-        let candidate = try await resolver.candidate(at: checkpoint)
+        let candidate: Candidate
+        do {
+            candidate = try await resolver.candidate(at: checkpoint)
+        } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
+            return false
+        }
         guard !mailbox.isFinished else { return false }
         guard let prepared = machine.prepareLine(for: candidate) else { return false }
         try await lines.send(announce(prepared))
@@ -188,8 +206,15 @@ package struct SyncSession: Sendable {
     ) async throws {
         // The slot and the transaction of the storage are free again before the network is waited for.
         let storage = environment.storage
-        let chunks = try await environment.dataReaders.withSlot {
-            try await storage.bucketData(positions, at: checkpoint)
+        let chunks: [BucketChunk]
+        do {
+            chunks = try await environment.dataReaders.withSlot {
+                try await storage.bucketData(positions, at: checkpoint)
+            }
+        } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
+            logSuperseded(checkpoint, reason: "compacted")
+            machine.abandonDownload()
+            return
         }
         guard !mailbox.isFinished else { return }
         for chunk in chunks {
@@ -200,7 +225,7 @@ package struct SyncSession: Sendable {
             if machine.isInterruptible, let newer = mailbox.takeIfAvailable(),
                 try await announceIfNews(newer, lines, mailbox)
             {
-                logSuperseded(checkpoint)
+                logSuperseded(checkpoint, reason: "checkpoint_superseded")
                 return
             }
         }
@@ -257,10 +282,10 @@ extension SyncSession {
         }
     }
 
-    private func logSuperseded(_ checkpoint: StorageCheckpoint) {
+    private func logSuperseded(_ checkpoint: StorageCheckpoint, reason: String) {
         logger.info(
             "checkpoint_invalidated",
-            metadata: ["checkpoint": "\(checkpoint.opID)", "reason": "checkpoint_superseded"]
+            metadata: ["checkpoint": "\(checkpoint.opID)", "reason": "\(reason)"]
         )
     }
 }

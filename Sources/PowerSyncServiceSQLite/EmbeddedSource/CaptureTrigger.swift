@@ -1,6 +1,6 @@
-import PowerSyncServiceCore
 import GRDB
 import PowerSyncSQLite
+import PowerSyncServiceCore
 
 /// One of the triggers that write to `_ps_log`; see ``ChangeCapture`` for what they do.
 struct CaptureTrigger: Hashable {

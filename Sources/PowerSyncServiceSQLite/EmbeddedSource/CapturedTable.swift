@@ -1,8 +1,8 @@
-import PowerSyncServiceCore
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncSQLite
+import PowerSyncServiceCore
 
 /// A table of the embedded source whose changes are captured.
 struct CapturedTable: Sendable, Equatable {

@@ -1,17 +1,21 @@
-import PowerSyncServiceCore
 import GRDB
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// Captures which rows of `source.db` change, whoever writes them (docs/service.md "The embedded source").
 ///
-/// The service adds three tables to the file:
+/// The service adds four tables to the file:
 ///
-/// - `_ps_log(seq, table_id, k0 … k7)`: one entry for every touched key, in the order of the writes. `seq` is the
-///   source position; it only grows, also when old entries are deleted (`AUTOINCREMENT`). `table_id` 0 is a marker
-///   without a row. Key columns have no type, so values are kept exactly.
+/// - `_ps_log(seq, table_id, token, k0 … k7)`: one entry for every touched key, in the order of the writes. `seq` only
+///   grows, also when old entries are deleted (`AUTOINCREMENT`). `token` is a random number; together they are the source
+///   position, see ``EmbeddedPosition``. `table_id` 0 is a marker without a row. Key columns have no type, so values are
+///   kept exactly.
 /// - `_ps_tables(id, name, definition)`: the captured tables. `definition` is the list of columns and of key columns; a
 ///   table whose definition changed gets a new `id`, and is copied again.
-/// - `_ps_streams(name, acknowledged)`: the streams that need the log, each with the position below which it does not.
+/// - `_ps_streams(name, acknowledged, seen)`: the streams that need the log, each with the `seq` below which it does not,
+///   and when it was last heard of, in seconds since 1970. One that is not heard of for long is forgotten.
+/// - `_ps_history(id)`: one row with the id of the history that positions belong to. It changes when the file turns out
+///   not to be what it was.
 ///
 /// An entry says "look at this key again", not what happened to it. The reader fetches the row in the same read
 /// transaction: a row that is there is stored, one that is not is removed. A read transaction sees whole transactions
@@ -40,11 +44,16 @@ enum ChangeCapture {
     /// Creates the tables of the service.
     static func install(_ db: Database) throws {
         let keyColumns = (0..<maximumKeyColumns).map { "k\($0)" }.joined(separator: ", ")
+        if try db.tableExists("_ps_log"), try !db.columns(in: "_ps_log").contains(where: { $0.name == "token" }) {
+            // Of an earlier version. What it says about the past is not needed: all tables are copied again.
+            try db.execute(sql: "DROP TABLE _ps_log; DROP TABLE IF EXISTS _ps_streams")
+        }
         try db.execute(
             sql: """
                 CREATE TABLE IF NOT EXISTS _ps_log (
                     seq INTEGER PRIMARY KEY AUTOINCREMENT,
                     table_id INTEGER NOT NULL,
+                    token INTEGER NOT NULL DEFAULT (random()),
                     \(keyColumns)
                 );
                 CREATE TABLE IF NOT EXISTS _ps_tables (
@@ -54,15 +63,14 @@ enum ChangeCapture {
                 );
                 CREATE TABLE IF NOT EXISTS _ps_streams (
                     name TEXT PRIMARY KEY,
-                    acknowledged INTEGER NOT NULL
+                    acknowledged INTEGER NOT NULL,
+                    seen INTEGER NOT NULL
                 );
+                CREATE TABLE IF NOT EXISTS _ps_history (id TEXT NOT NULL);
+                INSERT INTO _ps_history (id)
+                    SELECT lower(hex(randomblob(16))) WHERE NOT EXISTS (SELECT 1 FROM _ps_history);
                 """
         )
-    }
-
-    /// The highest position that was given out.
-    static func head(_ db: Database) throws -> Int64 {
-        try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = '_ps_log'") ?? 0
     }
 
     /// The version of the file's schema.

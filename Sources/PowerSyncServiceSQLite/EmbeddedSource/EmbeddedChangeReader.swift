@@ -1,7 +1,8 @@
-import PowerSyncServiceCore
 import GRDB
 import PowerSyncRules
 import PowerSyncSQLite
+import PowerSyncServiceCore
+import Synchronization
 
 /// Reads the log of the embedded source, and the rows it points to.
 ///
@@ -18,29 +19,40 @@ struct EmbeddedChangeReader: ChangeReader {
     private let source: EmbeddedSource
     /// The descriptors that the caller knows.
     private let tables: [SourceTableDescriptor]
+    /// The history that all positions belong to.
+    private let history: SourceHistory
     /// What has been delivered.
-    private var position: Int64
+    private var position: EmbeddedPosition
     private var hasDeliveredCommit = false
     /// A long batch that is being delivered.
     private var longBatch: LongBatch?
 
     private struct LongBatch {
         var snapshot: DatabaseSnapshot
-        var head: Int64
+        var head: EmbeddedPosition
+        /// How much of it has been delivered.
+        var delivered: Int64
     }
 
     /// What one look at the file has found.
     private enum Look: Sendable {
         case schemaChanged
+        case historyLost
         case nothing
         case long
-        case messages([SourceMessage], head: Int64)
+        case messages([SourceMessage], head: EmbeddedPosition)
     }
 
     /// Creates a reader.
-    init(source: EmbeddedSource, tables: [SourceTableDescriptor], position: Int64) {
+    init(
+        source: EmbeddedSource,
+        tables: [SourceTableDescriptor],
+        history: SourceHistory,
+        position: EmbeddedPosition
+    ) {
         self.source = source
         self.tables = tables
+        self.history = history
         self.position = position
     }
 
@@ -51,16 +63,21 @@ struct EmbeddedChangeReader: ChangeReader {
             let dataVersion = try await source.dataVersion()
             let state = source.capture
             guard let watched = Self.find(tables, in: state) else { return [.tablesChanged] }
-            let position = position
+            let (position, history) = (position, history)
+            // Read before the transaction begins, so that the transaction must have it.
+            let known = source.known.withLock { $0 }
             let answersAtOnce = !hasDeliveredCommit
             let look = try await source.pool.read { db in
-                try Self.look(db, after: position, state: state, watched: watched, answersAtOnce: answersAtOnce)
+                guard try Self.isOwn(position, of: history, db), try known?.isPlausible(db) ?? true else {
+                    return Look.historyLost
+                }
+                return try Self.look(db, after: position, state: state, watched: watched, answersAtOnce: answersAtOnce)
             }
             switch look {
             case .messages(let messages, let head):
-                self.position = head
-                hasDeliveredCommit = true
-                return messages + [.commit(LSN(sequence: head))]
+                return messages + [commit(head)]
+            case .historyLost:
+                throw try await historyLost()
             case .long:
                 if let batch = try beginLongBatch(state) { return try await nextChunk(of: batch) }
             case .schemaChanged:
@@ -77,31 +94,57 @@ struct EmbeddedChangeReader: ChangeReader {
         }
     }
 
+    private mutating func commit(_ head: EmbeddedPosition) -> SourceMessage {
+        position = head
+        hasDeliveredCommit = true
+        source.learn(head, of: history)
+        return .commit(head.lsn)
+    }
+
+    // MARK: Histories
+
+    /// Whether the log goes on from a position.
+    private static func isOwn(_ position: EmbeddedPosition, of history: SourceHistory, _ db: Database) throws -> Bool {
+        try SourceHistory.current(db) == history && position.isContained(in: db)
+    }
+
+    private func historyLost() async throws -> ReplicationSourceError {
+        try await source.beginHistory(after: history)
+        return ReplicationSourceError(
+            .historyLost,
+            """
+            The embedded source is no longer what was replicated up to position \(position.lsn): the file was replaced or \
+            restored while it was open. Its tables are copied again.
+            """
+        )
+    }
+
     // MARK: Long batches
 
     /// - Returns: `nil` when the schema has changed meanwhile.
     private mutating func beginLongBatch(_ state: ChangeCapture.State) throws -> LongBatch? {
         let snapshot = try source.pool.makeSnapshot()
         let head = try snapshot.read { db in
-            try ChangeCapture.schemaVersion(db) == state.schemaVersion ? try ChangeCapture.head(db) : nil
+            let isSame =
+                try ChangeCapture.schemaVersion(db) == state.schemaVersion && Self.isOwn(position, of: history, db)
+            return isSame ? try EmbeddedPosition.head(db) : nil
         }
         guard let head else { return nil }
-        let batch = LongBatch(snapshot: snapshot, head: head)
+        let batch = LongBatch(snapshot: snapshot, head: head, delivered: position.sequence)
         longBatch = batch
         return batch
     }
 
     private mutating func nextChunk(of batch: LongBatch) async throws -> [SourceMessage] {
         guard let watched = Self.find(tables, in: source.capture) else { return [.tablesChanged] }
-        let limit = min(position + Self.maximumEntries, batch.head)
-        let chunk = try await batch.snapshot.read { [position] db in
-            try Self.chunk(db, after: position, through: limit, watched: watched)
+        let limit = min(batch.delivered + Self.maximumEntries, batch.head.sequence)
+        let chunk = try await batch.snapshot.read { db in
+            try Self.chunk(db, after: batch.delivered, through: limit, watched: watched)
         }
-        position = chunk.end
-        guard chunk.end == batch.head else { return chunk.messages }
+        longBatch?.delivered = chunk.end
+        guard chunk.end == batch.head.sequence else { return chunk.messages }
         longBatch = nil
-        hasDeliveredCommit = true
-        return chunk.messages + [.commit(LSN(sequence: chunk.end))]
+        return chunk.messages + [commit(batch.head)]
     }
 
     // MARK: Reading
@@ -119,19 +162,19 @@ struct EmbeddedChangeReader: ChangeReader {
 
     private static func look(
         _ db: Database,
-        after position: Int64,
+        after position: EmbeddedPosition,
         state: ChangeCapture.State,
         watched: [CapturedTable],
         answersAtOnce: Bool
     ) throws -> Look {
         guard try ChangeCapture.schemaVersion(db) == state.schemaVersion else { return .schemaChanged }
-        let head = try ChangeCapture.head(db)
-        if head - position > maximumEntries { return .long }
-        if head <= position, !answersAtOnce { return .nothing }
-        let chunk = try chunk(db, after: position, through: head, watched: watched)
+        let head = try EmbeddedPosition.head(db)
+        if head.sequence - position.sequence > maximumEntries { return .long }
+        if head == position, !answersAtOnce { return .nothing }
+        let chunk = try chunk(db, after: position.sequence, through: head.sequence, watched: watched)
         // What is cut off must not be committed without the rest.
-        guard chunk.end >= head else { return .long }
-        return .messages(chunk.messages, head: max(head, position))
+        guard chunk.end >= head.sequence else { return .long }
+        return .messages(chunk.messages, head: head)
     }
 
     /// The changes of a range of the log, one for each key, in the order of the log.

@@ -1,5 +1,5 @@
-import PowerSyncServiceCore
 import GRDB
+import PowerSyncServiceCore
 
 /// The tables that the configuration wants in the embedded source.
 ///

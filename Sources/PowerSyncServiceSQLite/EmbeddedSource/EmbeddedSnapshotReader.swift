@@ -1,7 +1,7 @@
-import PowerSyncServiceCore
 import GRDB
 import PowerSyncRules
 import PowerSyncSQLite
+import PowerSyncServiceCore
 
 /// Copies a table of the embedded source in the order of its primary key, each chunk in a read transaction of its own.
 struct EmbeddedSnapshotReader: SnapshotReader {

@@ -1,10 +1,10 @@
-package import PowerSyncServiceCore
 import GRDB
 import Logging
 package import PowerSyncRules
+package import PowerSyncServiceCore
 import Synchronization
 
-/// The embedded source as the replicator sees it. A position is a `seq` of the log, as 16 hexadecimal digits.
+/// The embedded source as the replicator sees it.
 extension EmbeddedSource: ReplicationSource {
     package func checkConfiguration() async throws {
         for table in try await synchroniseCapture().unkeyedTables {
@@ -12,8 +12,17 @@ extension EmbeddedSource: ReplicationSource {
         }
     }
 
-    package func head() async throws -> LSN {
-        LSN(sequence: try await pool.read { db in try ChangeCapture.head(db) })
+    package func head() async throws -> SourcePosition {
+        let known = known.withLock { $0 }
+        // The uploads of a client must not be dated by a log that is not the one that is replicated.
+        if let known, try await !pool.read({ db in try known.isPlausible(db) }) {
+            try await beginHistory(after: known.history)
+        }
+        let (position, history) = try await pool.read { db in
+            (try EmbeddedPosition.head(db), try SourceHistory.current(db))
+        }
+        learn(position, of: history)
+        return SourcePosition(position.lsn, of: history)
     }
 
     package func emitMarker() async throws {
@@ -21,36 +30,56 @@ extension EmbeddedSource: ReplicationSource {
         signal.advance()
     }
 
-    package func prepareStream(_ slotName: String, resumeLSN: LSN?) async throws -> LSN {
-        let position = try await pool.write { db in
-            let head = try ChangeCapture.head(db)
+    package func prepareStream(
+        _ slotName: String,
+        resumingAfter resumePosition: SourcePosition?,
+        reached: LSN?
+    ) async throws -> SourcePosition {
+        let now = now()
+        let prepared = try await pool.write { db in
+            let history = try SourceHistory.current(db)
             let kept = try Int64.fetchOne(
                 db,
                 sql: "SELECT acknowledged FROM _ps_streams WHERE name = ?",
                 arguments: [slotName]
             )
-            if let resumeLSN {
-                guard let position = resumeLSN.sequence, let kept, position >= kept, position <= head else {
-                    throw ReplicationSourceError(
-                        .historyLost,
-                        """
-                        The embedded source has no changes after position \(resumeLSN) for stream \(slotName): \
-                        the file was replaced or restored. Its tables are copied again.
-                        """
-                    )
+            if let resumePosition {
+                guard let position = EmbeddedPosition(resumePosition.lsn), resumePosition.history == history else {
+                    return nil as (position: EmbeddedPosition, history: SourceHistory)?
                 }
-                return position
+                let reached = reached.flatMap { EmbeddedPosition($0) } ?? position
+                guard try position.isContained(in: db), try reached.isContained(in: db) else {
+                    try SourceHistory.replace(history, db)
+                    return nil
+                }
+                guard let kept, position.sequence >= kept else { return nil }
+                return (position, history)
             }
-            // A stream that was prepared, but whose position was not stored before the service ended.
-            if let kept { return kept }
+            // An entry of its own: a backup from before does not have it.
+            try db.execute(sql: "INSERT INTO _ps_log (table_id) VALUES (0)")
+            let head = try EmbeddedPosition.head(db)
             try db.execute(
-                sql: "INSERT INTO _ps_streams (name, acknowledged) VALUES (?, ?)",
-                arguments: [slotName, head]
+                sql: """
+                    INSERT INTO _ps_streams (name, acknowledged, seen) VALUES (?, ?, ?)
+                    ON CONFLICT (name) DO UPDATE SET acknowledged = excluded.acknowledged, seen = excluded.seen
+                    """,
+                arguments: [slotName, head.sequence, now]
             )
-            return head
+            return (head, history)
         }
-        acknowledged.withLock { $0[slotName] = position }
-        return LSN(sequence: position)
+        guard let prepared else {
+            throw ReplicationSourceError(
+                .historyLost,
+                """
+                The embedded source has no changes after position \(resumePosition?.description ?? "") for stream \
+                \(slotName): the file was replaced or restored, or the stream was not replicated for long. \
+                Its tables are copied again.
+                """
+            )
+        }
+        acknowledged.withLock { $0[slotName] = Acknowledgement(sequence: prepared.position.sequence, at: 0) }
+        learn(prepared.position, of: prepared.history)
+        return SourcePosition(prepared.position.lsn, of: prepared.history)
     }
 
     package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
@@ -90,59 +119,24 @@ extension EmbeddedSource: ReplicationSource {
 
     package func withChanges<Result>(
         of slotName: String,
-        after lsn: LSN,
+        after position: SourcePosition,
         tables: [SourceTableDescriptor],
         _ body: (inout any ChangeReader) async throws -> Result
     ) async throws -> Result {
-        guard let position = lsn.sequence else {
-            throw ReplicationSourceError(.historyLost, "“\(lsn)” is not a position of an embedded source.")
+        guard let start = EmbeddedPosition(position.lsn) else {
+            throw ReplicationSourceError(.historyLost, "“\(position)” is not a position of an embedded source.")
         }
-        var reader: any ChangeReader = EmbeddedChangeReader(source: self, tables: tables, position: position)
+        var reader: any ChangeReader = EmbeddedChangeReader(
+            source: self,
+            tables: tables,
+            history: position.history,
+            position: start
+        )
         return try await body(&reader)
-    }
-
-    package func acknowledge(_ lsn: LSN, of slotName: String) async throws {
-        guard let position = lsn.sequence else { return }
-        let isWorthWriting = acknowledged.withLock { acknowledged in
-            guard position - (acknowledged[slotName] ?? 0) >= Self.acknowledgementStep else { return false }
-            acknowledged[slotName] = position
-            return true
-        }
-        guard isWorthWriting else { return }
-        try await pool.write { db in
-            try db.execute(
-                sql: "UPDATE _ps_streams SET acknowledged = ? WHERE name = ? AND acknowledged < ?",
-                arguments: [position, slotName, position]
-            )
-            try db.execute(sql: "DELETE FROM _ps_log WHERE seq <= (SELECT min(acknowledged) FROM _ps_streams)")
-        }
-    }
-
-    package func dropStream(_ slotName: String) async throws {
-        try await pool.write { db in
-            try db.execute(sql: "DELETE FROM _ps_streams WHERE name = ?", arguments: [slotName])
-        }
-        acknowledged.withLock { _ = $0.removeValue(forKey: slotName) }
     }
 
     private func warnOnce(_ message: Logger.Message, _ table: String) {
         let isNew = warnings.withLock { $0.insert("\(message) \(table)").inserted }
         if isNew { logger.warning(message, metadata: [ReplicationLogKey.table: "\(table)"]) }
-    }
-
-    /// Log entries that are kept before the acknowledged position is written: every write is synced to the disk.
-    private static let acknowledgementStep: Int64 = 1000
-}
-
-extension LSN {
-    /// A position of the embedded source.
-    init(sequence: Int64) {
-        let digits = String(sequence, radix: 16)
-        self.init(String(repeating: "0", count: 16 - digits.count) + digits)
-    }
-
-    /// The number of a position of the embedded source; `nil` for a position of another source.
-    var sequence: Int64? {
-        rawValue.utf8.count == 16 ? Int64(rawValue, radix: 16) : nil
     }
 }

@@ -1,8 +1,8 @@
-package import PowerSyncServiceCore
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncSQLite
+package import PowerSyncServiceCore
 
 /// The write endpoint for development (docs/service.md "The embedded source").
 extension EmbeddedSource: WritableSource {

@@ -1,9 +1,9 @@
-import PowerSyncServiceCore
-import Foundation
+package import Foundation
 import GRDB
 package import Logging
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncServiceCore
 import Synchronization
 
 /// A source database in one SQLite file, for development and tests (docs/service.md "The embedded source").
@@ -23,8 +23,12 @@ package final class EmbeddedSource: Sendable {
     let signal = ChangeSignal()
     /// What is captured; replaced when the schema of the file changes.
     private let captureState: Mutex<ChangeCapture.State>
-    /// Positions stored in `_ps_streams`, by stream.
-    let acknowledged = Mutex<[String: Int64]>([:])
+    /// What is stored in `_ps_streams`, by stream.
+    let acknowledged = Mutex<[String: Acknowledgement]>([:])
+    /// The newest position that was read, while the file is the one that it was read from.
+    let known = Mutex<KnownPosition?>(nil)
+    /// Tells the time, in seconds since 1970.
+    let now: @Sendable () -> Int64
     /// Warnings that have been given.
     let warnings = Mutex<Set<String>>([])
     let clock: any Clock<Duration>
@@ -36,15 +40,18 @@ package final class EmbeddedSource: Sendable {
     ///   - path: The file. Its folder must exist.
     ///   - schema: Statements that create the application's tables; those that exist are left alone.
     ///   - clock: Measures ``pollInterval``.
+    ///   - now: Tells the time, to forget streams that are not replicated for days.
     ///   - logger: For warnings about tables that cannot be replicated.
     /// - Throws: ``ReplicationSourceError`` that names the file, or the statement or table that is wrong.
     package init(
         path: String,
         schema: [String] = [],
         clock: any Clock<Duration> = ContinuousClock(),
+        now: @escaping @Sendable () -> Date = { Date() },
         logger: Logger
     ) throws {
         self.clock = clock
+        self.now = { Int64(now().timeIntervalSince1970) }
         self.logger = logger
         let schema = try EmbeddedSchema(statements: schema)
         do {

@@ -1,6 +1,6 @@
-import PowerSyncServiceCore
 import Foundation
 import GRDB
+import PowerSyncServiceCore
 
 /// The columns, the primary key and the unique indexes of a table, as far as change capture depends on them.
 struct TableDefinition: Sendable, Equatable {

@@ -1,8 +1,8 @@
-import PowerSyncServiceCore
 import GRDB
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncSQLite
+import PowerSyncServiceCore
 
 /// Reads operations into chunks (docs/service.md "Reading buckets").
 ///
@@ -21,8 +21,8 @@ struct BucketDataReader {
     private var remainingOperations: Int
 
     /// Creates a reader for one read transaction.
-    init(_ db: Database, checkpoint: StorageCheckpoint, limits: BucketDataLimits) throws {
-        statement = try PreparedStatement(db, sql: Self.query, interruption: .cancellation)
+    init(_ db: Database, _ view: StreamView, checkpoint: StorageCheckpoint, limits: BucketDataLimits) throws {
+        statement = try PreparedStatement(db, sql: view.queries.data, interruption: .cancellation)
         self.checkpoint = checkpoint
         self.limits = limits
         remainingOperations = limits.operations
@@ -138,11 +138,4 @@ struct BucketDataReader {
         static let rowID: CInt = 7
         static let data: CInt = 8
     }
-
-    private static let query = """
-        SELECT op_id, op, checksum, target_op, source_table, source_key, table_name, row_id, data FROM bucket_data
-        WHERE group_id = ? AND bucket_name = ? AND op_id > ? AND op_id <= ?
-        ORDER BY op_id
-        LIMIT ?
-        """
 }

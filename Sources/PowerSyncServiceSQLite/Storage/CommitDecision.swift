@@ -1,6 +1,6 @@
-import PowerSyncServiceCore
 import GRDB
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// Whether a commit makes a checkpoint, and what it changes (docs/service.md "Checkpoints").
 struct CommitDecision: Sendable {

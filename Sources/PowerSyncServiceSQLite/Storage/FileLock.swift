@@ -1,5 +1,5 @@
-import PowerSyncServiceCore
 import Foundation
+import PowerSyncServiceCore
 import Synchronization
 
 /// Keeps other processes away from a file, with `flock` on a second file beside it.

@@ -1,201 +1,151 @@
-import PowerSyncServiceCore
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncSQLite
+import PowerSyncServiceCore
 
 /// Writes records in one storage transaction: operations, parameter entries and row states
 /// (docs/service.md "Rows and operations").
 ///
 /// For every record at most one row state is read and one written, and one statement runs per operation and parameter
-/// entry. All statements are prepared once.
+/// entry, and one for each that is superseded. All statements are prepared once.
 struct RecordStore {
-    /// What a transaction has stored.
-    struct Outcome: Sendable {
-        /// The highest op id given out.
-        var lastOp: OpID
-        /// The buckets that got operations.
-        var buckets: Set<BucketName>
-        /// The lookups that got entries.
-        var lookups: Set<ParameterLookup>
-    }
-
     private let db: Database
-    private let streamID: ReplicationStreamID
     private let states: RowStateTable
-    private let insertOperation: PreparedStatement
-    private let insertEntry: PreparedStatement
-
-    private let firstOp: Int64
-    private var lastOp: Int64
-    private var buckets: Set<BucketName> = []
-    private var lookups: Set<ParameterLookup> = []
+    private var names: NameTable
+    private var log: OperationLog
 
     /// Begins to write in the current transaction.
     init(_ db: Database, streamID: ReplicationStreamID) throws {
         self.db = db
-        self.streamID = streamID
-        states = try RowStateTable(db, streamID: streamID)
-        insertOperation = try PreparedStatement(db, sql: Self.insertOperationSQL, interruption: .cancellation)
-        insertEntry = try PreparedStatement(db, sql: Self.insertEntrySQL, interruption: .cancellation)
-        firstOp = try OpID.last(db).rawValue
-        lastOp = firstOp
+        states = try RowStateTable(db)
+        names = try NameTable(db)
+        log = try OperationLog(db, streamID: streamID)
     }
 
     /// Writes one record.
     mutating func write(_ record: PendingRecord) throws {
-        let row = SourceRowKey(tableID: record.tableID, key: record.beforeKey)
-        var existing: RowState?
+        let row = try SourceRowKey(record.tableID, number: names.id(of: record.tableID), key: record.beforeKey)
+        var existing: StoredRow?
         if record.skipsStoredRow || record.kind != .insert {
-            existing = try states.find(row)
+            existing = try states.find(row.key, of: row.table)
             if record.skipsStoredRow, existing != nil { return }
         }
         guard let content = record.content else {
             try remove(existing, of: row)
-            if existing != nil { try states.delete(row) }
             return
         }
-        let newRow = SourceRowKey(tableID: record.tableID, key: content.key)
-        if newRow != row {
+        var newRow = row
+        newRow.key = content.key
+        if newRow.key != row.key {
             try remove(existing, of: row)
-            if existing != nil { try states.delete(row) }
             existing = nil
         }
         // A row that is too large keeps what is stored of it, so that a later change or delete can remove that.
-        var state = existing ?? RowState()
+        var state = existing ?? StoredRow()
         if !content.isTooLarge {
             state = try put(content, replacing: state, of: newRow)
         }
-        try states.store(state, of: newRow)
+        try states.store(state, of: newRow.key, of: newRow.table)
     }
 
     /// Removes rows of a table from everywhere.
     ///
     /// - Returns: Whether no row is left.
     mutating func removeRows(of tableID: String, limit: Int) throws -> Bool {
-        let found = try states.first(limit, of: tableID)
-        for (key, state) in found {
-            let row = SourceRowKey(tableID: tableID, key: key)
-            try remove(state, of: row)
-            try states.delete(row)
-        }
+        let table = try names.id(of: tableID)
+        let found = try states.first(limit, of: table)
+        for (key, state) in found { try remove(state, of: SourceRowKey(tableID, number: table, key: key)) }
         return found.count < limit
     }
 
-    /// Stores the op ids that were given out.
+    /// Stores the op ids that were given out, and the states of buckets.
     ///
-    /// - Returns: `nil` when there are none.
-    consuming func finish() throws -> Outcome? {
-        guard lastOp > firstOp else { return nil }
-        try db.execute(sql: "UPDATE op_sequence SET last_op_id = ? WHERE id = 1", arguments: [lastOp])
-        return Outcome(lastOp: OpID(lastOp), buckets: buckets, lookups: lookups)
+    /// - Returns: The last op id; `nil` when there are none.
+    consuming func finish() throws -> OpID? {
+        try log.finish()
     }
-
-    // MARK: Operations
 
     private mutating func put(
         _ content: PendingRecord.Content,
-        replacing old: RowState,
+        replacing old: StoredRow,
         of row: SourceRowKey
-    ) throws -> RowState {
+    ) throws -> StoredRow {
+        var state = StoredRow()
+        var visible: [Membership: Int64] = [:]
         for (bucketRow, checksum) in content.rows {
-            try insert(
-                "PUT",
-                bucket: bucketRow.bucket,
-                table: bucketRow.table,
-                id: bucketRow.id,
-                checksum: checksum,
-                data: bucketRow.data,
-                of: row
+            let table = try names.id(of: bucketRow.table)
+            let membership = Membership(
+                bucket: try log.bucket(bucketRow.bucket),
+                table: table,
+                id: Array(bucketRow.id.utf8)
             )
+            let opID = try log.append(.put(bucketRow.data, checksum), membership, of: row)
+            visible[membership] = opID
+            state.operations.append(opID)
         }
-        for membership in old.buckets where !content.rows.contains(where: { membership.matches($0.row) }) {
-            try remove(membership, of: row)
+        for opID in old.operations {
+            let membership = try log.membership(opID)
+            if let later = visible[membership] {
+                try log.supersede(opID, by: later)
+            } else {
+                try remove(opID, membership, of: row)
+            }
         }
-        for entry in content.entries { try insert(entry, of: row) }
-        for lookup in old.lookups where !content.entries.contains(where: { $0.lookup == lookup }) {
-            try insert(ParameterEntry(lookup: lookup, rows: []), of: row)
+        var found: [Int64: Int64] = [:]
+        for entry in content.entries {
+            let lookup = try log.lookup(entry.lookup)
+            let opID = try log.append(entry.rows, lookup: lookup, of: row)
+            found[lookup] = opID
+            state.entries.append(opID)
         }
-        return RowState(
-            buckets: content.rows.map {
-                RowState.Membership(bucket: $0.row.bucket, table: $0.row.table, id: $0.row.id)
-            },
-            lookups: content.entries.map(\.lookup)
-        )
+        for opID in old.entries {
+            let lookup = try log.lookup(of: opID)
+            if let later = found[lookup] {
+                try log.supersede(opID, by: later)
+            } else {
+                try removeEntry(opID, lookup, of: row)
+            }
+        }
+        return state
     }
 
-    private mutating func remove(_ state: RowState?, of row: SourceRowKey) throws {
+    /// Removes a row from everywhere, if something is stored of it.
+    private mutating func remove(_ state: StoredRow?, of row: SourceRowKey) throws {
         guard let state else { return }
-        for membership in state.buckets { try remove(membership, of: row) }
-        for lookup in state.lookups { try insert(ParameterEntry(lookup: lookup, rows: []), of: row) }
+        for opID in state.operations { try remove(opID, try log.membership(opID), of: row) }
+        for opID in state.entries { try removeEntry(opID, try log.lookup(of: opID), of: row) }
+        try states.delete(row.key, of: row.table)
     }
 
-    private mutating func remove(_ membership: RowState.Membership, of row: SourceRowKey) throws {
-        try insert(
-            "REMOVE",
-            bucket: membership.bucket,
-            table: membership.table,
-            id: membership.id,
-            checksum: Checksum.remove(subkey: row.subkey),
-            data: nil,
-            of: row
-        )
+    private mutating func remove(_ opID: Int64, _ membership: Membership, of row: SourceRowKey) throws {
+        let removal = try log.append(.remove, membership, of: row)
+        try log.supersede(opID, by: removal)
     }
 
-    private mutating func insert(
-        _ name: String,
-        bucket: BucketName,
-        table: String,
-        id: String,
-        checksum: Checksum,
-        data: String?,
-        of row: SourceRowKey
-    ) throws {
-        lastOp += 1
-        insertOperation.bind(streamID.rawValue, at: 1)
-        insertOperation.bind(bucket.rawValue, at: 2)
-        insertOperation.bind(lastOp, at: 3)
-        insertOperation.bind(name, at: 4)
-        insertOperation.bind(Int64(checksum.rawValue), at: 5)
-        insertOperation.bind(row.tableID, at: 6)
-        row.key.withBytes { insertOperation.bind(blob: $0, at: 7, .copied) }
-        insertOperation.bind(table, at: 8)
-        insertOperation.bind(id, at: 9)
-        if let data { insertOperation.bind(data, at: 10) }
-        try insertOperation.run()
-        buckets.insert(bucket)
+    private mutating func removeEntry(_ opID: Int64, _ lookup: Int64, of row: SourceRowKey) throws {
+        let tombstone = try log.append([], lookup: lookup, of: row)
+        try log.supersede(opID, by: tombstone)
+        // Once nothing before it is left, a tombstone says nothing.
+        try log.supersede(tombstone, by: tombstone)
     }
-
-    private mutating func insert(_ entry: ParameterEntry, of row: SourceRowKey) throws {
-        lastOp += 1
-        insertEntry.bind(streamID.rawValue, at: 1)
-        insertEntry.bind(entry.lookup.rawValue, at: 2)
-        insertEntry.bind(row.tableID, at: 3)
-        row.key.withBytes { insertEntry.bind(blob: $0, at: 4, .copied) }
-        insertEntry.bind(lastOp, at: 5)
-        _ = StoredValues.encode(entry.rows).withUnsafeBytes { insertEntry.bind(blob: $0, at: 6, .copied) }
-        try insertEntry.run()
-        lookups.insert(entry.lookup)
-    }
-
-    private static let insertOperationSQL = """
-        INSERT INTO bucket_data (
-            group_id, bucket_name, op_id, op, checksum, source_table, source_key, table_name, row_id, data)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """
-
-    private static let insertEntrySQL = """
-        INSERT INTO bucket_parameters (group_id, lookup, source_table, source_key, id, bucket_parameters)
-        VALUES (?, ?, ?, ?, ?, ?)
-        """
 }
 
 /// A row of the source, as the storage knows it.
 struct SourceRowKey: Hashable {
     /// The id of the table's record.
     var tableID: String
+    /// Its number in `names`.
+    var table: Int64
     /// The identity of the row.
     var key: ReplicaID
+
+    /// Creates a key.
+    init(_ tableID: String, number: Int64, key: ReplicaID) {
+        self.tableID = tableID
+        table = number
+        self.key = key
+    }
 
     /// What distinguishes source rows with one row id: `<table id>/<replica id>`.
     var subkey: [UInt8] {

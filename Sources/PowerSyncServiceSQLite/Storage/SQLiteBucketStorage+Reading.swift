@@ -1,8 +1,8 @@
-package import PowerSyncServiceCore
 import GRDB
 package import PowerSyncProtocol
 package import PowerSyncRules
 import PowerSyncSQLite
+package import PowerSyncServiceCore
 import Synchronization
 
 /// Reading at a checkpoint (docs/service.md "Reading buckets").
@@ -16,7 +16,21 @@ extension SQLiteBucketStorage {
         to later: StorageCheckpoint
     ) async throws -> CheckpointChanges {
         guard earlier.streamID == later.streamID else { return .unknown }
-        return history.withLock { $0.changes(from: earlier.opID, to: later.opID, of: later.streamID) }
+        guard earlier.opID < later.opID else { return .known(buckets: [], lookups: []) }
+        guard later.opID.rawValue - earlier.opID.rawValue <= Self.maximumChanges else { return .unknown }
+        let range = OpRange(streamID: later.streamID, after: earlier.opID, through: later.opID)
+        if let known = recentChanges.withLock({ $0[range] }) { return known }
+        let changes = try await pool.read { db in
+            let view = try StreamView(db, at: earlier)
+            // Entries that said what has changed may be gone.
+            return view.isCompacted ? .unknown : try Self.changes(in: range, db)
+        }
+        recentChanges.withLock { recent in
+            // Sessions ask for the same few ranges: those between the newest checkpoints.
+            if recent.count >= 64 { recent = [:] }
+            recent[range] = changes
+        }
+        return changes
     }
 
     package func parameterRows(
@@ -26,7 +40,9 @@ extension SQLiteBucketStorage {
     ) async throws -> [ParameterLookup: [ParameterRow]] {
         guard !lookups.isEmpty else { return [:] }
         return try await pool.read { db in
-            let statement = try PreparedStatement(db, sql: Self.parameterQuery, interruption: .cancellation)
+            let view = try StreamView(db, at: checkpoint)
+            try view.checkParameters()
+            let statement = try PreparedStatement(db, sql: view.queries.parameters, interruption: .cancellation)
             defer { statement.reset() }
             var result: [ParameterLookup: [ParameterRow]] = [:]
             var total = 0
@@ -59,24 +75,25 @@ extension SQLiteBucketStorage {
         _ buckets: [BucketName],
         at checkpoint: StorageCheckpoint
     ) async throws -> [BucketName: BucketChecksum] {
-        try await checksumCache.checksums(buckets, at: checkpoint) { [pool] ranges in
-            try await pool.read { db in
-                let statement = try PreparedStatement(db, sql: Self.checksumQuery, interruption: .cancellation)
-                defer { statement.reset() }
-                return try ranges.map { range in
-                    statement.bind(checkpoint.streamID.rawValue, at: 1)
-                    statement.bind(range.bucket.rawValue, at: 2)
-                    statement.bind(range.after.rawValue, at: 3)
-                    statement.bind(range.through.rawValue, at: 4)
-                    var sum = ChecksumCache.RangeSum(value: .empty, isWhole: false)
-                    while try statement.step() {
-                        sum.value.checksum = Checksum(truncating: statement.integer(at: 0))
-                        sum.value.count = statement.integer(at: 1)
-                        sum.isWhole = statement.integer(at: 2) != 0
-                    }
-                    return sum
+        try await pool.read { db in
+            let view = try StreamView(db, at: checkpoint)
+            try view.check(buckets, db)
+            let statement = try PreparedStatement(db, sql: view.queries.checksum, interruption: .cancellation)
+            defer { statement.reset() }
+            var checksums: [BucketName: BucketChecksum] = [:]
+            checksums.reserveCapacity(buckets.count)
+            for bucket in buckets {
+                statement.bind(checkpoint.streamID.rawValue, at: 1)
+                statement.bind(bucket.rawValue, at: 2)
+                statement.bind(checkpoint.opID.rawValue, at: 3)
+                var value = BucketChecksum.empty
+                while try statement.step() {
+                    value.checksum = Checksum(truncating: statement.integer(at: 0))
+                    value.count = statement.integer(at: 1)
                 }
+                checksums[bucket] = value
             }
+            return checksums
         }
     }
 
@@ -87,19 +104,52 @@ extension SQLiteBucketStorage {
     ) async throws -> [BucketChunk] {
         let positions = positions.sorted { $0.name < $1.name }
         return try await pool.read { db in
-            try BucketDataReader(db, checkpoint: checkpoint, limits: limits).read(positions)
+            let view = try StreamView(db, at: checkpoint)
+            try view.check(positions.lazy.map(\.name), db)
+            return try BucketDataReader(db, view, checkpoint: checkpoint, limits: limits).read(positions)
         }
     }
 
-    /// The newest entry of each source row; bare columns beside `max` are those of the row with the maximum.
-    private static let parameterQuery = """
-        SELECT bucket_parameters, max(id) FROM bucket_parameters
-        WHERE group_id = ? AND lookup = ? AND id <= ?
-        GROUP BY source_table, source_key
-        """
+    // MARK: Changes
 
-    private static let checksumQuery = """
-        SELECT coalesce(sum(checksum), 0), count(*), coalesce(max(op = 'CLEAR'), 0) FROM bucket_data
-        WHERE group_id = ? AND bucket_name = ? AND op_id > ? AND op_id <= ?
-        """
+    /// The most op ids between two checkpoints that are looked through.
+    private static let maximumChanges: Int64 = 50_000
+
+    /// The op ids between two checkpoints.
+    struct OpRange: Hashable {
+        var streamID: ReplicationStreamID
+        var after: OpID
+        var through: OpID
+    }
+
+    private static func changes(in range: OpRange, _ db: Database) throws -> CheckpointChanges {
+        func names(_ sql: String) throws -> [String] {
+            try String.fetchAll(
+                db,
+                sql: sql,
+                arguments: [range.after.rawValue, range.through.rawValue, range.streamID.rawValue]
+            )
+        }
+        // The ranges are read in the order of op ids, whatever else SQLite may think of.
+        let buckets = try names(
+            """
+            SELECT b.name FROM (
+                SELECT DISTINCT bucket FROM operations NOT INDEXED WHERE op_id > ? AND op_id <= ?
+            ) AS o CROSS JOIN buckets AS b ON b.id = o.bucket
+            WHERE b.group_id = ?
+            """
+        )
+        let lookups = try names(
+            """
+            SELECT l.lookup FROM (
+                SELECT DISTINCT lookup FROM parameter_entries NOT INDEXED WHERE op_id > ? AND op_id <= ?
+            ) AS e CROSS JOIN lookups AS l ON l.id = e.lookup
+            WHERE l.group_id = ?
+            """
+        )
+        return .known(
+            buckets: Set(buckets.map { BucketName($0) }),
+            lookups: Set(lookups.map { ParameterLookup(rawValue: $0) })
+        )
+    }
 }

@@ -1,7 +1,7 @@
-package import PowerSyncServiceCore
 import GRDB
 import PowerSyncProtocol
 package import PowerSyncRules
+package import PowerSyncServiceCore
 import Synchronization
 
 /// Replication streams (docs/service.md "Replication streams").
@@ -53,28 +53,48 @@ extension SQLiteBucketStorage {
     }
 
     package func deleteData(of stream: ReplicationStreamID) async throws {
-        let state = try await pool.read { db in try StreamRecord.find(stream, db).state }
-        guard state == .stop else { return }
-        for statement in Self.deletions {
-            while try await pool.write({ db in
-                try db.execute(sql: statement, arguments: [stream.rawValue, Self.deletionBatch])
-                return db.changesCount
-            }) > 0 {}
+        let record = try await pool.read { db in try StreamRecord.find(stream, db) }
+        guard record.state == .stop else { return }
+        let isLegacy = record.storageVersion == LegacyTables.storageVersion
+        for step in isLegacy ? LegacyTables.deletions : StreamDeletion.steps { try await delete(step, of: stream) }
+        try await pool.write { db in
+            try StreamRecord.setState(.terminated, of: stream, db)
+            try LegacyTables.dropIfUnused(db)
         }
-        try await pool.write { db in try StreamRecord.setState(.terminated, of: stream, db) }
         forget(stream)
-        history.withLock { $0.forget(stream) }
     }
 
-    package func writer(for stream: ReplicationStream) async throws -> any BucketStorageWriter {
-        let (record, tables) = try await pool.read { db in
-            (try StreamRecord.find(stream.id, db), try SourceTable.all(of: stream.id, db))
+    package func withWriter<Result>(
+        of stream: ReplicationStreamID,
+        _ body: (inout any BucketStorageWriter) async throws -> Result
+    ) async throws -> Result {
+        guard leases.withLock({ $0.insert(stream).inserted }) else {
+            throw BucketStorageError(.inUse, "[PSYNC_S1003] Replication stream \(stream) is written already.")
         }
+        defer { leases.withLock { _ = $0.remove(stream) } }
+        var writer: any BucketStorageWriter = try await writer(of: stream)
+        return try await body(&writer)
+    }
+
+    /// A writer for a stream; the caller has the lease.
+    func writer(of stream: ReplicationStreamID) async throws -> SQLiteBucketWriter {
+        let (record, history, reached, tables) = try await pool.read { db in
+            let record = try StreamRecord.find(stream, db)
+            let reached = try String.fetchOne(
+                db,
+                sql: "SELECT max(lsn) FROM write_checkpoints WHERE history_id = ?",
+                arguments: [record.historyID]
+            )
+            let history = try SourceHistory.find(record.historyID, db)
+            return (record, history, reached.map { LSN($0) }, try SourceTable.all(of: stream, db))
+        }
+        let lsn = record.lastCheckpointLSN ?? record.snapshotLSN
         return SQLiteBucketWriter(
             storage: self,
-            streamID: stream.id,
+            streamID: stream,
             plan: try plan(of: record),
-            resumeLSN: record.lastCheckpointLSN ?? record.snapshotLSN,
+            resumePosition: history.flatMap { history in lsn.map { SourcePosition($0, of: history) } },
+            reachedLSN: reached.flatMap { reached in lsn.map { reached > $0 } ?? false ? reached : nil },
             tables: tables
         )
     }
@@ -83,26 +103,21 @@ extension SQLiteBucketStorage {
         ReplicationStream(record, plan: try plan(of: record))
     }
 
-    /// Rows deleted in one transaction, so that the writer is never blocked for long.
-    private static let deletionBatch = 5000
+    /// Deletes the rows of a stream, some at a time, so that the writer is never blocked for long.
+    private func delete(_ step: StreamDeletion, of stream: ReplicationStreamID) async throws {
+        repeat {
+            for statement in step.contents {
+                while try await run(statement, of: stream) > 0 { try Task.checkCancellation() }
+            }
+        } while try await run(step.statement, of: stream) > 0
+    }
 
-    private static let deletions = [
-        """
-        DELETE FROM bucket_data WHERE (group_id, bucket_name, op_id) IN (
-            SELECT group_id, bucket_name, op_id FROM bucket_data WHERE group_id = ? LIMIT ?)
-        """,
-        """
-        DELETE FROM bucket_parameters WHERE (group_id, lookup, source_table, source_key, id) IN (
-            SELECT group_id, lookup, source_table, source_key, id FROM bucket_parameters WHERE group_id = ? LIMIT ?)
-        """,
-        """
-        DELETE FROM current_data WHERE (group_id, source_table, source_key) IN (
-            SELECT group_id, source_table, source_key FROM current_data WHERE group_id = ? LIMIT ?)
-        """,
-        """
-        DELETE FROM source_tables WHERE id IN (SELECT id FROM source_tables WHERE group_id = ? LIMIT ?)
-        """,
-    ]
+    private func run(_ statement: String, of stream: ReplicationStreamID) async throws -> Int {
+        try await pool.write { db in
+            try db.execute(sql: statement, arguments: ["stream": stream.rawValue])
+            return db.changesCount
+        }
+    }
 }
 
 extension ReplicationStream {

@@ -1,8 +1,8 @@
-import PowerSyncServiceCore
 package import Foundation
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncServiceCore
 import Synchronization
 
 /// Bucket storage in one SQLite file (docs/service.md "Bucket storage").
@@ -10,18 +10,26 @@ import Synchronization
 /// One process owns the file. Writes go through GRDB's serial writer; reads use snapshots of the pool, each for the
 /// duration of one call. The layout is documented in `SQLiteStorageSchema`.
 package final class SQLiteBucketStorage: BucketStorage {
+    /// What a process does with the file.
+    package enum Use: Sendable {
+        /// It runs the service: no other process may.
+        case service
+        /// It compacts, while another process may run the service.
+        case maintenance
+    }
+
     /// Held while the file is open: operations and checkpoints have one writer.
-    private let lock: FileLock
+    private let lock: FileLock?
     /// Connections to the file.
     let pool: DatabasePool
     /// The newest checkpoint of the active stream.
     ///
     /// Set after the commit that makes it.
     let feed: CheckpointFeed
-    /// Recent changes, for ``changes(from:to:)``.
-    let history: Mutex<ChangeHistory>
-    /// Checksums that were computed before.
-    let checksumCache = ChecksumCache()
+    /// Results of ``changes(from:to:)`` that other sessions are going to ask for.
+    let recentChanges = Mutex<[OpRange: CheckpointChanges]>([:])
+    /// The streams that have a writer.
+    let leases = Mutex<Set<ReplicationStreamID>>([])
     /// Makes ids of source tables and names of slots.
     let makeID: @Sendable () -> String
     /// Tells the time for diagnostics.
@@ -34,30 +42,42 @@ package final class SQLiteBucketStorage: BucketStorage {
     ///
     /// - Parameters:
     ///   - path: The file. Its folder must exist.
+    ///   - use: What for. For maintenance, the file must exist, and be of the current version.
     ///   - now: Tells the time for diagnostics.
     ///   - makeID: Makes random ids of 16 characters, different at every call.
     /// - Throws: ``BucketStorageError`` that names the file when it cannot be opened, or was written by a newer
     ///   version.
     package init(
         path: String,
+        use: Use = .service,
         now: @escaping @Sendable () -> Date = { Date() },
         makeID: @escaping @Sendable () -> String = { SQLiteBucketStorage.randomID() }
     ) throws {
         self.now = now
         self.makeID = makeID
         do {
-            guard let lock = try FileLock.acquire(path: path + ".lock") else {
-                throw BucketStorageError(
-                    .inUse,
-                    """
-                    [PSYNC_S1003] The bucket storage at \(path) is used by another process. \
-                    Stop it, or use another file.
-                    """
-                )
+            switch use {
+            case .service:
+                guard let lock = try FileLock.acquire(path: path + ".lock") else {
+                    throw BucketStorageError(
+                        .inUse,
+                        """
+                        [PSYNC_S1003] The bucket storage at \(path) is used by another process. \
+                        Stop it, or use another file.
+                        """
+                    )
+                }
+                self.lock = lock
+                pool = try DatabasePool(path: path, configuration: Self.configuration)
+                try pool.write { db in try SQLiteStorageSchema.migrate(db) }
+            case .maintenance:
+                lock = nil
+                guard FileManager.default.fileExists(atPath: path) else {
+                    throw BucketStorageError(.cannotOpen, "There is no bucket storage at \(path).")
+                }
+                pool = try DatabasePool(path: path, configuration: Self.configuration)
+                try pool.read { db in try SQLiteStorageSchema.check(db) }
             }
-            self.lock = lock
-            pool = try DatabasePool(path: path, configuration: Self.configuration)
-            try pool.write { db in try SQLiteStorageSchema.migrate(db) }
         } catch let error as DatabaseError {
             throw BucketStorageError(
                 .cannotOpen,
@@ -71,15 +91,11 @@ package final class SQLiteBucketStorage: BucketStorage {
                 underlyingError: error
             )
         }
-        let (checkpoint, lastOp) = try pool.read { db in
-            (try StreamRecord.served(db)?.checkpoint, try OpID.last(db))
-        }
-        feed = CheckpointFeed(checkpoint)
-        history = Mutex(ChangeHistory(knownSince: lastOp))
+        feed = CheckpointFeed(try pool.read { db in try StreamRecord.served(db)?.checkpoint })
     }
 
     package func close() throws {
-        defer { lock.release() }
+        defer { lock?.release() }
         try pool.close()
     }
 
@@ -114,7 +130,6 @@ package final class SQLiteBucketStorage: BucketStorage {
     /// Forgets what is kept in memory of a stream.
     func forget(_ stream: ReplicationStreamID) {
         plans.withLock { _ = $0.removeValue(forKey: stream) }
-        checksumCache.removeAll(of: stream)
     }
 }
 

@@ -1,8 +1,8 @@
-import PowerSyncServiceCore
 import Foundation
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncServiceCore
 import Synchronization
 
 /// The writer of one replication stream (docs/service.md "Rows and operations").
@@ -15,7 +15,8 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     private let streamID: ReplicationStreamID
     private let plan: SyncPlan
 
-    private(set) var resumeLSN: LSN?
+    private(set) var resumePosition: SourcePosition?
+    let reachedLSN: LSN?
     private var tables: [String: SourceTable]
 
     /// Saved and not yet written, in order.
@@ -34,13 +35,15 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         storage: SQLiteBucketStorage,
         streamID: ReplicationStreamID,
         plan: SyncPlan,
-        resumeLSN: LSN?,
+        resumePosition: SourcePosition?,
+        reachedLSN: LSN?,
         tables: [SourceTable]
     ) {
         self.storage = storage
         self.streamID = streamID
         self.plan = plan
-        self.resumeLSN = resumeLSN
+        self.resumePosition = resumePosition
+        self.reachedLSN = reachedLSN
         self.tables = Dictionary(uniqueKeysWithValues: tables.map { ($0.id, $0) })
     }
 
@@ -79,10 +82,10 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func truncate(_ table: SourceTable) async throws {
         try await flush()
         while true {
-            let isFinished = try await storage.pool.write { [storage, streamID] db in
+            let isFinished = try await storage.pool.write { [streamID] db in
                 var store = try RecordStore(db, streamID: streamID)
                 let isFinished = try store.removeRows(of: table.id, limit: Self.maximumRecords)
-                try Self.note(try store.finish(), of: streamID, in: storage, db)
+                try Self.note(try store.finish(), of: streamID, db)
                 return isFinished
             }
             if isFinished { return }
@@ -113,8 +116,8 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func flush() async throws {
         guard !pending.isEmpty || !pendingProgress.isEmpty else { return }
         let (records, progress) = takePending()
-        try await storage.pool.write { [storage, streamID] db in
-            try Self.note(try Self.write(records, progress, of: streamID, db), of: streamID, in: storage, db)
+        try await storage.pool.write { [streamID] db in
+            try Self.note(try Self.write(records, progress, of: streamID, db), of: streamID, db)
         }
     }
 
@@ -124,7 +127,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         let (records, progress) = takePending()
         let timestamp = storage.now().ISO8601Format()
         let result = try await storage.pool.write { [storage, streamID] db in
-            try Self.note(try Self.write(records, progress, of: streamID, db), of: streamID, in: storage, db)
+            try Self.note(try Self.write(records, progress, of: streamID, db), of: streamID, db)
             let decision = try CommitDecision(
                 record: try StreamRecord.find(streamID, db),
                 lsn: lsn,
@@ -137,18 +140,38 @@ struct SQLiteBucketWriter: BucketStorageWriter {
             }
             return decision.result
         }
-        if case .created = result { resumeLSN = lsn }
+        if case .created = result { resumePosition?.lsn = lsn }
         return result
     }
 
-    mutating func setResumeLSN(_ lsn: LSN) async throws {
+    mutating func makeDurable() async throws -> DurablePosition? {
+        let (record, history) = try await storage.pool.writeWithoutTransaction { [streamID] db in
+            // In WAL mode, this setting decides whether a commit waits for the disk. The WAL is one file, written from its
+            // beginning to its end: everything that was committed before is on the disk, too.
+            try db.execute(sql: "PRAGMA synchronous = FULL")
+            defer { try? db.execute(sql: "PRAGMA synchronous = NORMAL") }
+            var record = try StreamRecord.find(streamID, db)
+            var history: SourceHistory?
+            try db.inTransaction(.immediate) {
+                record = try StreamRecord.find(streamID, db)
+                history = try SourceHistory.find(record.historyID, db)
+                try db.execute(sql: "UPDATE op_sequence SET synced = synced + 1 WHERE id = 1")
+                return .commit
+            }
+            return (record, history)
+        }
+        guard let history, let lsn = record.lastCheckpointLSN else { return nil }
+        return DurablePosition(confirmedByDisk: SourcePosition(lsn, of: history))
+    }
+
+    mutating func setResumePosition(_ position: SourcePosition) async throws {
         try await storage.pool.write { [streamID] db in
             try db.execute(
-                sql: "UPDATE sync_rules SET snapshot_lsn = ? WHERE id = ?",
-                arguments: [lsn.rawValue, streamID.rawValue]
+                sql: "UPDATE sync_rules SET snapshot_lsn = ?, history_id = ? WHERE id = ?",
+                arguments: [position.lsn.rawValue, try position.history.number(db), streamID.rawValue]
             )
         }
-        resumeLSN = max(resumeLSN ?? lsn, lsn)
+        resumePosition = position
     }
 
     // MARK: Snapshots
@@ -190,26 +213,15 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         return (pending, pendingProgress)
     }
 
-    /// Records that a transaction has stored operations that no checkpoint covers yet, and tells readers what it
-    /// touches.
+    /// Records that a transaction has stored operations that no checkpoint covers yet.
     ///
     /// The record survives the process: the next commit publishes these operations, also when there are no others.
-    /// Readers are told inside the transaction, so that they know before a checkpoint is published. When the
-    /// transaction fails, they look at some buckets in vain.
-    private static func note(
-        _ outcome: RecordStore.Outcome?,
-        of streamID: ReplicationStreamID,
-        in storage: SQLiteBucketStorage,
-        _ db: Database
-    ) throws {
-        guard let outcome else { return }
+    private static func note(_ lastOp: OpID?, of streamID: ReplicationStreamID, _ db: Database) throws {
+        guard let lastOp else { return }
         try db.execute(
             sql: "UPDATE sync_rules SET keepalive_op = ? WHERE id = ?",
-            arguments: [outcome.lastOp.rawValue, streamID.rawValue]
+            arguments: [lastOp.rawValue, streamID.rawValue]
         )
-        storage.history.withLock {
-            $0.record(through: outcome.lastOp, buckets: outcome.buckets, lookups: outcome.lookups, of: streamID)
-        }
     }
 
     private static func write(
@@ -217,7 +229,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         _ progress: [String: SnapshotKey],
         of streamID: ReplicationStreamID,
         _ db: Database
-    ) throws -> RecordStore.Outcome? {
+    ) throws -> OpID? {
         var store = try RecordStore(db, streamID: streamID)
         for record in records { try store.write(record) }
         for (table, key) in progress {

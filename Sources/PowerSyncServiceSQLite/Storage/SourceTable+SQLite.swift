@@ -1,7 +1,7 @@
-import PowerSyncServiceCore
 import Foundation
 import GRDB
 import PowerSyncRules
+import PowerSyncServiceCore
 
 /// The `source_tables` of a stream.
 extension SourceTable {

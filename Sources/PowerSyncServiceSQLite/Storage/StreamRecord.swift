@@ -1,6 +1,6 @@
-import PowerSyncServiceCore
 import GRDB
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// A row of `sync_rules`, with its queries.
 struct StreamRecord {
@@ -15,6 +15,10 @@ struct StreamRecord {
     var lastCheckpointLSN: LSN?
     var noCheckpointBefore: LSN?
     var keepaliveOp: OpID?
+    /// The format of the stream's data, see ``SQLiteStorageSchema``.
+    var storageVersion: Int64
+    /// The number of the source's history in `source_histories`; 0 before the stream has begun.
+    var historyID: Int64
 
     /// The published checkpoint.
     var checkpoint: StorageCheckpoint? {
@@ -51,7 +55,7 @@ struct StreamRecord {
             db,
             sql: """
                 SELECT id, state, slot_name, content, sync_plan, snapshot_done, snapshot_lsn, last_checkpoint,
-                    last_checkpoint_lsn, no_checkpoint_before, keepalive_op
+                    last_checkpoint_lsn, no_checkpoint_before, keepalive_op, storage_version, history_id
                 FROM sync_rules \(sql)
                 """,
             arguments: arguments
@@ -75,6 +79,8 @@ struct StreamRecord {
         lastCheckpointLSN = (row["last_checkpoint_lsn"] as String?).map { LSN($0) }
         noCheckpointBefore = (row["no_checkpoint_before"] as String?).map { LSN($0) }
         keepaliveOp = (row["keepalive_op"] as Int64?).map { OpID($0) }
+        storageVersion = row["storage_version"]
+        historyID = row["history_id"]
     }
 
     /// Changes the state of a stream.
@@ -93,9 +99,32 @@ struct StreamRecord {
         _ db: Database
     ) throws -> StreamRecord {
         try db.execute(
-            sql: "INSERT INTO sync_rules (state, slot_name, content, sync_plan) VALUES (?, ?, ?, ?)",
-            arguments: [ReplicationStream.State.processing.rawValue, slotName, content, plan]
+            sql: """
+                INSERT INTO sync_rules (state, slot_name, content, sync_plan, storage_version) VALUES (?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                ReplicationStream.State.processing.rawValue, slotName, content, plan, SQLiteStorageSchema.version,
+            ]
         )
         return try find(ReplicationStreamID(rawValue: db.lastInsertedRowID), db)
+    }
+}
+
+/// The `source_histories`.
+extension SourceHistory {
+    /// The number of this history, above those of all earlier ones.
+    ///
+    /// When another history was seen since, this one has come again from a backup: it counts as a new one.
+    func number(_ db: Database) throws -> Int64 {
+        let newest = try Row.fetchOne(db, sql: "SELECT id, history FROM source_histories ORDER BY id DESC LIMIT 1")
+        if let newest, newest["history"] == rawValue { return newest["id"] }
+        try db.execute(sql: "INSERT INTO source_histories (history) VALUES (?)", arguments: [rawValue])
+        return db.lastInsertedRowID
+    }
+
+    /// The history with a number; `nil` for 0.
+    static func find(_ number: Int64, _ db: Database) throws -> SourceHistory? {
+        try String.fetchOne(db, sql: "SELECT history FROM source_histories WHERE id = ?", arguments: [number])
+            .map { SourceHistory(rawValue: $0) }
     }
 }

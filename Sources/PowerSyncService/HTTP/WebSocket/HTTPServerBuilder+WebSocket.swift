@@ -1,7 +1,7 @@
-import PowerSyncServiceCore
 import Foundation
 import HummingbirdCore
 import Logging
+import PowerSyncServiceCore
 import RSocket
 
 extension HTTPServerBuilder {

@@ -1,7 +1,7 @@
-import PowerSyncServiceCore
 import Logging
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import RSocket
 import ServiceLifecycle
 
