@@ -1,9 +1,9 @@
-import PowerSyncServiceCore
 import Foundation
 import Hummingbird
 import Logging
 import NIOCore
 import PowerSyncRules
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// How a service is put together.
@@ -45,7 +45,8 @@ extension SyncService {
         let server = makeServer(storage: storage, source: source, probes: probes)
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
-        var group = ServiceGroupConfiguration(services: [replicator, readiness, server], logger: logger)
+        let compaction = CompactionJob(storage: storage, logger: logger)
+        var group = ServiceGroupConfiguration(services: [compaction, replicator, readiness, server], logger: logger)
         // Streams end at once; this is for a handler that hangs.
         group.maximumGracefulShutdownDuration = .seconds(15)
         try await ServiceGroup(configuration: group).run()

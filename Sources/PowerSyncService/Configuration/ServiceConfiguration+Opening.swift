@@ -24,6 +24,21 @@ extension ServiceConfiguration {
         }
     }
 
+    /// Opens the storage to compact it, also while a service uses it.
+    ///
+    /// - Returns: The storage; the caller closes it.
+    /// - Throws: ``ServiceError`` with code `storage`.
+    func openStorageForMaintenance() throws -> any BucketStorage {
+        switch storage.kind {
+        case .sqlite(let path):
+            do {
+                return try SQLiteBucketStorage(path: path, use: .maintenance)
+            } catch let error as BucketStorageError {
+                throw ServiceError(.storage, error.message, key: "storage.path", underlyingError: nil)
+            }
+        }
+    }
+
     /// Opens the source.
     ///
     /// - Parameter logger: For warnings about tables that cannot be replicated.

@@ -316,6 +316,8 @@ import Testing
         let signature = try #require(Self.interopKey.sign(Array(input.utf8))?.signature)
         let text = "\(input).\(Base64URL.encode(signature))"
         #expect(try await Self.verifier().verify(text, now: Self.now).payload["n"] == .double(.infinity))
+    }
+
     @Test("one user's client is not another user")
     func writeCheckpointKeysAreUnambiguous() {
         func key(_ user: String, _ client: String?) -> String {
