@@ -54,8 +54,8 @@ import Testing
     )
     func hostileBytesAreAnError(_ bytes: [UInt8]) {
         #expect(throws: StoredValues.Corruption.self) { try SnapshotKey(rawValue: bytes).values() }
-        bytes.withUnsafeBytes { bytes in
-            #expect(throws: StoredValues.Corruption.self) { try StoredValues.decodeParameterRows(bytes) }
+        #expect(throws: StoredValues.Corruption.self) {
+            try bytes.withUnsafeBytes { try StoredValues.decodeParameterRows($0) }
         }
     }
 
