@@ -1,5 +1,6 @@
 import Logging
 import PowerSyncProtocol
+import PowerSyncRules
 import PowerSyncTesting
 import Testing
 
