@@ -144,7 +144,12 @@ import Testing
         try await scenario.save(.insert(["id": "a", "v": 1]), .insert(["id": "b"]), of: table)
         let early = try await scenario.commit()
         try await scenario.save(.update(["id": "m1", "uid": "u1", "grp": "g2"]), of: m)
-        try await scenario.save(.update(["id": "a", "v": 2]), .delete(key: ["b"]), of: table)
+        try await scenario.save(
+            .update(["id": "a", "v": 2]),
+            .delete(key: ["b"]),
+            .update(["id": "a", "v": 3]),
+            of: table
+        )
         let late = try await scenario.commit()
         let lookup = #"0["u1"]"#
         #expect(try await scenario.lookUp(lookup, at: early) == [ParameterRow(values: [.text("g1")])])

@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 import PowerSyncRules
+import Synchronization
 import TestSupport
 import Testing
 
@@ -38,9 +39,20 @@ import Testing
             storage =
                 switch kind {
                 case .inMemory: InMemoryBucketStorage()
-                case .sqlite: try SQLiteBucketStorage(path: folder.path("buckets.db"))
+                case .sqlite: try SQLiteBucketStorage(path: folder.path("buckets.db"), makeID: Self.makeIDs())
                 }
             stream = try await storage.deploy(config, plan: try plan(config))
+        }
+
+        /// Ids like those of the model: they are part of checksums.
+        private static func makeIDs() -> @Sendable () -> String {
+            let count = Mutex(-1)
+            return {
+                count.withLock { count in
+                    defer { count += 1 }
+                    return count < 0 ? "slot" : "table\(count)of0"
+                }
+            }
         }
 
         mutating func commit(_ writer: inout any BucketStorageWriter) async throws -> StorageCheckpoint {
