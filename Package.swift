@@ -148,19 +148,40 @@ let package = Package(
             dependencies: ["PowerSyncProtocol", "Yams"],
             swiftSettings: settings
         ),
+        // What every source and every storage shares; knows none of them, and no HTTP.
         .target(
-            name: "PowerSyncService",
+            name: "PowerSyncServiceCore",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncSQLite", "RSocket", "Yams",
+                "PowerSyncProtocol", "PowerSyncRules",
                 .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "JWTKit", package: "jwt-kit"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "PowerSyncServiceSQLite",
+            dependencies: [
+                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncSQLite",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "PowerSyncService",
+            dependencies: [
+                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncServiceSQLite", "RSocket",
+                "Yams",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
@@ -316,7 +337,8 @@ let package = Package(
         .testTarget(
             name: "PowerSyncServiceTests",
             dependencies: [
-                "PowerSyncService", "PowerSyncRules", "PowerSyncProtocol", "PowerSyncTesting", "RSocket", "TestSupport",
+                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService", "PowerSyncServiceCore",
+                "PowerSyncServiceSQLite", "PowerSyncTesting", "RSocket", "TestSupport",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),

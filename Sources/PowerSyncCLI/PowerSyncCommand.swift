@@ -7,7 +7,8 @@ struct PowerSyncCommand: AsyncParsableCommand {
         commandName: "powersync",
         abstract: "A sync service for PowerSync clients, and tools around it.",
         subcommands: [
-            ServeCommand.self, DemoCommand.self, ValidateCommand.self, TestCommand.self, TokenCommand.self,
+            ServeCommand.self, CompactCommand.self, DemoCommand.self, ValidateCommand.self, TestCommand.self,
+            TokenCommand.self,
         ]
     )
 }

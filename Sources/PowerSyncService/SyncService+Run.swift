@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import PowerSyncRules
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// How a service is put together.
@@ -13,9 +14,9 @@ extension SyncService {
             logger.warning("The configuration has a warning", metadata: ["warning": "\(warning)"])
         }
         try await checkKeys()
-        let storage = try openStorage()
+        let storage = try configuration.openStorage(logger: logger)
         defer { close("storage") { try storage.close() } }
-        let source = try openSource()
+        let source = try configuration.openSource(logger: logger)
         defer { close("source") { try source.close() } }
 
         let probes = Probes(now: timing.now)
@@ -44,15 +45,16 @@ extension SyncService {
         let server = makeServer(storage: storage, source: source, probes: probes)
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
-        var group = ServiceGroupConfiguration(services: [replicator, readiness, server], logger: logger)
+        let compaction = CompactionJob(storage: storage, logger: logger)
+        var group = ServiceGroupConfiguration(services: [compaction, replicator, readiness, server], logger: logger)
         // Streams end at once; this is for a handler that hangs.
         group.maximumGracefulShutdownDuration = .seconds(15)
         try await ServiceGroup(configuration: group).run()
     }
 
     private func makeServer(
-        storage: SQLiteBucketStorage,
-        source: EmbeddedSource,
+        storage: any BucketStorage,
+        source: any ReplicationSource,
         probes: Probes
     ) -> some ApplicationProtocol {
         let limits = configuration.limits
@@ -76,7 +78,7 @@ extension SyncService {
             writeCheckpoints: WriteCheckpointIssuer(storage: storage, source: source),
             probes: probes,
             probeOptions: configuration.probes,
-            writableSource: configuration.development.writeEndpoint ? source : nil,
+            writableSource: configuration.development.writeEndpoint ? source as? any WritableSource : nil,
             tokenSigner: tokenSigner,
             formats: configuration.formats,
             streamQueue: ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0)
@@ -101,43 +103,7 @@ extension SyncService {
     }
 }
 
-// MARK: Files
-
 extension SyncService {
-    private func openStorage() throws -> SQLiteBucketStorage {
-        switch configuration.storage.kind {
-        case .sqlite(let path):
-            try createFolder(of: path, key: "storage.path")
-            do {
-                return try SQLiteBucketStorage(path: path)
-            } catch let error as BucketStorageError {
-                throw ServiceError(.dataFolder, error.message, key: "storage.path", underlyingError: nil)
-            }
-        }
-    }
-
-    private func openSource() throws -> EmbeddedSource {
-        switch configuration.source.kind {
-        case .embedded(let path, let statements):
-            try createFolder(of: path, key: "replication.connections[0].path")
-            return try EmbeddedSource(path: path, schema: statements, logger: logger)
-        }
-    }
-
-    private func createFolder(of path: String, key: String) throws {
-        let folder = URL(filePath: path).deletingLastPathComponent()
-        do {
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        } catch {
-            throw ServiceError(
-                .dataFolder,
-                "the folder \(folder.path(percentEncoded: false)) cannot be created; check that it may be written",
-                key: key,
-                underlyingError: error
-            )
-        }
-    }
-
     private func close(_ name: String, _ body: () throws -> Void) {
         do {
             try body()

@@ -1,5 +1,6 @@
 public import Logging
 import PowerSyncRules
+import PowerSyncServiceCore
 public import ServiceLifecycle
 import Synchronization
 

@@ -1,7 +1,7 @@
 import Foundation
 import PowerSyncTesting
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 extension TestClock {
     /// The wall-clock time at the beginning.

@@ -1,3 +1,4 @@
+import PowerSyncServiceCore
 /// How clients' tokens are checked.
 public struct ClientAuthentication: Sendable {
     /// The keys, in the order in which they are tried.

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import PowerSyncServiceCore
 
 extension ServiceConfiguration {
     /// Reads a configuration file.

@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncServiceCore
 
 extension ErrorEnvelope {
     /// 413: the body is too long.

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// Gives every request an id and a log entry, and turns errors into responses
 /// (docs/protocol.md "Requests and responses").

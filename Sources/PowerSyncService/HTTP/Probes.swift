@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import Synchronization
 
 /// What health checks are told (docs/service.md "Requests").

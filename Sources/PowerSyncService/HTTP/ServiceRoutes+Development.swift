@@ -1,5 +1,6 @@
 import Hummingbird
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// Endpoints that make a back end unnecessary while developing (docs/service.md "The embedded source").
 extension ServiceRoutes {
@@ -27,7 +28,7 @@ extension ServiceRoutes {
     }
 
     /// `POST /dev/write` with `{"data":[{"op":"PUT","type":"lists","id":"l1","data":{…}}]}`: all writes or none.
-    func write(_ request: Request, to source: EmbeddedSource) async throws -> Response {
+    func write(_ request: Request, to source: any WritableSource) async throws -> Response {
         try await apiQueue.withSlot {
             _ = try await authorize(request)
             var request = request

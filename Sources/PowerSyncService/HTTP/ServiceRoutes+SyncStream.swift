@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// `POST /sync/stream` (docs/protocol.md "The sync request").

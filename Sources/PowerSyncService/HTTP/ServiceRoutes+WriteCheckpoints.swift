@@ -1,5 +1,6 @@
 import Hummingbird
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// Write checkpoints, whose numbers the service or the client chooses (docs/protocol.md "Write checkpoints").
 extension ServiceRoutes {

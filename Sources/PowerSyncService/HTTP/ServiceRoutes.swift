@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// All routes of the service, with what they share.
 ///
@@ -27,8 +28,8 @@ struct ServiceRoutes: Sendable {
     var probes: Probes
     /// Which health checks exist.
     var probeOptions = ProbeOptions()
-    /// The embedded source, if rows may be written through `POST /dev/write`.
-    var writableSource: EmbeddedSource?
+    /// The source, if rows may be written through `POST /dev/write`.
+    var writableSource: (any WritableSource)?
     /// Signs tokens, if there is `POST /dev/token`.
     var tokenSigner: DevelopmentTokenSigner?
     /// The formats that streams may have.

@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// Writes a sync stream for as long as its client, its token and the process last (docs/protocol.md "End of a stream").

@@ -3,6 +3,7 @@ import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// Tokens for development.
 @Suite struct DevelopmentTokenTests {

@@ -2,6 +2,7 @@ import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// The forms of keys (docs/service.md "Authentication").
 @Suite struct JSONWebKeyTests {

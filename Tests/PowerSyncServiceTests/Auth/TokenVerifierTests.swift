@@ -3,7 +3,7 @@ import JWTKit
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// Which tokens are accepted, and why others are not (docs/service.md "Authentication").
 @Suite struct TokenVerifierTests {
@@ -316,6 +316,18 @@ import Testing
         let signature = try #require(Self.interopKey.sign(Array(input.utf8))?.signature)
         let text = "\(input).\(Base64URL.encode(signature))"
         #expect(try await Self.verifier().verify(text, now: Self.now).payload["n"] == .double(.infinity))
+    }
+
+    @Test("one user's client is not another user")
+    func writeCheckpointKeysAreUnambiguous() {
+        func key(_ user: String, _ client: String?) -> String {
+            VerifiedToken(payload: ["sub": .string(user)], expiresAt: 0).writeCheckpointKey(clientID: client)
+        }
+        #expect(key("a", "b/c") == "a/b/c")
+        let keys = [
+            key("a", "b/c"), key("a/b", "c"), key("a/b/c", nil), key("a%2Fb", "c"), key("a", "b"), key("a/b", nil),
+        ]
+        #expect(Set(keys).count == keys.count, "\(keys)")
     }
 
     @Test func withoutAudienceEveryTokenIsRejected() async {

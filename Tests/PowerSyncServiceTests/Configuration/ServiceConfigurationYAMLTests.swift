@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import Testing
 
+@testable import PowerSyncServiceCore
 @testable import PowerSyncService
 
 /// Reading the configuration file (docs/service.md "Configuration").

@@ -4,14 +4,15 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// The embedded source by itself: capture, positions, writes (docs/service.md "The embedded source").
 @Suite(.timeLimit(.minutes(1))) struct EmbeddedSourceTests {
     /// The next changes after a position, as texts like `put {"id":"a"}` and `delete ["a"]`.
-    private func changes(_ scenario: SourceScenario, after lsn: LSN) async throws -> [String] {
+    private func changes(_ scenario: SourceScenario, after position: SourcePosition) async throws -> [String] {
         let tables = try await scenario.source.tables(for: try plan(scenario.config))
-        return try await scenario.source.withChanges(of: "s", after: lsn, tables: tables) { reader in
+        return try await scenario.source.withChanges(of: "s", after: position, tables: tables) { reader in
             var texts: [String] = []
             while true {
                 for message in try await reader.next() {
@@ -209,46 +210,35 @@ import Testing
     @Test func preparedStreamKeepsItsPosition() async throws {
         let scenario = try SourceScenario()
         try await scenario.source.emitMarker()
-        let position = try await scenario.source.prepareStream("s", resumeLSN: nil)
+        let position = try await scenario.source.prepareStream("s", resumingAfter: nil, reached: nil)
         #expect(position == (try await scenario.source.head()))
         try await scenario.source.emitMarker()
-        #expect(try await scenario.source.prepareStream("s", resumeLSN: nil) == position)
+        #expect(try await scenario.source.prepareStream("s", resumingAfter: position, reached: nil) == position)
         let head = try await scenario.source.head()
-        #expect(head > position)
-        #expect(try await scenario.source.prepareStream("s", resumeLSN: head) == head)
+        #expect(head.lsn > position.lsn)
+        #expect(head.history == position.history)
+        #expect(try await scenario.source.prepareStream("s", resumingAfter: head, reached: nil) == head)
     }
 
-    @Test(arguments: [LSN.at(1), LSN.at(99), LSN("00000000/00000001")])
-    func positionsThatTheSourceCannotServeAreLostHistory(_ position: LSN) async throws {
+    @Test func positionsThatTheSourceCannotServeAreLostHistory() async throws {
         let scenario = try SourceScenario()
-        for _ in 0..<3 { try await scenario.source.emitMarker() }
-        _ = try await scenario.source.prepareStream("s", resumeLSN: nil)
-        await #expect { try await scenario.source.prepareStream("s", resumeLSN: position) } throws: {
-            ($0 as? ReplicationSourceError)?.code == .historyLost
+        let early = try await scenario.source.prepareStream("other", resumingAfter: nil, reached: nil)
+        let position = try await scenario.source.prepareStream("s", resumingAfter: nil, reached: nil)
+        func isLost(_ position: SourcePosition, slot: String = "s") async throws -> Bool {
+            do {
+                _ = try await scenario.source.prepareStream(slot, resumingAfter: position, reached: nil)
+                return false
+            } catch let error as ReplicationSourceError {
+                return error.code == .historyLost
+            }
         }
-        await #expect { try await scenario.source.prepareStream("unknown", resumeLSN: .at(3)) } throws: {
-            ($0 as? ReplicationSourceError)?.code == .historyLost
-        }
-    }
-
-    @Test func acknowledgedEntriesAreDeletedWhenNoStreamNeedsThem() async throws {
-        let scenario = try SourceScenario()
-        _ = try await scenario.source.prepareStream("a", resumeLSN: nil)
-        _ = try await scenario.source.prepareStream("b", resumeLSN: nil)
-        try await scenario.foreignConnection().write { db in
-            for index in 0..<2500 { try db.execute(sql: "INSERT INTO lists (id) VALUES (?)", arguments: [index]) }
-        }
-        func entries() async throws -> Int? {
-            try await scenario.source.pool.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM _ps_log") }
-        }
-        let head = try await scenario.source.head()
-        try await scenario.source.acknowledge(head, of: "a")
-        #expect(try await entries() == 2500)
-        try await scenario.source.acknowledge(head, of: "b")
-        #expect(try await entries() == 0)
-        #expect(try await scenario.source.head() == head)
-        try await scenario.source.emitMarker()
-        #expect(try await scenario.source.head() > head)
+        #expect(try await isLost(early), "before what is kept for the stream")
+        #expect(try await isLost(position, slot: "unknown"))
+        #expect(try await isLost(SourcePosition(LSN("00000000/00000001"), of: position.history)))
+        #expect(try await isLost(SourcePosition(position.lsn, of: SourceHistory(rawValue: "another"))))
+        #expect(try await !isLost(position))
+        #expect(try await isLost(SourcePosition(.at(99), of: position.history)), "after the head")
+        #expect(try await isLost(position), "the log has turned out to be another one")
     }
 
     // MARK: Schema

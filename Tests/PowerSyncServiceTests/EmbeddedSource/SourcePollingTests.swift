@@ -5,7 +5,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Noticing commits of other programs.
 @Suite(.timeLimit(.minutes(1))) struct SourcePollingTests {

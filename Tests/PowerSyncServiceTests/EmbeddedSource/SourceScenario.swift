@@ -5,7 +5,8 @@ import PowerSyncRules
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// An embedded source, a bucket storage and a replicator between them, in a temporary folder.
 struct SourceScenario {
@@ -98,7 +99,7 @@ struct SourceScenario {
     /// Waits until everything that is committed to the source now has been published.
     func caughtUp() async throws {
         let head = try await source.head()
-        try await published { $0.lsn >= head }
+        try await published { $0.lsn >= head.lsn }
     }
 
     /// Waits for a checkpoint of the stream with this scenario's config.

@@ -2,7 +2,8 @@ import GRDB
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Writes of clients.
 @Suite struct SourceWriteTests {

@@ -1,7 +1,7 @@
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// How work waits for its turn, and when it is refused.
 @Suite(.timeLimit(.minutes(1))) struct ConcurrencyQueueTests {

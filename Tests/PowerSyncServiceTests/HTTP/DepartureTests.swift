@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// Clients that leave without a word of their protocol end their streams at once, and nothing goes on for them.
 @Suite(.timeLimit(.minutes(2))) struct DepartureTests {

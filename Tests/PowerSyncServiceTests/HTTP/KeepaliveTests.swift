@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// Keepalives and the end of tokens, with a clock moved by hand (docs/protocol.md "Keepalives").
 @Suite(.timeLimit(.minutes(1))) struct KeepaliveTests {

@@ -3,6 +3,7 @@ import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// Requests that fail, and headers of all responses (docs/protocol.md "Requests and responses").
 @Suite(.timeLimit(.minutes(1))) struct RequestTests {

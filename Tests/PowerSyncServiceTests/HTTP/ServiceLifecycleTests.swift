@@ -8,6 +8,8 @@ import TestSupport
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Starting, stopping, and everything that can prevent it.
 @Suite(.timeLimit(.minutes(1))) struct ServiceLifecycleTests {

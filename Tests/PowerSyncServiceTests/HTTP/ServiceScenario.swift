@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// A whole service on a loopback port, with temporary files, and what a client and a back end do with it.
 struct ServiceScenario: Sendable {

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// Sync streams over WebSocket, against a peer that sends frames by hand (docs/protocol.md "WebSocket").
 @Suite(.timeLimit(.minutes(2))) struct WebSocketTests {

@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// Keeps log lines, each with its metadata, in memory.
 final class CollectedLog: Sendable {

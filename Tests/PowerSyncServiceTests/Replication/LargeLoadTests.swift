@@ -1,7 +1,8 @@
 import GRDB
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Loads that take several batches, of a snapshot and of the change log.
 @Suite(.timeLimit(.minutes(2))) struct LargeLoadTests {

@@ -3,7 +3,8 @@ import Logging
 import PowerSyncRules
 import Synchronization
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// A source that records when its position is read and its marker written, with what the storage holds at that moment.
 final class RecordingSource: ReplicationSource {
@@ -25,7 +26,7 @@ final class RecordingSource: ReplicationSource {
         recorded.withLock { $0.append("\(event), stored: \(stored.map(String.init) ?? "nil")") }
     }
 
-    func head() async throws -> LSN {
+    func head() async throws -> SourcePosition {
         try await record("head")
         return try await source.head()
     }
@@ -39,8 +40,12 @@ final class RecordingSource: ReplicationSource {
         try await source.checkConfiguration()
     }
 
-    func prepareStream(_ slotName: String, resumeLSN: LSN?) async throws -> LSN {
-        try await source.prepareStream(slotName, resumeLSN: resumeLSN)
+    func prepareStream(
+        _ slotName: String,
+        resumingAfter position: SourcePosition?,
+        reached: LSN?
+    ) async throws -> SourcePosition {
+        try await source.prepareStream(slotName, resumingAfter: position, reached: reached)
     }
 
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
@@ -53,18 +58,26 @@ final class RecordingSource: ReplicationSource {
 
     func withChanges<Result>(
         of slotName: String,
-        after lsn: LSN,
+        after position: SourcePosition,
         tables: [SourceTableDescriptor],
         _ body: (inout any ChangeReader) async throws -> Result
     ) async throws -> Result {
-        try await source.withChanges(of: slotName, after: lsn, tables: tables, body)
+        try await source.withChanges(of: slotName, after: position, tables: tables, body)
     }
 
-    func acknowledge(_ lsn: LSN, of slotName: String) async throws {
-        try await source.acknowledge(lsn, of: slotName)
+    func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
+        source.wantsAcknowledgement(of: lsn, by: slotName)
+    }
+
+    func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+        try await source.acknowledge(position, of: slotName)
     }
 
     func dropStream(_ slotName: String) async throws {
         try await source.dropStream(slotName)
+    }
+
+    func close() throws {
+        try source.close()
     }
 }

@@ -4,7 +4,8 @@ import PowerSyncRules
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Random source changes, and what clients and lookups would see after each commit.
 @Suite(.timeLimit(.minutes(2))) struct ReplicationModelTests {
@@ -41,6 +42,7 @@ import Testing
                     // service.
                     if random.number(below: 3) > 0 { continue }
                     try await running.caughtUp()
+                    if random.number(below: 3) == 0 { _ = try await running.storage.compact() }
                     try await expectSameRows(running)
                 }
             }
@@ -111,8 +113,8 @@ import Testing
 
         let (buckets, lookups) = try await scenario.storage.pool.read { [id = stream.id.rawValue] db in
             (
-                try String.fetchSet(db, sql: "SELECT bucket_name FROM bucket_data WHERE group_id = ?", arguments: [id]),
-                try String.fetchSet(db, sql: "SELECT lookup FROM bucket_parameters WHERE group_id = ?", arguments: [id])
+                try String.fetchSet(db, sql: "SELECT name FROM buckets WHERE group_id = ?", arguments: [id]),
+                try String.fetchSet(db, sql: "SELECT lookup FROM lookups WHERE group_id = ?", arguments: [id])
             )
         }
         let names = buckets.map { BucketName($0) }

@@ -5,7 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Source to buckets through the replicator.
 ///
@@ -181,7 +182,7 @@ import Testing
             }
         }
         let groups = try await storage.pool.read { db in
-            try Int64.fetchAll(db, sql: "SELECT DISTINCT group_id FROM bucket_data")
+            try Int64.fetchAll(db, sql: "SELECT DISTINCT group_id FROM buckets")
         }
         #expect(groups == [2])
     }

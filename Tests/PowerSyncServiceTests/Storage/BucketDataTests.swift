@@ -3,7 +3,8 @@ import PowerSyncRules
 import Synchronization
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Checksums and chunks (docs/service.md "Reading buckets").
 ///

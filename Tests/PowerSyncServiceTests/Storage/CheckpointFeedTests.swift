@@ -1,7 +1,8 @@
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Watching checkpoints.
 @Suite(.timeLimit(.minutes(1))) struct CheckpointFeedTests {
@@ -82,8 +83,8 @@ import Testing
         #expect(LSN("00000000/9FFFFFFF") < LSN("00000000/A0000000"))
         #expect(LSN("00000000/A0000000") < LSN("00000001/00000000"))
         #expect(LSN.at(255) < LSN.at(256))
-        #expect(LSN.at(255).rawValue == "00000000000000ff")
-        #expect(LSN.at(.max).sequence == .max)
-        #expect(LSN("00000000/9FFFFFFF").sequence == nil)
+        #expect(LSN.at(255).rawValue == "00000000000000ff-0000000000000000")
+        #expect(EmbeddedPosition(.at(.max))?.sequence == .max)
+        #expect(EmbeddedPosition(LSN("00000000/9FFFFFFF")) == nil)
     }
 }

@@ -4,7 +4,8 @@ import PowerSyncRules
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// When checkpoints are made, and which stream is served (docs/service.md "Checkpoints").
 ///
@@ -65,7 +66,7 @@ import Testing
         var scenario = try await StorageScenario(Self.first)
         _ = try await scenario.writer.commit(.at(20), createsEmptyCheckpoints: true)
         try await scenario.reopen()
-        #expect(scenario.writer.resumeLSN == .at(20))
+        #expect(scenario.writer.resumePosition == .at(20))
         #expect(try await scenario.writer.commit(.at(15), createsEmptyCheckpoints: true) == .blocked)
         guard case .created = try await scenario.writer.commit(.at(20), createsEmptyCheckpoints: true) else {
             Issue.record("blocked")
@@ -139,7 +140,8 @@ import Testing
         try await scenario.commit()
         #expect(try await connection.next()?.streamID == active.id)
 
-        var writer = try await scenario.storage.writer(for: next)
+        var writer = try await scenario.storage.writer(of: next.id)
+        try await writer.setResumePosition(.at(0))
         try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
         _ = try await writer.commit(.at(9), createsEmptyCheckpoints: true)
         #expect(try await connection.next() == nil)
@@ -189,7 +191,9 @@ import Testing
             try StreamRecord.setState(.stop, of: id, db)
         }
         try await scenario.storage.deleteData(of: scenario.stream.id)
-        for table in ["bucket_data", "bucket_parameters", "current_data", "source_tables"] {
+        for table in [
+            "buckets", "operations", "lookups", "parameter_entries", "row_states", "superseded", "source_tables",
+        ] {
             let count = try await scenario.storage.pool.read { db in
                 try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")
             }
@@ -201,7 +205,7 @@ import Testing
         let folder = try TemporaryFolder()
         let path = folder.path("buckets.db")
         let storage = try SQLiteBucketStorage(path: path)
-        try await storage.pool.write { db in try db.execute(sql: "PRAGMA user_version = 2") }
+        try await storage.pool.write { db in try db.execute(sql: "PRAGMA user_version = 3") }
         try storage.close()
         #expect { try SQLiteBucketStorage(path: path) } throws: {
             ($0 as? BucketStorageError)?.code == .unsupportedVersion

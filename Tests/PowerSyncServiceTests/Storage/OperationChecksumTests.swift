@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// Identities and checksums as the established service computes them (docs/service.md "Rows and operations").
 @Suite struct OperationChecksumTests {

@@ -2,7 +2,8 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// The parameter index (docs/service.md "Parameter index").
 ///
@@ -108,30 +109,9 @@ import Testing
         #expect(try await storage.changes(from: second, to: second).isEmpty)
 
         try await scenario.reopen()
-        #expect(try await scenario.storage.changes(from: start, to: second) == .unknown)
+        #expect(
+            try await scenario.storage.changes(from: start, to: second) == .known(buckets: [bucket], lookups: [lookup])
+        )
         #expect(try await scenario.storage.changes(from: second, to: second).isEmpty)
-    }
-
-    @Test func historyKeepsWhatTookTheOpIDsOfARolledBackTransaction() {
-        var history = ChangeHistory(knownSince: .zero)
-        let id = ReplicationStreamID(rawValue: 1)
-        history.record(through: OpID(100), buckets: [BucketName("undone")], lookups: [], of: id)
-        history.record(through: OpID(90), buckets: [BucketName("done")], lookups: [], of: id)
-        #expect(
-            history.changes(from: OpID(80), to: OpID(90), of: id)
-                == .known(buckets: [BucketName("undone"), BucketName("done")], lookups: [])
-        )
-    }
-
-    @Test func historyForgetsTheOldestChanges() {
-        var history = ChangeHistory(knownSince: .zero, capacity: 20)
-        let id = ReplicationStreamID(rawValue: 1)
-        for opID in 1...20 as ClosedRange<Int64> {
-            history.record(through: OpID(opID), buckets: [BucketName("b\(opID)")], lookups: [], of: id)
-        }
-        #expect(history.changes(from: .zero, to: OpID(20), of: id) == .unknown)
-        #expect(
-            history.changes(from: OpID(19), to: OpID(20), of: id) == .known(buckets: [BucketName("b20")], lookups: [])
-        )
     }
 }

@@ -2,7 +2,8 @@ import GRDB
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Checkpoint requests in the storage (docs/protocol.md "Write checkpoints").
 @Suite struct RecordedCheckpointRequestTests {

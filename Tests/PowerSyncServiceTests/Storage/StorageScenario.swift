@@ -4,7 +4,8 @@ import PowerSyncRules
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// A bucket storage in a temporary folder, with one stream and its writer.
 struct StorageScenario {
@@ -21,7 +22,8 @@ struct StorageScenario {
         folder = try TemporaryFolder()
         storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
         stream = try await storage.deploy(yaml, plan: try plan(yaml))
-        writer = try await storage.writer(for: stream)
+        writer = try await storage.writer(of: stream.id)
+        try await writer.setResumePosition(.at(0))
         if isActive {
             try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
             try await commit()
@@ -34,7 +36,7 @@ struct StorageScenario {
     mutating func reopen() async throws {
         try reopenStorage()
         stream = try #require(try await storage.streams().last { $0.state.isReplicated })
-        writer = try await storage.writer(for: stream)
+        writer = try await storage.writer(of: stream.id)
     }
 
     /// Closes and opens the file, and nothing more.
@@ -129,7 +131,12 @@ struct ReadOperation: Equatable, CustomStringConvertible {
 func reduceByIdentity(_ operations: [ReadOperation]) -> [String: ReadOperation] {
     operations.reduce(into: [:]) { rows, operation in
         let identity = "\(operation.table)/\(operation.id)/\(operation.subkey)"
-        rows[identity] = operation.kind == "PUT" ? operation : nil
+        switch operation.kind {
+        case "PUT": rows[identity] = operation
+        case "REMOVE": rows[identity] = nil
+        case "CLEAR": rows = [:]
+        default: break
+        }
     }
 }
 
@@ -146,7 +153,14 @@ func plan(_ yaml: String) throws -> SyncPlan {
 
 extension LSN {
     /// A position for tests.
-    static func at(_ sequence: Int64) -> LSN { LSN(sequence: sequence) }
+    static func at(_ sequence: Int64) -> LSN { EmbeddedPosition(sequence: sequence, token: 0).lsn }
+}
+
+extension SourcePosition {
+    /// A position of a history for tests.
+    static func at(_ sequence: Int64, of history: String = "first") -> SourcePosition {
+        SourcePosition(.at(sequence), of: SourceHistory(rawValue: history))
+    }
 }
 
 extension SQLiteBucketStorage {

@@ -3,7 +3,8 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// The binary form of values in the storage.
 @Suite struct StoredValuesTests {
@@ -20,16 +21,20 @@ import Testing
     }
 
     @Test func rowStateSurvives() throws {
-        let state = RowState(
-            buckets: [
-                RowState.Membership(bucket: BucketName("1#a|0[]"), table: "t", id: ""),
-                RowState.Membership(bucket: BucketName(#"1#b|0["ü"]"#), table: "", id: "x/y"),
-            ],
-            lookups: [ParameterLookup(rawValue: #"0["u1"]"#)]
-        )
-        let buckets = try RowState.encode(state.buckets).withUnsafeBytes { try RowState.decodeBuckets($0) }
-        let lookups = try RowState.encode(state.lookups).withUnsafeBytes { try RowState.decodeLookups($0) }
-        #expect(RowState(buckets: buckets, lookups: lookups) == state)
+        var row = StoredRow()
+        row.operations = [1, 127, 128, 300, .max]
+        row.entries = [2, 16_384]
+        #expect(try row.encoded.withUnsafeBytes { try StoredRow($0) } == row)
+        #expect(try StoredRow().encoded.withUnsafeBytes { try StoredRow($0) } == StoredRow())
+    }
+
+    @Test(
+        arguments: [
+            [], [0x80], [2, 1], [1, 0x80], [1] + Array(repeating: 0xff, count: 11), [0xff, 0xff, 0xff, 0xff, 0x0f],
+        ] as [[UInt8]]
+    )
+    func damagedRowStateIsAnError(_ bytes: [UInt8]) {
+        #expect(throws: StoredValues.Corruption.self) { try bytes.withUnsafeBytes { try StoredRow($0) } }
     }
 
     @Test func everyTruncationIsAnError() {
@@ -49,10 +54,8 @@ import Testing
     )
     func hostileBytesAreAnError(_ bytes: [UInt8]) {
         #expect(throws: StoredValues.Corruption.self) { try SnapshotKey(rawValue: bytes).values() }
-        bytes.withUnsafeBytes { bytes in
-            #expect(throws: StoredValues.Corruption.self) { try RowState.decodeBuckets(bytes) }
-            #expect(throws: StoredValues.Corruption.self) { try RowState.decodeLookups(bytes) }
-            #expect(throws: StoredValues.Corruption.self) { try StoredValues.decodeParameterRows(bytes) }
+        #expect(throws: StoredValues.Corruption.self) {
+            try bytes.withUnsafeBytes { try StoredValues.decodeParameterRows($0) }
         }
     }
 
@@ -69,7 +72,7 @@ import Testing
         let table = try await scenario.table("test")
         try await scenario.save(.insert(["id": "a"]), of: table)
         try await scenario.commit()
-        try await scenario.storage.pool.write { db in try db.execute(sql: "UPDATE current_data SET buckets = x'01'") }
+        try await scenario.storage.pool.write { db in try db.execute(sql: "UPDATE row_states SET state = x'01'") }
         try await scenario.save(.insert(["id": "b"]), .delete(key: ["a"]), of: table)
         await #expect { try await scenario.writer.flush() } throws: {
             ($0 as? BucketStorageError)?.code == .corrupted

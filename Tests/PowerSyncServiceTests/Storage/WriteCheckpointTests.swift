@@ -1,7 +1,8 @@
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Write checkpoints in the storage (docs/service.md "Write checkpoints of the service").
 ///

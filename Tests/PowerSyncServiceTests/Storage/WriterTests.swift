@@ -2,7 +2,8 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Operations that changes of the source become (docs/service.md "Rows and operations").
 ///

@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 @Suite(.timeLimit(.minutes(1))) struct CheckpointMailboxTests {
     private typealias Machine = SyncSessionStateMachineTests

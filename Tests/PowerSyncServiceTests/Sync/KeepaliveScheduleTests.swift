@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// When keepalives are sent (docs/protocol.md "Keepalives").
 ///

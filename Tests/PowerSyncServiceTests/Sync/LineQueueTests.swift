@@ -1,7 +1,7 @@
 import NIOCore
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 @Suite(.timeLimit(.minutes(1))) struct LineQueueTests {
     @Test func sendingWaitsForTheReader() async throws {

@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// What a session sends, without storage and network (docs/service.md "Sync sessions").
 @Suite struct SyncSessionStateMachineTests {

@@ -4,7 +4,8 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// Sessions over the real storage, without HTTP.
 @Suite(.timeLimit(.minutes(1))) struct SyncSessionTests {
@@ -77,7 +78,8 @@ import Testing
 
         let other = Self.config + "\n# changed\n"
         let stream = try await scenario.storage.deploy(other, plan: try plan(other))
-        var writer = try await scenario.storage.writer(for: stream)
+        var writer = try await scenario.storage.writer(of: stream.id)
+        try await writer.setResumePosition(.at(0))
         try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
         _ = try await writer.commit(.at(1), createsEmptyCheckpoints: true)
         try await running.value

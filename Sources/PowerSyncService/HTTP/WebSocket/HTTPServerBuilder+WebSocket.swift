@@ -1,6 +1,7 @@
 import Foundation
 import HummingbirdCore
 import Logging
+import PowerSyncServiceCore
 import RSocket
 
 extension HTTPServerBuilder {

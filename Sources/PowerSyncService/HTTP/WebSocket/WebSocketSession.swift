@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import RSocket
 import ServiceLifecycle
 

@@ -1,5 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import RSocket
 
 /// Sends a sync stream over RSocket for as long as its client, its token and the process last

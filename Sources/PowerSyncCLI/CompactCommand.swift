@@ -1,0 +1,30 @@
+import ArgumentParser
+import Foundation
+import PowerSyncService
+
+/// `powersync compact --config powersync.yaml`: compacts the storage of a service, which may be running.
+struct CompactCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "compact",
+        abstract: "Remove history that no client needs from the storage of a service.",
+        discussion: """
+            Clients that sync for the first time download less afterwards. A running service does this once a day by \
+            itself. It may run meanwhile, and this command may be interrupted at any time.
+            """
+    )
+
+    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
+    var config: String = "powersync.yaml"
+
+    func run() async throws {
+        let configuration = try ServiceConfiguration(
+            contentsOf: config,
+            environment: ProcessInfo.processInfo.environment
+        )
+        let summary = try await SyncService.compact(configuration)
+        print("operations without their row   \(summary.movedOperations)")
+        print("operations replaced by one     \(summary.clearedOperations)")
+        print("parameter entries deleted      \(summary.deletedParameterEntries)")
+        print("checkpoint requests deleted    \(summary.deletedCheckpointRequests)")
+    }
+}

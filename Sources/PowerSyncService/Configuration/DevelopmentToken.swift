@@ -1,0 +1,48 @@
+public import Foundation
+import PowerSyncServiceCore
+
+extension DevelopmentTokenSigner {
+    /// A signer with the first configured shared secret.
+    ///
+    /// - Returns: `nil` when only public keys are configured, or no audience.
+    init?(_ authentication: ClientAuthentication) {
+        guard
+            let key = authentication.keys.map(\.key).first(where: { $0.type == .symmetric }),
+            let audience = authentication.audience.first
+        else { return nil }
+        self.init(key: key, audience: audience)
+    }
+}
+
+extension ServiceConfiguration {
+    /// Signs a token for a user with the first configured shared secret.
+    ///
+    /// - Parameters:
+    ///   - userID: The `sub` claim.
+    ///   - lifetime: How long the token is valid, at most 24 hours.
+    ///   - now: The time of issue.
+    /// - Returns: The token. Clients present it as `Authorization: Token …`.
+    /// - Throws: `ServiceError` with code `missingKey` when there is no such key or no audience,
+    ///   `invalidConfiguration` when the service would reject the lifetime.
+    public func makeDevelopmentToken(
+        userID: String,
+        lifetime: Duration = .seconds(12 * 3600),
+        now: Date = Date()
+    ) throws(ServiceError) -> String {
+        guard let signer = DevelopmentTokenSigner(authentication) else {
+            throw ServiceError(
+                .missingKey,
+                "signing tokens needs a key of type oct and an audience; "
+                    + "add client_auth.jwks.keys and client_auth.audience"
+            )
+        }
+        guard lifetime > .zero, lifetime <= .seconds(TokenVerifier.maximumLifetime) else {
+            throw ServiceError(.invalidConfiguration, "a token must be valid for 1 to 86400 seconds, not \(lifetime)")
+        }
+        return signer.token(
+            userID: userID,
+            lifetime: lifetime.components.seconds,
+            now: now.timeIntervalSince1970
+        ).token
+    }
+}

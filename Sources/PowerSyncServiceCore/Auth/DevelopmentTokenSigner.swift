@@ -1,0 +1,39 @@
+import PowerSyncProtocol
+
+/// Makes tokens for development (docs/service.md "Authentication").
+package struct DevelopmentTokenSigner: Sendable {
+    /// The key, one with a shared secret.
+    package let key: JSONWebKey
+    /// The audience of the tokens.
+    package let audience: String
+
+    /// Creates a signer.
+    ///
+    /// - Parameters:
+    ///   - key: A key with a shared secret.
+    ///   - audience: The audience of the tokens.
+    package init(key: JSONWebKey, audience: String) {
+        self.key = key
+        self.audience = audience
+    }
+
+    /// Signs a token.
+    ///
+    /// - Parameters:
+    ///   - userID: The `sub` claim.
+    ///   - lifetime: How long it is valid, in seconds.
+    ///   - now: The time in seconds since 1970.
+    /// - Returns: The token, and its `exp` claim.
+    package func token(userID: String, lifetime: Int64, now: Double) -> (token: String, expiresAt: Int64) {
+        let issuedAt = Int64(now.rounded(.down))
+        var header: JSONObject = ["alg": .string((key.algorithm ?? .hs256).rawValue), "typ": "JWT"]
+        if let id = key.id { header["kid"] = .string(id) }
+        let payload: JSONObject = [
+            "sub": .string(userID), "aud": .string(audience), "iss": "powersync-dev",
+            "iat": .integer(issuedAt), "exp": .integer(issuedAt + lifetime),
+        ]
+        let input = "\(Base64URL.encode(Array(header.text.utf8))).\(Base64URL.encode(Array(payload.text.utf8)))"
+        let signature = key.sign(Array(input.utf8))?.signature ?? []
+        return ("\(input).\(Base64URL.encode(signature))", issuedAt + lifetime)
+    }
+}

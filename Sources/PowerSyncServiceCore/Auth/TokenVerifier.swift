@@ -1,0 +1,169 @@
+import PowerSyncProtocol
+
+/// Checks tokens against static keys (docs/service.md "Authentication").
+///
+/// Each check fails with its own code, in this order: form, algorithm, key, signature, claims.
+package struct TokenVerifier: Sendable {
+    /// How far clocks may differ, in seconds.
+    static let clockTolerance = 60.0
+    /// The longest lifetime of a token, in seconds.
+    package static let maximumLifetime = 86_400.0
+
+    private let keys: [JSONWebKey]
+    private let audience: [String]
+
+    /// Creates a verifier.
+    ///
+    /// - Parameters:
+    ///   - keys: The keys, in the order in which wildcards are tried.
+    ///   - audience: The accepted audiences.
+    package init(keys: [JSONWebKey], audience: [String]) {
+        self.keys = keys
+        self.audience = audience
+    }
+
+    /// Checks the value of an `Authorization` header.
+    ///
+    /// - Parameters:
+    ///   - header: The value; `nil` when the request has none.
+    ///   - now: The time in seconds since 1970.
+    /// - Returns: What the token says.
+    /// - Throws: The failure of the first check that does not pass.
+    package func verify(authorization header: String?, now: Double) async throws(AuthorizationError) -> VerifiedToken {
+        guard let header, let token = Self.token(in: header) else { throw .missingToken }
+        return try await verify(token, now: now)
+    }
+
+    /// The token in `Token …` or `Bearer …`: the scheme as written here, one space, nothing after the token.
+    private static func token(in header: String) -> Substring? {
+        for scheme in ["Token ", "Bearer "] where header.hasPrefix(scheme) {
+            let token = header.dropFirst(scheme.count)
+            guard !token.isEmpty, !token.contains(where: \.isWhitespace) else { return nil }
+            return token
+        }
+        return nil
+    }
+
+    /// Checks a token.
+    ///
+    /// - Parameters:
+    ///   - token: A JWT in compact form.
+    ///   - now: The time in seconds since 1970.
+    /// - Returns: What the token says.
+    /// - Throws: The failure of the first check that does not pass.
+    package func verify(_ token: some StringProtocol, now: Double) async throws(AuthorizationError) -> VerifiedToken {
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard
+            parts.count == 3, let header = Self.object(parts[0]), let payload = Self.object(parts[1]),
+            let signature = Base64URL.decode(parts[2])
+        else { throw .malformedToken }
+
+        guard case .string(let name) = header["alg"], let algorithm = SigningAlgorithm(rawValue: name) else {
+            throw AuthorizationError(.authentication, "\"alg\" (Algorithm) Header Parameter not allowed")
+        }
+        var keyID: String?
+        if case .string(let id) = header["kid"] { keyID = id }
+        try await checkSignature(
+            signature,
+            of: Array("\(parts[0]).\(parts[1])".utf8),
+            algorithm: algorithm,
+            keyID: keyID
+        )
+        return try checkClaims(payload, now: now)
+    }
+
+    private static func object(_ part: some StringProtocol) -> JSONObject? {
+        guard
+            let bytes = Base64URL.decode(part), let text = String(validating: bytes, as: UTF8.self)
+        else { return nil }
+        return try? JSONObject(parsing: text, hugeNumbers: .infinite)
+    }
+
+    // MARK: Keys
+
+    private func checkSignature(
+        _ signature: [UInt8],
+        of input: [UInt8],
+        algorithm: SigningAlgorithm,
+        keyID: String?
+    ) async throws(AuthorizationError) {
+        if let keyID, let key = keys.first(where: { $0.id == keyID }) {
+            // The key that the token names is the only one that counts. Comparing algorithms first is what prevents a
+            // public RSA key from being used as the secret of an HMAC.
+            guard key.matches(algorithm) else {
+                throw AuthorizationError(.authentication, "Unexpected token algorithm \(algorithm.rawValue)")
+            }
+            guard await key.isValid(signature, for: input, algorithm: algorithm) else {
+                throw AuthorizationError(.authentication, "signature verification failed")
+            }
+            return
+        }
+        for key in keys where key.id == nil && key.matches(algorithm) {
+            if await key.isValid(signature, for: input, algorithm: algorithm) { return }
+        }
+        throw AuthorizationError(
+            .authentication,
+            "Could not find an appropriate key in the keystore. The key is missing or no key matched the token KID",
+            logDetails: "token kid: \(keyID ?? "none"), alg: \(algorithm.rawValue), known keys: "
+                + keys.map { "\($0.id ?? "*") (\($0.algorithm?.rawValue ?? $0.type.rawValue))" }.joined(separator: ", ")
+        )
+    }
+
+    // MARK: Claims
+
+    private func checkClaims(_ payload: JSONObject, now: Double) throws(AuthorizationError) -> VerifiedToken {
+        for claim in ["exp", "iat", "sub"] where payload[claim] == nil {
+            throw .missingClaim(claim)
+        }
+        // The reference reports a claim of the wrong type, and `nbf` in the future, as a missing one.
+        guard let issuedAt = payload["iat"]?.number else { throw .missingClaim("iat") }
+        guard let expiresAt = payload["exp"]?.number else { throw .missingClaim("exp") }
+        if let notBefore = payload["nbf"] {
+            guard let notBefore = notBefore.number, notBefore <= now.rounded(.down) + Self.clockTolerance else {
+                throw .missingClaim("nbf")
+            }
+        }
+        guard expiresAt > now.rounded(.down) - Self.clockTolerance else {
+            throw AuthorizationError(.tokenExpired, "JWT has expired")
+        }
+
+        guard let claim = payload["aud"] else { throw .missingClaim("aud", code: .tokenAudience) }
+        let values: [JSONValue] = if case .array(let values) = claim { values } else { [claim] }
+        guard values.contains(where: { value in audience.contains { value == .string($0) } }) else {
+            throw AuthorizationError(
+                .tokenAudience,
+                "Unexpected \"aud\" claim value: \(claim.text)",
+                logDetails: "accepted audiences: \(audience.joined(separator: ", "))"
+            )
+        }
+
+        let lifetime = expiresAt - issuedAt
+        guard lifetime <= Self.maximumLifetime else {
+            throw AuthorizationError(
+                .tokenLifetime,
+                "Token must expire in a maximum of \(Self.seconds(Self.maximumLifetime)) seconds, "
+                    + "got \(Self.seconds(lifetime))s"
+            )
+        }
+        switch payload["parameters"] {
+        case nil, .null, .object: break
+        default: throw AuthorizationError(.authentication, "Payload parameters must be an object")
+        }
+        return VerifiedToken(payload: payload, expiresAt: expiresAt)
+    }
+
+    private static func seconds(_ value: Double) -> String {
+        Int64(exactly: value).map(String.init) ?? "\(value)"
+    }
+}
+
+extension JSONValue {
+    /// The value as a number, if it is one.
+    fileprivate var number: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .double(let value): value
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,125 @@
+package import PowerSyncRules
+
+/// A database whose tables are replicated (docs/service.md "What a source promises").
+///
+/// What a source promises: transactions are delivered in commit order; positions order like the log; a position that
+/// was reported by ``head()`` is reached by the change stream after ``emitMarker()``; a stream that was prepared can be
+/// read again from every position that has not been acknowledged.
+package protocol ReplicationSource: Sendable {
+    /// Checks that the source can be replicated.
+    ///
+    /// - Throws: ``ReplicationSourceError`` that says what to change.
+    func checkConfiguration() async throws
+
+    /// A position that is not before any commit confirmed to anybody before the call.
+    func head() async throws -> SourcePosition
+
+    /// Makes every change stream advance beyond what ``head()`` returned before, even if nothing else happens.
+    func emitMarker() async throws
+
+    /// Makes the source keep its history for a stream (PostgreSQL: the replication slot). Precedes every snapshot.
+    ///
+    /// - Parameters:
+    ///   - slotName: The name of the stream in the source.
+    ///   - position: From where changes are needed; `nil` for a stream that has not begun.
+    ///   - reached: A later position of the same history that the source is known to have had, if there is one.
+    /// - Returns: `position`, or the one from which history is kept now.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/historyLost`` when changes after
+    ///   `position` are no longer available, or what the source has before it is not what it had.
+    func prepareStream(
+        _ slotName: String,
+        resumingAfter position: SourcePosition?,
+        reached: LSN?
+    ) async throws -> SourcePosition
+
+    /// The tables that can be replicated and that a plan reads, in a stable order.
+    func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor]
+
+    /// Starts to copy a table.
+    ///
+    /// - Parameters:
+    ///   - table: A descriptor from ``tables(for:)``.
+    ///   - key: Where an interrupted copy continues; `nil` for the beginning.
+    /// - Returns: A reader of the rows.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
+    ///   outdated.
+    func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader
+
+    /// Reads the change stream for as long as `body` runs.
+    ///
+    /// - Parameters:
+    ///   - slotName: A prepared stream.
+    ///   - position: The position to continue after.
+    ///   - tables: The tables to deliver; changes of others are left out.
+    ///   - body: Reads. The reader is closed when it returns or throws.
+    /// - Returns: The result of `body`.
+    /// - Throws: ``ReplicationSourceError``, with ``ReplicationSourceError/Code/historyLost`` when `position` is not of
+    ///   the source's history, or what `body` throws.
+    func withChanges<Result>(
+        of slotName: String,
+        after position: SourcePosition,
+        tables: [SourceTableDescriptor],
+        _ body: (inout any ChangeReader) async throws -> Result
+    ) async throws -> Result
+
+    /// Whether the source has something to gain from an acknowledgement.
+    ///
+    /// To acknowledge, the storage waits for its disk; that is worth it only now and then.
+    ///
+    /// - Parameters:
+    ///   - lsn: The position that could be acknowledged.
+    ///   - slotName: The stream.
+    /// - Returns: Whether ``acknowledge(_:of:)`` should follow.
+    func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool
+
+    /// Allows the source to forget what a stream has durably stored.
+    ///
+    /// - Parameters:
+    ///   - position: A position that the storage has on disk.
+    ///   - slotName: The stream.
+    /// - Throws: An error of the source.
+    func acknowledge(_ position: DurablePosition, of slotName: String) async throws
+
+    /// Makes the source forget a stream. Does nothing for an unknown one.
+    func dropStream(_ slotName: String) async throws
+
+    /// Closes the connections to the source. Calls that are running fail.
+    func close() throws
+}
+
+/// A table being copied.
+package protocol SnapshotReader {
+    /// Reads the next rows.
+    ///
+    /// - Returns: Rows in the order of the key, `nil` at the end.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the table is no
+    ///   longer the one that was described.
+    mutating func next() async throws -> SnapshotChunk?
+}
+
+/// Rows of a table that is being copied.
+package struct SnapshotChunk: Sendable {
+    /// The rows.
+    package var rows: [SourceRow]
+    /// Where to continue after these rows.
+    package var lastKey: SnapshotKey
+
+    /// Creates a chunk.
+    package init(rows: [SourceRow], lastKey: SnapshotKey) {
+        self.rows = rows
+        self.lastKey = lastKey
+    }
+}
+
+/// A change stream being read.
+package protocol ChangeReader {
+    /// Waits for changes.
+    ///
+    /// The first call returns a ``SourceMessage/commit(_:)`` without delay even if nothing has changed. Later calls
+    /// wait; after two seconds without news they return an empty array, which lets the caller show that it is alive.
+    ///
+    /// - Returns: Messages in the order of the log.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/historyLost`` when the source was rolled
+    ///   back or replaced since the last call; nothing of another history is ever returned.
+    mutating func next() async throws -> [SourceMessage]
+}

@@ -1,0 +1,238 @@
+import Logging
+import Metrics
+import PowerSyncRules
+
+/// Replicates the source into one replication stream, until the stream is replaced or the task is cancelled.
+///
+/// 1. Make the source keep its history from a position on (before any row is copied).
+/// 2. Find the records of the source's tables. Drop those that no longer fit, copy those that are new.
+/// 3. Read the change stream from the position on: save, and at each transaction boundary commit and acknowledge.
+/// 4. When tables change, go on with 2.
+///
+/// Everything durable is in the storage, so the process may die at any point: the next run begins again at 1, and
+/// repeats what had not been committed.
+struct StreamReplicator {
+    /// Why replication of the stream ended.
+    enum Outcome: Sendable {
+        /// The stream has made its first checkpoint: older streams are to be stopped.
+        case activated
+        /// The stream has been replaced by another one.
+        case replaced
+        /// The source's history was lost; a new stream with the same config takes over.
+        case restarted
+    }
+
+    let stream: ReplicationStream
+    let storage: any BucketStorage
+    let source: any ReplicationSource
+    let logger: Logger
+    /// Shows that replication is alive.
+    let touch: @Sendable () -> Void
+
+    private let rejections: RejectionLog
+    private let replicatedRows = Counter(label: "powersync_rows_replicated_total")
+    private let replicatedTransactions = Counter(label: "powersync_transactions_replicated_total")
+
+    /// Creates a replicator for a stream.
+    init(
+        stream: ReplicationStream,
+        storage: any BucketStorage,
+        source: any ReplicationSource,
+        logger: Logger,
+        touch: @escaping @Sendable () -> Void
+    ) {
+        self.stream = stream
+        self.storage = storage
+        self.source = source
+        self.touch = touch
+        var logger = logger
+        logger[metadataKey: ReplicationLogKey.stream] = "\(stream.id)"
+        self.logger = logger
+        rejections = RejectionLog(logger: logger)
+    }
+
+    /// Replicates.
+    ///
+    /// - Throws: Errors of the source or the storage. Calling again goes on.
+    func run() async throws -> Outcome {
+        do {
+            return try await storage.withWriter(of: stream.id) { try await replicate(with: &$0) }
+        } catch let error as ReplicationSourceError where error.code == .historyLost {
+            logger.error(
+                "The source has lost its history: replication starts again.",
+                metadata: [
+                    ReplicationLogKey.error: "\(error)"
+                ]
+            )
+            _ = try await storage.restart(stream.id)
+            return .restarted
+        }
+    }
+
+    private func replicate(with writer: inout any BucketStorageWriter) async throws -> Outcome {
+        let position = try await source.prepareStream(
+            stream.slotName,
+            resumingAfter: writer.resumePosition,
+            reached: writer.reachedLSN
+        )
+        if writer.resumePosition == nil { try await writer.setResumePosition(position) }
+
+        var progress = Progress(position: position, isActive: stream.state == .active)
+        while true {
+            try Task.checkCancellation()
+            do {
+                let tables = try await resolveTables(&writer)
+                try await copy(tables, with: &writer, history: position.history)
+                if let outcome = try await follow(tables, with: &writer, progress: &progress) { return outcome }
+            } catch let error as ReplicationSourceError where error.code == .tablesChanged {
+                // Rows of the old tables that are saved but not flushed belong to a transaction that is read again.
+            }
+            logger.notice("The tables of the source have changed.")
+        }
+    }
+
+    /// How far the change stream has been followed.
+    private struct Progress {
+        /// The last transaction boundary that was committed.
+        var position: SourcePosition
+        /// Whether clients are served from the stream.
+        var isActive: Bool
+    }
+
+    // MARK: Tables
+
+    /// Finds the records of the tables that the plan reads, and drops all others.
+    private func resolveTables(_ writer: inout any BucketStorageWriter) async throws -> [SourceTable] {
+        var tables: [SourceTable] = []
+        for descriptor in try await source.tables(for: stream.plan) {
+            tables.append(try await writer.resolveTable(descriptor).table)
+        }
+        let kept = Set(tables.map(\.id))
+        for outdated in writer.sourceTables where !kept.contains(outdated.id) {
+            logger.notice(
+                "A table of the source is gone or has another form: its rows are removed.",
+                metadata: [ReplicationLogKey.table: "\(outdated.descriptor.name)"]
+            )
+            try await writer.drop(outdated)
+            touch()
+        }
+        return tables
+    }
+
+    /// Copies the tables that have not been copied yet.
+    private func copy(
+        _ tables: [SourceTable],
+        with writer: inout any BucketStorageWriter,
+        history: SourceHistory
+    ) async throws {
+        let missing = tables.filter { !$0.isSnapshotDone }
+        for table in missing {
+            let rows = try await copy(table, with: &writer)
+            // Changes made while the table was copied are in the change stream up to this position.
+            try await writer.markSnapshotDone(table, noCheckpointBefore: try await head(of: history))
+            logger.notice(
+                "A table of the source has been copied.",
+                metadata: [
+                    ReplicationLogKey.table: "\(table.descriptor.name)", ReplicationLogKey.rows: "\(rows)",
+                ]
+            )
+        }
+        if !missing.isEmpty || !stream.isSnapshotDone {
+            try await writer.markSnapshotDone(noCheckpointBefore: try await head(of: history))
+        }
+    }
+
+    /// The position of the source, which must still be of the history that the stream follows.
+    private func head(of history: SourceHistory) async throws -> LSN {
+        let head = try await source.head()
+        guard head.history == history else {
+            throw ReplicationSourceError(
+                .historyLost,
+                "The source was replaced or restored while its tables were copied: they are copied again."
+            )
+        }
+        return head.lsn
+    }
+
+    private func copy(_ table: SourceTable, with writer: inout any BucketStorageWriter) async throws -> Int {
+        var rows = 0
+        var reader = try await source.snapshot(of: table.descriptor, after: table.lastSnapshotKey)
+        while let chunk = try await reader.next() {
+            rejections.report(try await writer.save(chunk.rows.map { .insert($0) }, of: table, mode: .snapshot))
+            writer.recordSnapshotProgress(chunk.lastKey, of: table)
+            try await writer.flush()
+            rows += chunk.rows.count
+            replicatedRows.increment(by: chunk.rows.count)
+            touch()
+        }
+        return rows
+    }
+
+    // MARK: Changes
+
+    /// Follows the change stream.
+    ///
+    /// - Returns: `nil` when the tables have changed.
+    private func follow(
+        _ tables: [SourceTable],
+        with writer: inout any BucketStorageWriter,
+        progress: inout Progress
+    ) async throws -> Outcome? {
+        let byRelation = Dictionary(uniqueKeysWithValues: tables.map { ($0.descriptor.relationID, $0) })
+        let descriptors = tables.map(\.descriptor)
+        return try await source.withChanges(
+            of: stream.slotName,
+            after: progress.position,
+            tables: descriptors
+        ) { reader in
+            // A table that appeared before the reader was opened would not be noticed by it.
+            guard try await source.tables(for: stream.plan) == descriptors else { return nil }
+            while true {
+                let messages = try await reader.next()
+                touch()
+                for message in messages {
+                    switch message {
+                    case .changes(let changes, let relationID):
+                        guard let table = byRelation[relationID] else { continue }
+                        rejections.report(try await writer.save(changes, of: table, mode: .stream))
+                        replicatedRows.increment(by: changes.count)
+                    case .truncate(let relationID):
+                        if let table = byRelation[relationID] { try await writer.truncate(table) }
+                    case .commit(let lsn):
+                        if let outcome = try await commit(lsn, with: &writer, progress: &progress) { return outcome }
+                    case .tablesChanged:
+                        return nil
+                    }
+                }
+            }
+        }
+    }
+
+    private func commit(
+        _ lsn: LSN,
+        with writer: inout any BucketStorageWriter,
+        progress: inout Progress
+    ) async throws -> Outcome? {
+        let result: CommitResult
+        do {
+            result = try await writer.commit(lsn, createsEmptyCheckpoints: true)
+        } catch let error as BucketStorageError where error.code == .unknownStream {
+            return .replaced
+        }
+        progress.position.lsn = lsn
+        replicatedTransactions.increment()
+        guard case .created(let checkpoint) = result else { return nil }
+        logger.debug(
+            "Checkpoint.",
+            metadata: [ReplicationLogKey.checkpoint: "\(checkpoint.opID)", ReplicationLogKey.lsn: "\(lsn)"]
+        )
+        // Only what is published may be forgotten: a blocked commit is repeated from the last checkpoint on. And only what
+        // a power failure does not take back.
+        if source.wantsAcknowledgement(of: lsn, by: stream.slotName), let durable = try await writer.makeDurable() {
+            try await source.acknowledge(durable, of: stream.slotName)
+        }
+        guard !progress.isActive else { return nil }
+        logger.notice("The replication stream is active.")
+        return .activated
+    }
+}

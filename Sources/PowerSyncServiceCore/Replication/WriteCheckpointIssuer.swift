@@ -1,0 +1,51 @@
+package import PowerSyncProtocol
+
+/// Creates write checkpoints (docs/service.md "Write checkpoints of the service").
+///
+/// The order is what makes them correct: first the source position, which is not before the uploads that the client has
+/// finished; then the record; then a marker, which makes replication pass that position even if the source is idle.
+/// With the marker before the record, replication could pass it while there is nothing to show yet, and never look
+/// again.
+package struct WriteCheckpointIssuer: Sendable {
+    private let storage: any BucketStorage
+    private let source: any ReplicationSource
+    /// One record at a time.
+    ///
+    /// A client may have several requests under way. Recorded in another order than their positions were read, the last
+    /// number would be visible before the position of an earlier one is reached.
+    private let order = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
+
+    /// Creates an issuer.
+    package init(storage: any BucketStorage, source: any ReplicationSource) {
+        self.storage = storage
+        self.source = source
+    }
+
+    /// Creates a write checkpoint for everything that has been committed to the source before the call.
+    ///
+    /// - Parameter userKey: `user_id/client_id`, or `user_id` for a client that sends no id.
+    /// - Returns: A number that is larger than all earlier ones of the key.
+    /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation, or an error of the
+    ///   source.
+    package func create(userKey: String) async throws -> WriteCheckpoint {
+        try await record { head in try await storage.createWriteCheckpoint(userKey: userKey, head: head) }
+    }
+
+    /// Records a number that the client has chosen, for everything that has been committed to the source before the call.
+    ///
+    /// - Parameters:
+    ///   - id: The number, at least 1.
+    ///   - userKey: As in ``create(userKey:)``.
+    /// - Returns: The recorded number: the larger one of `id` and what was recorded before.
+    /// - Throws: As ``create(userKey:)``.
+    package func request(_ id: WriteCheckpoint, userKey: String) async throws -> WriteCheckpoint {
+        try await record { head in try await storage.recordCheckpointRequest(id, userKey: userKey, head: head) }
+    }
+
+    private func record(_ body: (SourcePosition) async throws -> WriteCheckpoint) async throws -> WriteCheckpoint {
+        let checkpoint = try await order.withSlot { try await body(try await source.head()) }
+        // Also when nothing was recorded: a repeated request makes up for a marker that was lost.
+        try await source.emitMarker()
+        return checkpoint
+    }
+}

@@ -1,0 +1,51 @@
+/// Why the bucket storage cannot do what it was asked.
+package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
+    /// What went wrong.
+    package struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String, Sendable {
+            case cannotOpen, inUse, unsupportedVersion, corrupted, noActiveStream, unknownStream,
+                checkpointInvalidated
+        }
+
+        private let value: Value
+
+        /// The file or the database cannot be opened.
+        package static let cannotOpen = Code(value: .cannotOpen)
+        /// Another process uses the storage, or another writer the stream (`PSYNC_S1003`).
+        package static let inUse = Code(value: .inUse)
+        /// The storage was written by a newer version of the service.
+        package static let unsupportedVersion = Code(value: .unsupportedVersion)
+        /// A stored value cannot be read.
+        package static let corrupted = Code(value: .corrupted)
+        /// No stream is served yet; clients get `PSYNC_S2302`.
+        package static let noActiveStream = Code(value: .noActiveStream)
+        /// The stream is not stored here, or has been replaced.
+        package static let unknownStream = Code(value: .unknownStream)
+        /// Compaction has taken away what a checkpoint consists of; a later one can be read.
+        package static let checkpointInvalidated = Code(value: .checkpointInvalidated)
+
+        package var description: String { value.rawValue }
+    }
+
+    /// What went wrong.
+    package let code: Code
+    /// For operators: names the file, stream or table, and says what to do.
+    package let message: String
+    /// The error that caused this one.
+    package let underlyingError: (any Error)?
+
+    /// Creates an error.
+    package init(_ code: Code, _ message: String, underlyingError: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.underlyingError = underlyingError
+    }
+
+    package var description: String { message }
+
+    /// Nothing has been replicated yet.
+    package static let noActiveStream = BucketStorageError(
+        .noActiveStream,
+        "No sync config is active yet: nothing has been replicated."
+    )
+}

@@ -1,0 +1,115 @@
+/// Stores the changes of a source for one replication stream (docs/service.md "Rows and operations").
+///
+/// A writer belongs to one task, which is why its calls are `mutating`: saved changes are collected, and written in
+/// storage transactions of at most 2,000 records or about 5 MB. What has been written is durable, but no client sees it
+/// before ``commit(_:createsEmptyCheckpoints:)`` makes a checkpoint. After an error the writer must be discarded; a new
+/// one continues from what is durable.
+package protocol BucketStorageWriter {
+    /// Where to continue reading the source: the position of the last checkpoint, or of the snapshot when there is no
+    /// checkpoint yet. `nil` for a stream that has not begun.
+    var resumePosition: SourcePosition? { get }
+
+    /// The newest position of a write checkpoint, if it is of the same history as ``resumePosition`` and after it.
+    ///
+    /// The source must have it, too: otherwise it was restored to a state between the two.
+    var reachedLSN: LSN? { get }
+
+    /// The tables that the stream has records of.
+    var sourceTables: [SourceTable] { get }
+
+    /// Finds or creates the record of a source table.
+    ///
+    /// - Parameter descriptor: The table as the source describes it now.
+    /// - Returns: The record, and the records of the same name or relation id that no longer fit. The caller drops
+    ///   these before it snapshots the table.
+    /// - Throws: An error of the database.
+    mutating func resolveTable(_ descriptor: SourceTableDescriptor) async throws -> ResolvedTable
+
+    /// Adds changes of a table, in the order of the source.
+    ///
+    /// - Parameters:
+    ///   - changes: The changes.
+    ///   - table: A record from ``resolveTable(_:)``.
+    ///   - mode: Whether rows that are already stored are left alone, as during a snapshot.
+    /// - Returns: Rows that are not synced as the config says, and why.
+    /// - Throws: An error of the database.
+    mutating func save(
+        _ changes: [SourceChange],
+        of table: SourceTable,
+        mode: SaveMode
+    ) async throws -> [RejectedRow]
+
+    /// Removes all rows of a table from all buckets and indexes.
+    mutating func truncate(_ table: SourceTable) async throws
+
+    /// Truncates a table and forgets its record.
+    mutating func drop(_ table: SourceTable) async throws
+
+    /// Makes everything saved so far durable, together with the progress of snapshots. Does not publish it.
+    mutating func flush() async throws
+
+    /// Flushes, and makes a checkpoint unless a rule forbids it (docs/service.md "Checkpoints"). May be called at
+    /// transaction boundaries of the source only. Activates the stream when this is its first checkpoint.
+    ///
+    /// - Parameters:
+    ///   - lsn: The source position of the boundary.
+    ///   - createsEmptyCheckpoints: Whether the position is published even if there are no new operations.
+    /// - Returns: What became of the commit.
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when the stream has been replaced.
+    mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) async throws -> CommitResult
+
+    /// Waits until the disk has everything that was committed.
+    ///
+    /// - Returns: The position of the last checkpoint; `nil` before the first one.
+    /// - Throws: An error of the database.
+    mutating func makeDurable() async throws -> DurablePosition?
+
+    /// Records from where the source keeps its history for this stream, before the snapshot begins. All later positions
+    /// of the stream belong to the same history.
+    mutating func setResumePosition(_ position: SourcePosition) async throws
+
+    /// Records how far the snapshot of a table has come. Durable with the next flush, together with the rows.
+    ///
+    /// - Parameters:
+    ///   - lastKey: The key to continue after, in the form the source chose.
+    ///   - table: The table.
+    mutating func recordSnapshotProgress(_ lastKey: SnapshotKey, of table: SourceTable)
+
+    /// Records that a table has been copied, and that no checkpoint may be made before a position.
+    mutating func markSnapshotDone(_ table: SourceTable, noCheckpointBefore lsn: LSN) async throws
+
+    /// Records that all tables of the stream have been copied, and that no checkpoint may be made before a position.
+    mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) async throws
+}
+
+/// How ``BucketStorageWriter/save(_:of:mode:)`` treats rows that are already stored.
+package enum SaveMode: Sendable {
+    /// Changes of the change stream: they replace what is stored.
+    case stream
+    /// Rows of a snapshot: a row that is already stored is newer, and stays.
+    case snapshot
+}
+
+/// What became of a commit.
+package enum CommitResult: Sendable, Hashable {
+    /// A checkpoint is not allowed at this position; the operations wait for a later commit.
+    case blocked
+    /// There was nothing to publish.
+    case unchanged
+    /// A checkpoint was made.
+    case created(StorageCheckpoint)
+}
+
+/// The result of ``BucketStorageWriter/resolveTable(_:)``.
+package struct ResolvedTable: Sendable {
+    /// The record of the table.
+    package var table: SourceTable
+    /// Records of earlier tables, to be dropped.
+    package var outdated: [SourceTable]
+
+    /// Creates a result.
+    package init(table: SourceTable, outdated: [SourceTable]) {
+        self.table = table
+        self.outdated = outdated
+    }
+}

@@ -1,0 +1,89 @@
+import PowerSyncProtocol
+package import PowerSyncRules
+
+/// Turns changes of one table into records: identities, buckets, checksums, parameter entries.
+package struct ChangeEvaluator {
+    private let evaluator: TableEvaluator
+    private let bucketPrefix: String
+    private let table: SourceTable
+    private let mode: SaveMode
+    private let identityNames: [String]
+    private let maximumRowBytes: Int
+
+    /// The most bytes of a stored row.
+    static let maximumRowBytes = 15 * 1024 * 1024
+
+    /// Creates an evaluator for a table.
+    package init(
+        plan: SyncPlan,
+        bucketPrefix: String,
+        table: SourceTable,
+        mode: SaveMode,
+        maximumRowBytes: Int = Self.maximumRowBytes
+    ) {
+        evaluator = plan.evaluator(for: table.descriptor.name)
+        self.bucketPrefix = bucketPrefix
+        self.table = table
+        self.mode = mode
+        self.maximumRowBytes = maximumRowBytes
+        identityNames = table.descriptor.identity.map(\.name)
+    }
+
+    /// Evaluates a change.
+    package func evaluate(_ change: SourceChange) -> PendingRecord {
+        let newKey = change.row.map { row in identityNames.map { row[$0] ?? .null } }
+        let beforeKey = ReplicaID(names: identityNames, values: change.oldKey ?? newKey ?? [])
+        var record = PendingRecord(
+            kind: change.kind,
+            tableID: table.id,
+            beforeKey: beforeKey,
+            content: nil,
+            skipsStoredRow: mode == .snapshot,
+            size: 64
+        )
+        guard let row = change.row, let newKey else { return record }
+        let key = change.oldKey == nil ? beforeKey : ReplicaID(names: identityNames, values: newKey)
+        var content = PendingRecord.Content(key: key, rows: [], entries: [], isTooLarge: false)
+        func reject(_ reason: RejectedRow.Reason) {
+            record.rejections.append(
+                RejectedRow(
+                    table: table.descriptor.name,
+                    key: zip(identityNames, newKey).map { SourceRow.Column(name: $0, value: $1) },
+                    reason: reason
+                )
+            )
+        }
+        let bytes = row.estimatedBytes
+        if bytes > maximumRowBytes {
+            content.isTooLarge = true
+            reject(.tooLarge(bytes: bytes, limit: maximumRowBytes))
+        } else {
+            let rows = evaluator.evaluate(row, bucketPrefix: bucketPrefix) { reject(.notEvaluated($0)) }
+            content.rows = rows.map { row in
+                record.size += 100 + row.data.utf8.count
+                return (row, Checksum.put(table: row.table, id: row.id, data: row.data))
+            }
+            if let nameless = rows.first(where: \.id.isEmpty) { reject(.withoutID(table: nameless.table)) }
+            content.entries = evaluator.evaluateParameters(row) { reject(.notEvaluated($0)) }
+            record.size += content.entries.count * 100
+        }
+        record.content = content
+        return record
+    }
+}
+
+extension SourceRow {
+    /// About how many bytes the row has when it is stored.
+    package var estimatedBytes: Int {
+        columns.reduce(0) { total, column in
+            let value =
+                switch column.value {
+                case .null: 4
+                case .integer, .real: 8
+                case .text(let text): text.utf8.count
+                case .blob(let bytes): bytes.count
+                }
+            return total + column.name.utf8.count + value
+        }
+    }
+}

@@ -1,0 +1,32 @@
+package import PowerSyncProtocol
+package import PowerSyncRules
+
+/// A change that has been evaluated and waits to be written.
+package struct PendingRecord: Sendable {
+    /// What a row has become.
+    package struct Content: Sendable {
+        /// Its identity after the change.
+        package var key: ReplicaID
+        /// What it becomes in buckets, with the checksum of each `PUT`.
+        package var rows: [(row: BucketRow, checksum: Checksum)]
+        /// What it adds to parameter indexes.
+        package var entries: [ParameterEntry]
+        /// Whether the row is too large: nothing is known about it, and what is stored of it stays.
+        package var isTooLarge: Bool
+    }
+
+    /// What happened.
+    package var kind: SourceChange.Kind
+    /// The id of the table's record.
+    package var tableID: String
+    /// The identity before the change.
+    package var beforeKey: ReplicaID
+    /// The row; `nil` for a delete.
+    package var content: Content?
+    /// Whether a row that is already stored is left alone.
+    package var skipsStoredRow: Bool
+    /// The estimated bytes of the operations.
+    package var size: Int
+    /// Why the row is not stored as it should be.
+    package var rejections: [RejectedRow] = []
+}

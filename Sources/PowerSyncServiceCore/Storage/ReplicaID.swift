@@ -1,0 +1,122 @@
+import Crypto
+package import PowerSyncRules
+
+/// The identity of a source row in 16 bytes (docs/service.md "Rows and operations").
+///
+/// It is the UUID of version 5 with the namespace `a396dd91-09fc-4017-a28d-3df722f651e9` over the BSON document of the
+/// replica identity columns: SHA-1 of namespace and document, cut to 16 bytes, with version and variant set. The BSON
+/// types are string, int64, double, binary and null.
+package struct ReplicaID: Hashable, Sendable {
+    /// The first eight bytes, most significant first.
+    let high: UInt64
+    /// The last eight bytes, most significant first.
+    let low: UInt64
+
+    /// The identity of a row.
+    ///
+    /// - Parameter columns: The replica identity columns in order.
+    package init(_ columns: [SourceRow.Column]) {
+        self.init(names: columns.map(\.name), values: columns.map(\.value))
+    }
+
+    /// The identity of a row, from the names and the values of its replica identity columns.
+    package init(names: [String], values: [SQLiteValue]) {
+        var sha1 = Insecure.SHA1()
+        sha1.update(data: Self.namespace)
+        sha1.update(data: Self.document(names: names, values: values))
+        var bytes = Array(sha1.finalize().prefix(16))
+        bytes[6] = bytes[6] & 0x0f | 0x50
+        bytes[8] = bytes[8] & 0x3f | 0x80
+        self.init(bytes: bytes)
+    }
+
+    /// An identity from its stored bytes; missing bytes count as zero.
+    package init(bytes: some Sequence<UInt8>) {
+        var words: (UInt64, UInt64) = (0, 0)
+        for (index, byte) in bytes.prefix(16).enumerated() {
+            if index < 8 {
+                words.0 |= UInt64(byte) << (56 - 8 * UInt64(index))
+            } else {
+                words.1 |= UInt64(byte) << (120 - 8 * UInt64(index))
+            }
+        }
+        (high, low) = words
+    }
+
+    /// The bytes, as they are stored.
+    package var bytes: [UInt8] {
+        withUnsafeBytes(of: high.bigEndian) { Array($0) } + withUnsafeBytes(of: low.bigEndian) { Array($0) }
+    }
+
+    /// Calls a function with the bytes.
+    package func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)
+    }
+
+    private static let namespace: [UInt8] = [
+        0xa3, 0x96, 0xdd, 0x91, 0x09, 0xfc, 0x40, 0x17, 0xa2, 0x8d, 0x3d, 0xf7, 0x22, 0xf6, 0x51, 0xe9,
+    ]
+
+    private static func document(names: [String], values: [SQLiteValue]) -> [UInt8] {
+        var document: [UInt8] = [0, 0, 0, 0]
+        for (name, value) in zip(names, values) {
+            let kind: UInt8 =
+                switch value {
+                case .real: 0x01
+                case .text: 0x02
+                case .blob: 0x05
+                case .null: 0x0a
+                case .integer: 0x12
+                }
+            document.append(kind)
+            document.append(contentsOf: name.utf8)
+            document.append(0)
+            switch value {
+            case .null: break
+            case .integer(let integer): document.append(littleEndian: integer)
+            case .real(let number): document.append(littleEndian: number.bitPattern)
+            case .text(let text):
+                document.append(littleEndian: Int32(truncatingIfNeeded: text.utf8.count + 1))
+                document.append(contentsOf: text.utf8)
+                document.append(0)
+            case .blob(let bytes):
+                document.append(littleEndian: Int32(truncatingIfNeeded: bytes.count))
+                document.append(0)
+                document.append(contentsOf: bytes)
+            }
+        }
+        document.append(0)
+        Swift.withUnsafeBytes(of: Int32(truncatingIfNeeded: document.count).littleEndian) { length in
+            document.replaceSubrange(0..<4, with: length)
+        }
+        return document
+    }
+}
+
+extension ReplicaID: CustomStringConvertible {
+    /// The usual form, for example `117ab485-4b42-58a2-ab32-0053a22c3423`.
+    package var description: String {
+        var text: [UInt8] = []
+        appendText(to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends the 36 characters of the usual form.
+    package func appendText(to text: inout [UInt8]) {
+        for (index, byte) in bytes.enumerated() {
+            if index == 4 || index == 6 || index == 8 || index == 10 { text.append(UInt8(ascii: "-")) }
+            text.append(Self.hexadecimalDigit(byte >> 4))
+            text.append(Self.hexadecimalDigit(byte & 15))
+        }
+    }
+
+    private static func hexadecimalDigit(_ nibble: UInt8) -> UInt8 {
+        nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "a") + nibble - 10
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(littleEndian value: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+    }
+}

@@ -1,0 +1,51 @@
+/// When a stream tells its client how long the token lives.
+///
+/// All times are seconds, wall-clock times since 1970.
+package struct KeepaliveSchedule: Sendable {
+    /// The time of the warning before the end.
+    package static let warning = 20.0
+    /// The shortest and the longest time between two keepalives.
+    static let interval = 18.0...22.0
+    /// How long a client may take to read what is left when the token has expired.
+    static let patience = 30.0
+
+    /// When the token expires.
+    package let expiresAt: Double
+    /// Whether there are keepalives in between; over WebSocket the connection has its own.
+    package var isPeriodic: Bool
+
+    /// Creates a schedule.
+    package init(expiresAt: Double, isPeriodic: Bool = true) {
+        self.expiresAt = expiresAt
+        self.isPeriodic = isPeriodic
+    }
+
+    /// When the connection is closed, whether the client has read everything or not.
+    ///
+    /// A client that does not read would keep its place among the concurrent streams for ever.
+    package var closesAt: Double { expiresAt + Self.patience }
+
+    /// Whether a stream that starts now ends after its first line, `{"token_expires_in":0}`.
+    func isExpired(at now: Double) -> Bool {
+        secondsLeft(at: now) == 0
+    }
+
+    /// The value of a keepalive: the remaining lifetime rounded up, at least 0.
+    func secondsLeft(at now: Double) -> Int32 {
+        Int32(clamping: Int64(max(0, min((expiresAt - now).rounded(.up), Double(Int32.max)))))
+    }
+
+    /// How long to wait for the next keepalive: the usual interval, if there is one, but not past the warning, and not
+    /// past the end.
+    ///
+    /// - Parameters:
+    ///   - now: The time.
+    ///   - fraction: A random number from 0 to 1; spreads the keepalives of many streams.
+    /// - Returns: Zero or more.
+    func delay(at now: Double, fraction: Double) -> Duration {
+        let interval = Self.interval.lowerBound + fraction * (Self.interval.upperBound - Self.interval.lowerBound)
+        let warningAt = expiresAt - Self.warning
+        let deadline = warningAt > now ? warningAt : expiresAt
+        return .seconds(max(0, isPeriodic ? min(interval, deadline - now) : deadline - now))
+    }
+}

@@ -1,0 +1,96 @@
+package import Logging
+package import NIOCore
+package import PowerSyncProtocol
+
+/// A sync stream whose first line is there, and whose other lines have to be sent: over HTTP or WebSocket.
+package struct OpenedSyncStream: Sendable {
+    /// The line to send first.
+    package let firstLine: ByteBuffer
+    /// Makes all other lines; `nil` when the token has expired and the first line says so, and is the only one.
+    package let session: SyncSession?
+    /// Sends keepalives between them.
+    package let keepalives: Keepalives
+    /// Counts what is sent.
+    package let statistics: StreamStatistics
+    /// With the ids of the request.
+    package let logger: Logger
+
+    /// Makes the first line.
+    ///
+    /// - Parameters:
+    ///   - request: What the client asks for.
+    ///   - token: Who the client is.
+    ///   - schedule: When to tell the client how long its token lives.
+    ///   - format: How lines are encoded.
+    ///   - userAgent: What the client calls itself; for the log.
+    ///   - environment: What all sessions share.
+    ///   - logger: With the id of the request.
+    /// - Throws: ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, or an error of the storage.
+    package init(
+        _ request: StreamingSyncRequest,
+        token: VerifiedToken,
+        schedule: KeepaliveSchedule,
+        format: SyncLineFormat,
+        userAgent: String,
+        environment: SyncSession.Environment,
+        logger: Logger
+    ) async throws {
+        guard let active = try await environment.storage.activeStream() else { throw BucketStorageError.noActiveStream }
+        var logger = logger
+        logger[metadataKey: "user_id"] = "\(token.userID)"
+        if let clientID = request.clientID { logger[metadataKey: "client_id"] = "\(clientID)" }
+        self.logger = logger
+        keepalives = Keepalives(schedule: schedule, format: format, timing: environment.timing)
+        statistics = StreamStatistics()
+        logger.info(
+            "Sync stream started",
+            metadata: [
+                "user_agent": "\(userAgent)", "bson": "\(format == .bson)", "route": "/sync/stream",
+                "app_metadata": .dictionary(request.appMetadata.loggable),
+            ]
+        )
+        if token.payload.hasNonFiniteNumber || request.hasNonFiniteNumber {
+            logger.warning("The token or the parameters have a number beyond the range of doubles, which is NULL.")
+        }
+        if schedule.isExpired(at: environment.timing.seconds) {
+            firstLine = keepalives.line
+            session = nil
+            return
+        }
+        var session = SyncSession(
+            request: request,
+            token: token,
+            stream: active,
+            environment: environment,
+            encoding: SyncSession.Encoding(format: format, isRawData: request.rawData),
+            statistics: statistics,
+            logger: logger
+        )
+        guard let line = try await session.open() else { throw BucketStorageError.noActiveStream }
+        firstLine = line
+        self.session = session
+    }
+}
+
+extension StreamingSyncRequest {
+    /// Whether parameters have a number that no double can hold.
+    fileprivate var hasNonFiniteNumber: Bool {
+        parameters.hasNonFiniteNumber || streams.subscriptions.contains { $0.parameters?.hasNonFiniteNumber ?? false }
+    }
+}
+
+extension [String: String] {
+    /// At most 20 entries of at most 100 characters: what a client sends must not flood the log.
+    fileprivate var loggable: Logger.Metadata {
+        var metadata: Logger.Metadata = [:]
+        for (index, entry) in sorted(by: { $0.key < $1.key }).enumerated() {
+            guard index < 20 else {
+                metadata["⚠️"] = "Additional parameters omitted"
+                break
+            }
+            let value = entry.value.count > 100 ? "\(entry.value.prefix(97))..." : entry.value
+            metadata[entry.key] = "\(value)"
+        }
+        return metadata
+    }
+}

@@ -1,0 +1,263 @@
+import PowerSyncProtocol
+import PowerSyncRules
+
+// What one connection knows about its client, and what it does next (docs/service.md "Sync sessions").
+//
+//                         prepareLine = nil
+//                             ┌─────┐
+//                             ▼     │
+//              ┌──────► waitingForCheckpoint ──────────────┐
+//              │              │ advance(to:)               │
+//              │              ▼                            │
+//              │     downloading(group, invalidated) ◄──┐  │
+//              │        │ next() = .read(group)         │  │
+//              │        │   didSend(chunk) …            │  │
+//              │        │ next() = .sendPartial ────────┘  │ advance(to:): superseded by a newer line,
+//              │        │ next() = .sendComplete           │ also in the middle of a group
+//              │        │ abandonDownload()                │
+//              └────────┴──────────────────────────────────┘
+//
+// Building a line is separate from taking it up: `prepareLine(for:)` changes nothing, and its result may be thrown away.
+// Positions are the truth of the connection, not of a line: what is sent late for line A counts for line B.
+
+extension SyncSession {
+    /// What a connection could announce: the buckets of the client at one checkpoint, with their checksums.
+    struct Candidate: Sendable {
+        /// The checkpoint in the storage.
+        var checkpoint: StorageCheckpoint
+        /// The write checkpoint of the user that it covers.
+        var writeCheckpoint: WriteCheckpoint?
+        /// All buckets of the client.
+        var buckets: [ResolvedBucket]
+        /// The checksum of every bucket in `buckets`.
+        var checksums: [BucketName: BucketChecksum]
+    }
+
+    /// A line that announces a checkpoint, not sent yet.
+    struct PreparedLine: Sendable {
+        /// `checkpoint` or `checkpoint_diff`.
+        var line: SyncLine
+        /// What it announces.
+        var candidate: Candidate
+        /// The buckets to send data of, with the priority they are sent at.
+        var downloads: [BucketName: Priority]
+    }
+
+    /// What to do next.
+    enum Step: Equatable {
+        /// Wait for a checkpoint, prepare a line for it, and ``StateMachine/advance(to:)`` to it.
+        case waitForCheckpoint
+        /// Read data of these buckets at a checkpoint and send it.
+        case read([StreamingSyncRequest.BucketPosition], at: StorageCheckpoint)
+        /// Send this completion.
+        case send(SyncLine)
+    }
+
+    /// The state of one connection; no I/O.
+    struct StateMachine: Sendable {
+        /// The download of the checkpoint that was announced last.
+        struct Download: Sendable {
+            /// The checkpoint.
+            var checkpoint: StorageCheckpoint
+            /// The groups that are not completed, most urgent first; the first one is being sent.
+            ///
+            /// Never empty.
+            var groups: [Group]
+            /// Whether an operation was sent that was compacted after the checkpoint: it cannot be completed.
+            var isInvalidated = false
+            /// Operations sent for this checkpoint.
+            var operationCount = 0
+            /// Whether everything of the first group has been sent.
+            var isGroupDone: Bool
+        }
+
+        /// Buckets of one priority.
+        struct Group: Sendable {
+            /// Their priority; `nil` for the empty group of a line without data.
+            var priority: Priority?
+            /// The buckets, by name.
+            var buckets: [BucketName]
+        }
+
+        /// What the connection is doing.
+        enum State: Sendable {
+            /// Everything that was announced has been dealt with.
+            case waitingForCheckpoint
+            /// Data is being sent.
+            case downloading(Download)
+        }
+
+        /// After this many operations for one checkpoint, newer checkpoints interrupt the download.
+        ///
+        /// Smaller ones always finish, so that a client makes progress under a constant stream of writes.
+        static let uninterruptedOperations = 1000
+
+        private var state = State.waitingForCheckpoint
+        /// The last op id that the client has, for every bucket it has.
+        private(set) var positions: [BucketName: OpID]
+        /// The checksums of the last line; `nil` before the first one.
+        private var lastChecksums: [BucketName: BucketChecksum]?
+        private var lastWriteCheckpoint: WriteCheckpoint?
+        /// Announced buckets that have not been sent completely.
+        private(set) var pendingDownloads: Set<BucketName> = []
+        private let streams: [StreamDescription]
+
+        /// Creates the state of a new connection.
+        ///
+        /// - Parameters:
+        ///   - positions: What the client has; of duplicate names, the last counts.
+        ///   - streams: What the client is subscribed to.
+        init(positions: [StreamingSyncRequest.BucketPosition], streams: [StreamDescription]) {
+            self.positions = Dictionary(positions.map { ($0.name, $0.after) }) { _, last in last }
+            self.streams = streams
+        }
+
+        /// Whether a newer checkpoint interrupts what is being sent.
+        var isInterruptible: Bool {
+            switch state {
+            case .waitingForCheckpoint: false
+            case .downloading(let download): download.operationCount >= Self.uninterruptedOperations
+            }
+        }
+
+        // MARK: Lines
+
+        /// Builds the line that announces a checkpoint.
+        ///
+        /// - Returns: `nil` when there is nothing to tell the client.
+        func prepareLine(for candidate: Candidate) -> PreparedLine? {
+            // A write checkpoint that was announced stays.
+            let writeCheckpoint = [candidate.writeCheckpoint, lastWriteCheckpoint].compactMap(\.self).max()
+            var candidate = candidate
+            candidate.writeCheckpoint = writeCheckpoint
+
+            guard let lastChecksums else {
+                let checkpoint = Checkpoint(
+                    lastOpID: candidate.checkpoint.opID,
+                    writeCheckpoint: writeCheckpoint,
+                    buckets: candidate.buckets.map { candidate.description(of: $0) },
+                    streams: streams
+                )
+                return PreparedLine(
+                    line: .checkpoint(checkpoint),
+                    candidate: candidate,
+                    downloads: candidate.priorities
+                )
+            }
+
+            let updated = candidate.buckets.filter { candidate.checksums[$0.name] != lastChecksums[$0.name] }
+            let names = Set(candidate.buckets.map(\.name))
+            let removed = lastChecksums.keys.filter { !names.contains($0) }.sorted()
+            guard !updated.isEmpty || !removed.isEmpty || writeCheckpoint != lastWriteCheckpoint else { return nil }
+            let diff = CheckpointDiff(
+                lastOpID: candidate.checkpoint.opID,
+                writeCheckpoint: writeCheckpoint,
+                updatedBuckets: updated.map { candidate.description(of: $0) },
+                removedBuckets: removed
+            )
+            let toFetch = Set(updated.map(\.name)).union(pendingDownloads)
+            return PreparedLine(
+                line: .checkpointDiff(diff),
+                candidate: candidate,
+                downloads: candidate.priorities.filter { toFetch.contains($0.key) }
+            )
+        }
+
+        /// Takes up a line, just before it is sent.
+        ///
+        /// What was being sent for an earlier checkpoint is abandoned.
+        mutating func advance(to prepared: PreparedLine) {
+            let candidate = prepared.candidate
+            positions = Dictionary(
+                uniqueKeysWithValues: candidate.checksums.keys.map { ($0, positions[$0] ?? .zero) }
+            )
+            lastChecksums = candidate.checksums
+            lastWriteCheckpoint = candidate.writeCheckpoint
+            pendingDownloads = Set(prepared.downloads.keys)
+
+            var groups = Dictionary(grouping: prepared.downloads, by: \.value)
+                .map { Group(priority: $0.key, buckets: $0.value.map(\.key).sorted()) }
+                .sorted { ($0.priority ?? .default).isHigher(than: $1.priority ?? .default) }
+            if groups.isEmpty { groups = [Group(priority: nil, buckets: [])] }
+            state = .downloading(
+                Download(checkpoint: candidate.checkpoint, groups: groups, isGroupDone: groups[0].buckets.isEmpty)
+            )
+        }
+
+        // MARK: Data
+
+        /// What to do next.
+        ///
+        /// Asking for a completion takes it as sent.
+        mutating func next() -> Step {
+            guard case .downloading(var download) = state else { return .waitForCheckpoint }
+            guard download.isGroupDone else {
+                let reads = download.groups[0].buckets.map { name in
+                    StreamingSyncRequest.BucketPosition(name: name, after: positions[name] ?? .zero)
+                }
+                return .read(reads, at: download.checkpoint)
+            }
+            // No completion of any kind for an invalidated checkpoint, and lower priorities are skipped: the next
+            // checkpoint, which must be at or after the target, is normally available at once.
+            guard !download.isInvalidated else {
+                state = .waitingForCheckpoint
+                return .waitForCheckpoint
+            }
+            let group = download.groups.removeFirst()
+            let lastOpID = download.checkpoint.opID
+            // The last group never gets a partial completion.
+            guard !download.groups.isEmpty, let priority = group.priority else {
+                state = .waitingForCheckpoint
+                return .send(.checkpointComplete(CheckpointComplete(lastOpID: lastOpID)))
+            }
+            download.isGroupDone = false
+            state = .downloading(download)
+            return .send(.partialCheckpointComplete(PartialCheckpointComplete(lastOpID: lastOpID, priority: priority)))
+        }
+
+        /// A chunk of the last ``Step/read(_:at:)`` has been sent.
+        mutating func didSend(_ chunk: BucketChunk) {
+            if let position = chunk.line.nextAfter { positions[chunk.line.bucket] = position }
+            if !chunk.line.hasMore { pendingDownloads.remove(chunk.line.bucket) }
+            guard case .downloading(var download) = state else { return }
+            download.operationCount += chunk.line.operations.count
+            if let target = chunk.targetOp, target > download.checkpoint.opID { download.isInvalidated = true }
+            state = .downloading(download)
+        }
+
+        /// The checkpoint that is being sent cannot be read any more.
+        ///
+        /// What is left is sent with the next one, which compaction has not passed.
+        mutating func abandonDownload() {
+            state = .waitingForCheckpoint
+        }
+
+        /// All chunks of the last ``Step/read(_:at:)`` have been sent.
+        ///
+        /// - Parameter hasMore: Whether the last of them had `hasMore`; `false` when there was none.
+        mutating func didFinishRead(hasMore: Bool) {
+            guard !hasMore, case .downloading(var download) = state else { return }
+            download.isGroupDone = true
+            pendingDownloads.subtract(download.groups[0].buckets)
+            state = .downloading(download)
+        }
+    }
+}
+
+extension SyncSession.Candidate {
+    /// The priority of every bucket.
+    fileprivate var priorities: [BucketName: Priority] {
+        Dictionary(buckets.map { ($0.name, $0.priority) }) { first, _ in first }
+    }
+
+    fileprivate func description(of bucket: ResolvedBucket) -> BucketDescription {
+        let checksum = checksums[bucket.name] ?? .empty
+        return BucketDescription(
+            name: bucket.name,
+            checksum: checksum.checksum,
+            priority: bucket.priority,
+            count: checksum.count,
+            reasons: bucket.reasons
+        )
+    }
+}

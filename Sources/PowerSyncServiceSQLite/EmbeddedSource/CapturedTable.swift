@@ -1,0 +1,104 @@
+import GRDB
+import PowerSyncProtocol
+import PowerSyncRules
+import PowerSyncSQLite
+import PowerSyncServiceCore
+
+/// A table of the embedded source whose changes are captured.
+struct CapturedTable: Sendable, Equatable {
+    /// The number in `_ps_tables`.
+    ///
+    /// A table that is recreated or gets other columns gets another number.
+    var id: Int64
+    /// The name.
+    var name: String
+    /// All columns in declared order, generated ones included.
+    var columns: [String]
+    /// The columns of the primary key, in its order.
+    var key: [SourceTableDescriptor.IdentityColumn]
+
+    /// The table as the replicator knows it.
+    var descriptor: SourceTableDescriptor {
+        SourceTableDescriptor(
+            name: SourceTableName(schema: "main", name: name),
+            relationID: String(id),
+            identity: key
+        )
+    }
+
+    /// Reads a chunk of the log, each entry with the row that its key has now.
+    ///
+    /// Columns: `seq`, the key columns of the log, all columns of the table. Parameters: the position before the chunk,
+    /// the last position of the chunk. The join compares as the table does (collation, affinity); the reader compares
+    /// keys exactly.
+    var logQuery: String {
+        let logKey = key.indices.map { "l.k\($0)" }
+        let match = zip(key, logKey).map { "t.\(SQLText.identifier($0.name)) = \($1)" }
+        return """
+            SELECT l.seq, \(logKey.joined(separator: ", ")), \(columnList)
+            FROM _ps_log AS l LEFT JOIN \(SQLText.identifier(name)) AS t ON \(match.joined(separator: " AND "))
+            WHERE l.seq > ? AND l.seq <= ? AND l.table_id = \(id)
+            ORDER BY l.seq
+            """
+    }
+
+    /// Reads all columns of the rows after a key, in the order of the key.
+    ///
+    /// Rows without a complete key have no identity, and are left out.
+    ///
+    /// - Parameter isFirst: Whether to begin with the first row. Otherwise the parameters are the values of the key.
+    /// - Returns: A query for ``PreparedStatement``.
+    func snapshotQuery(isFirst: Bool) -> String {
+        let keyList = key.map { "t.\(SQLText.identifier($0.name))" }
+        var conditions = keyList.map { "\($0) IS NOT NULL" }
+        if !isFirst {
+            let placeholders = key.map { _ in "?" }.joined(separator: ", ")
+            conditions.append("(\(keyList.joined(separator: ", "))) > (\(placeholders))")
+        }
+        return """
+            SELECT \(columnList) FROM \(SQLText.identifier(name)) AS t
+            WHERE \(conditions.joined(separator: " AND "))
+            ORDER BY \(keyList.joined(separator: ", "))
+            """
+    }
+
+    private var columnList: String {
+        columns.map { "t.\(SQLText.identifier($0))" }.joined(separator: ", ")
+    }
+}
+
+extension PreparedStatement {
+    /// The value of a column with its own type.
+    func value(at column: CInt) -> SQLiteValue {
+        switch storageClass(at: column) {
+        case .integer: .integer(integer(at: column))
+        case .real: .real(double(at: column))
+        case .text: .text(string(at: column) ?? "")
+        case .blob: .blob(Array(blob(at: column)))
+        case .null: .null
+        }
+    }
+
+    /// A row made of consecutive columns.
+    func row(named names: [String], from first: CInt) -> SourceRow {
+        var row = SourceRow(columns: [])
+        row.columns.reserveCapacity(names.count)
+        var column = first
+        for name in names {
+            row.columns.append(SourceRow.Column(name: name, value: value(at: column)))
+            column += 1
+        }
+        return row
+    }
+
+    /// Binds a value with its own type.
+    func bind(_ value: SQLiteValue, at index: CInt) {
+        switch value {
+        case .null: bindNull(at: index)
+        case .integer(let integer): bind(integer, at: index)
+        case .real(let number): bind(number, at: index)
+        case .text(let text): bind(text, at: index)
+        case .blob(let bytes): _ = bytes.withUnsafeBytes { bind(blob: $0, at: index, .copied) }
+        }
+    }
+}

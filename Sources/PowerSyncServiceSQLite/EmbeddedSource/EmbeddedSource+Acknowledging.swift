@@ -1,0 +1,106 @@
+import GRDB
+package import PowerSyncServiceCore
+import Synchronization
+
+/// Which entries of the log are still needed.
+extension EmbeddedSource {
+    /// What `_ps_streams` says about a stream.
+    struct Acknowledgement {
+        /// The position.
+        var sequence: Int64
+        /// When it was written, in seconds since 1970.
+        var at: Int64
+    }
+
+    /// Log entries that are kept before an acknowledged position is written: every write is synced to the disk.
+    static let acknowledgementStep: Int64 = 1000
+    /// Seconds after which a stream is heard of again, also when nothing happens.
+    static let acknowledgementInterval: Int64 = 3600
+    /// Seconds after which a stream that is not heard of is forgotten: its storage is gone.
+    ///
+    /// If it is not, the storage copies the tables again.
+    static let patience: Int64 = 3 * 24 * 3600
+    /// Log entries deleted in one transaction, so that the application never waits for long.
+    static let deletionBatch = 2000
+
+    package func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
+        guard let position = EmbeddedPosition(lsn) else { return false }
+        let now = now()
+        return acknowledged.withLock { acknowledged in
+            guard let last = acknowledged[slotName] else { return true }
+            return position.sequence - last.sequence >= Self.acknowledgementStep
+                || now - last.at >= Self.acknowledgementInterval
+        }
+    }
+
+    package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+        guard let acknowledged = EmbeddedPosition(position.position.lsn) else { return }
+        let now = now()
+        try await pool.write { db in
+            guard try SourceHistory.current(db) == position.position.history else { return }
+            try db.execute(
+                sql: "UPDATE _ps_streams SET acknowledged = max(acknowledged, ?), seen = ? WHERE name = ?",
+                arguments: [acknowledged.sequence, now, slotName]
+            )
+            try db.execute(sql: "DELETE FROM _ps_streams WHERE seen < ?", arguments: [now - Self.patience])
+        }
+        self.acknowledged.withLock { $0[slotName] = Acknowledgement(sequence: acknowledged.sequence, at: now) }
+        try await deleteUnneededEntries()
+    }
+
+    package func dropStream(_ slotName: String) async throws {
+        try await pool.write { db in
+            try db.execute(sql: "DELETE FROM _ps_streams WHERE name = ?", arguments: [slotName])
+        }
+        acknowledged.withLock { _ = $0.removeValue(forKey: slotName) }
+    }
+
+    /// Deletes the entries that all streams have acknowledged, a few at a time.
+    ///
+    /// The last acknowledged entry stays, and so does the newest: they are what positions are compared with.
+    private func deleteUnneededEntries() async throws {
+        while try await pool.write({ db in
+            try db.execute(
+                sql: """
+                    DELETE FROM _ps_log WHERE seq IN (
+                        SELECT seq FROM _ps_log
+                        WHERE seq < (SELECT min(acknowledged) FROM _ps_streams) AND seq < (SELECT max(seq) FROM _ps_log)
+                        ORDER BY seq LIMIT ?)
+                    """,
+                arguments: [Self.deletionBatch]
+            )
+            return db.changesCount
+        }) == Self.deletionBatch {
+            try Task.checkCancellation()
+        }
+    }
+
+    // MARK: Histories
+
+    /// A position that was read in this process.
+    struct KnownPosition: Sendable {
+        var position: EmbeddedPosition
+        var history: SourceHistory
+
+        /// Whether the file has the position, or is known to have another history.
+        func isPlausible(_ db: Database) throws -> Bool {
+            try SourceHistory.current(db) != history || position.isContained(in: db)
+        }
+    }
+
+    /// Remembers a position that the log must have from now on.
+    func learn(_ position: EmbeddedPosition, of history: SourceHistory) {
+        known.withLock { known in
+            if let old = known, old.history == history, old.position.sequence >= position.sequence { return }
+            known = KnownPosition(position: position, history: history)
+        }
+    }
+
+    /// Gives the file another history: it is not the one that positions were read from.
+    func beginHistory(after lost: SourceHistory) async throws {
+        try await pool.write { db in try SourceHistory.replace(lost, db) }
+        known.withLock { known in
+            if known?.history == lost { known = nil }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import GRDB
+import Logging
+package import PowerSyncRules
+package import PowerSyncServiceCore
+import Synchronization
+
+/// The embedded source as the replicator sees it.
+extension EmbeddedSource: ReplicationSource {
+    package func checkConfiguration() async throws {
+        for table in try await synchroniseCapture().unkeyedTables {
+            warnOnce("A table of the source cannot be synced: it needs a primary key of 1 to 8 columns.", table)
+        }
+    }
+
+    package func head() async throws -> SourcePosition {
+        let known = known.withLock { $0 }
+        // The uploads of a client must not be dated by a log that is not the one that is replicated.
+        if let known, try await !pool.read({ db in try known.isPlausible(db) }) {
+            try await beginHistory(after: known.history)
+        }
+        let (position, history) = try await pool.read { db in
+            (try EmbeddedPosition.head(db), try SourceHistory.current(db))
+        }
+        learn(position, of: history)
+        return SourcePosition(position.lsn, of: history)
+    }
+
+    package func emitMarker() async throws {
+        try await pool.write { db in try db.execute(sql: "INSERT INTO _ps_log (table_id) VALUES (0)") }
+        signal.advance()
+    }
+
+    package func prepareStream(
+        _ slotName: String,
+        resumingAfter resumePosition: SourcePosition?,
+        reached: LSN?
+    ) async throws -> SourcePosition {
+        let now = now()
+        let prepared = try await pool.write { db in
+            let history = try SourceHistory.current(db)
+            let kept = try Int64.fetchOne(
+                db,
+                sql: "SELECT acknowledged FROM _ps_streams WHERE name = ?",
+                arguments: [slotName]
+            )
+            if let resumePosition {
+                guard let position = EmbeddedPosition(resumePosition.lsn), resumePosition.history == history else {
+                    return nil as (position: EmbeddedPosition, history: SourceHistory)?
+                }
+                let reached = reached.flatMap { EmbeddedPosition($0) } ?? position
+                guard try position.isContained(in: db), try reached.isContained(in: db) else {
+                    try SourceHistory.replace(history, db)
+                    return nil
+                }
+                guard let kept, position.sequence >= kept else { return nil }
+                return (position, history)
+            }
+            // An entry of its own: a backup from before does not have it.
+            try db.execute(sql: "INSERT INTO _ps_log (table_id) VALUES (0)")
+            let head = try EmbeddedPosition.head(db)
+            try db.execute(
+                sql: """
+                    INSERT INTO _ps_streams (name, acknowledged, seen) VALUES (?, ?, ?)
+                    ON CONFLICT (name) DO UPDATE SET acknowledged = excluded.acknowledged, seen = excluded.seen
+                    """,
+                arguments: [slotName, head.sequence, now]
+            )
+            return (head, history)
+        }
+        guard let prepared else {
+            throw ReplicationSourceError(
+                .historyLost,
+                """
+                The embedded source has no changes after position \(resumePosition?.description ?? "") for stream \
+                \(slotName): the file was replaced or restored, or the stream was not replicated for long. \
+                Its tables are copied again.
+                """
+            )
+        }
+        acknowledged.withLock { $0[slotName] = Acknowledgement(sequence: prepared.position.sequence, at: 0) }
+        learn(prepared.position, of: prepared.history)
+        return SourcePosition(prepared.position.lsn, of: prepared.history)
+    }
+
+    package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
+        let state = try await synchroniseCapture()
+        let descriptors = state.tables.map(\.descriptor)
+        for pattern in plan.tablePatterns where !pattern.isWildcard {
+            let isFound = descriptors.contains { pattern.matches($0.name, defaultSchema: plan.defaultSchema) }
+            if !isFound {
+                warnOnce("The sync config reads a table that the source does not have, or cannot sync.", "\(pattern)")
+            }
+        }
+        for table in state.tables {
+            let name = table.descriptor.name
+            for column in plan.missingColumns(of: name, among: table.columns) {
+                // A name without quotes is folded: “userId” is not the column userId.
+                warnOnce("The sync config reads a column that its table does not have.", "\(name).\(column)")
+            }
+        }
+        return descriptors.filter { plan.readsTable($0.name) }
+    }
+
+    package func snapshot(
+        of table: SourceTableDescriptor,
+        after key: SnapshotKey?
+    ) async throws -> any SnapshotReader {
+        let state = capture
+        guard let captured = state.tables.first(where: { $0.descriptor == table }) else {
+            throw ReplicationSourceError(.tablesChanged, "Table “\(table.name)” has changed since it was described.")
+        }
+        return EmbeddedSnapshotReader(
+            pool: pool,
+            table: captured,
+            schemaVersion: state.schemaVersion,
+            lastKey: try key?.values()
+        )
+    }
+
+    package func withChanges<Result>(
+        of slotName: String,
+        after position: SourcePosition,
+        tables: [SourceTableDescriptor],
+        _ body: (inout any ChangeReader) async throws -> Result
+    ) async throws -> Result {
+        guard let start = EmbeddedPosition(position.lsn) else {
+            throw ReplicationSourceError(.historyLost, "“\(position)” is not a position of an embedded source.")
+        }
+        var reader: any ChangeReader = EmbeddedChangeReader(
+            source: self,
+            tables: tables,
+            history: position.history,
+            position: start
+        )
+        return try await body(&reader)
+    }
+
+    private func warnOnce(_ message: Logger.Message, _ table: String) {
+        let isNew = warnings.withLock { $0.insert("\(message) \(table)").inserted }
+        if isNew { logger.warning(message, metadata: [ReplicationLogKey.table: "\(table)"]) }
+    }
+}

@@ -1,0 +1,95 @@
+import GRDB
+import PowerSyncProtocol
+import PowerSyncSQLite
+import PowerSyncServiceCore
+
+/// The states of the buckets of one stream, inside one transaction.
+///
+/// Each bucket is read once, and written once by ``store()``.
+struct BucketTable {
+    /// A row of `buckets`.
+    private struct State {
+        var lastOp: Int64
+        var checksum: Checksum
+        var count: Int64
+        var isChanged = false
+    }
+
+    private let db: Database
+    private let streamID: ReplicationStreamID
+    private let find: PreparedStatement
+    private let read: PreparedStatement
+    private let insert: PreparedStatement
+    private let update: PreparedStatement
+
+    private var ids: [BucketName: Int64] = [:]
+    private var states: [Int64: State] = [:]
+
+    /// Prepares the statements.
+    init(_ db: Database, streamID: ReplicationStreamID) throws {
+        self.db = db
+        self.streamID = streamID
+        func statement(_ sql: String) throws -> PreparedStatement {
+            try PreparedStatement(db, sql: sql, interruption: .cancellation)
+        }
+        find = try statement("SELECT last_op, checksum, count, id FROM buckets WHERE group_id = ? AND name = ?")
+        read = try statement("SELECT last_op, checksum, count FROM buckets WHERE id = ?")
+        insert = try statement("INSERT INTO buckets (group_id, name) VALUES (?, ?)")
+        update = try statement("UPDATE buckets SET last_op = ?, checksum = ?, count = ? WHERE id = ?")
+    }
+
+    /// The number of a bucket; a new one when there is none.
+    mutating func id(of bucket: BucketName) throws -> Int64 {
+        if let id = ids[bucket] { return id }
+        find.bind(streamID.rawValue, at: 1)
+        find.bind(bucket.rawValue, at: 2)
+        var id: Int64?
+        while try find.step() {
+            let found = find.integer(at: 3)
+            if states[found] == nil { states[found] = Self.state(find) }
+            id = found
+        }
+        if id == nil {
+            insert.bind(streamID.rawValue, at: 1)
+            insert.bind(bucket.rawValue, at: 2)
+            try insert.run()
+            states[db.lastInsertedRowID] = State(lastOp: 0, checksum: .zero, count: 0)
+        }
+        let found = id ?? db.lastInsertedRowID
+        ids[bucket] = found
+        return found
+    }
+
+    /// Takes an operation into account that is appended to a bucket.
+    mutating func add(_ opID: Int64, checksum: Checksum, to bucket: Int64) throws {
+        if states[bucket] == nil {
+            read.bind(bucket, at: 1)
+            while try read.step() { states[bucket] = Self.state(read) }
+        }
+        var state = states[bucket] ?? State(lastOp: 0, checksum: .zero, count: 0)
+        state.lastOp = opID
+        state.checksum += checksum
+        state.count += 1
+        state.isChanged = true
+        states[bucket] = state
+    }
+
+    /// Writes the states that have changed.
+    func store() throws {
+        for (id, state) in states where state.isChanged {
+            update.bind(state.lastOp, at: 1)
+            update.bind(Int64(state.checksum.rawValue), at: 2)
+            update.bind(state.count, at: 3)
+            update.bind(id, at: 4)
+            try update.run()
+        }
+    }
+
+    private static func state(_ row: PreparedStatement) -> State {
+        State(
+            lastOp: row.integer(at: 0),
+            checksum: Checksum(truncating: row.integer(at: 1)),
+            count: row.integer(at: 2)
+        )
+    }
+}

@@ -1,0 +1,35 @@
+import GRDB
+import PowerSyncSQLite
+import PowerSyncServiceCore
+
+/// Numbers for texts that are stored again and again, inside one transaction.
+///
+/// Each text is looked up once in a transaction.
+struct NameTable {
+    private let select: PreparedStatement
+    private let insert: PreparedStatement
+    private let db: Database
+    private var known: [String: Int64] = [:]
+
+    /// Prepares the statements.
+    init(_ db: Database) throws {
+        self.db = db
+        select = try PreparedStatement(db, sql: "SELECT id FROM names WHERE name = ?", interruption: .cancellation)
+        insert = try PreparedStatement(db, sql: "INSERT INTO names (name) VALUES (?)", interruption: .cancellation)
+    }
+
+    /// The number of a text; a new one when there is none.
+    mutating func id(of name: String) throws -> Int64 {
+        if let id = known[name] { return id }
+        select.bind(name, at: 1)
+        var id: Int64?
+        while try select.step() { id = select.integer(at: 0) }
+        if id == nil {
+            insert.bind(name, at: 1)
+            try insert.run()
+        }
+        let found = id ?? db.lastInsertedRowID
+        known[name] = found
+        return found
+    }
+}

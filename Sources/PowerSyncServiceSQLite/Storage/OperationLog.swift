@@ -1,0 +1,185 @@
+import GRDB
+import PowerSyncProtocol
+import PowerSyncRules
+import PowerSyncSQLite
+import PowerSyncServiceCore
+
+/// Where a row is visible: a bucket, and the row's identity in it.
+struct Membership: Hashable {
+    /// The number of the bucket.
+    var bucket: Int64
+    /// The number of the table's name on clients.
+    var table: Int64
+    /// The row id on clients.
+    var id: [UInt8]
+}
+
+/// Appends operations and parameter entries in one storage transaction.
+struct OperationLog {
+    /// What happens to a row in a bucket.
+    enum Change {
+        /// The row has this content, and the operation this checksum.
+        case put(String, Checksum)
+        /// The row is gone.
+        case remove
+    }
+
+    private let db: Database
+    private let streamID: ReplicationStreamID
+    private var buckets: BucketTable
+    private let insertOperation: PreparedStatement
+    private let selectOperation: PreparedStatement
+    private let insertEntry: PreparedStatement
+    private let selectEntry: PreparedStatement
+    private let insertSuperseded: PreparedStatement
+    private let selectLookup: PreparedStatement
+    private let insertLookup: PreparedStatement
+
+    private let firstOp: Int64
+    private var lastOp: Int64
+    private var lookups: [ParameterLookup: Int64] = [:]
+
+    /// Prepares the statements.
+    init(_ db: Database, streamID: ReplicationStreamID) throws {
+        self.db = db
+        self.streamID = streamID
+        buckets = try BucketTable(db, streamID: streamID)
+        func statement(_ sql: String) throws -> PreparedStatement {
+            try PreparedStatement(db, sql: sql, interruption: .cancellation)
+        }
+        insertOperation = try statement(
+            """
+            INSERT INTO operations (op_id, bucket, op, checksum, source_table, source_key, table_name, row_id, data)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """
+        )
+        selectOperation = try statement("SELECT bucket, table_name, row_id FROM operations WHERE op_id = ?")
+        insertEntry = try statement(
+            """
+            INSERT INTO parameter_entries (op_id, lookup, source_table, source_key, outputs) VALUES (?, ?, ?, ?, ?)
+            """
+        )
+        selectEntry = try statement("SELECT lookup FROM parameter_entries WHERE op_id = ?")
+        insertSuperseded = try statement("INSERT INTO superseded (op_id, group_id, by_op) VALUES (?, ?, ?)")
+        selectLookup = try statement("SELECT id FROM lookups WHERE group_id = ? AND lookup = ?")
+        insertLookup = try statement("INSERT INTO lookups (group_id, lookup) VALUES (?, ?)")
+        firstOp = try OpID.last(db).rawValue
+        lastOp = firstOp
+    }
+
+    /// Stores the op ids that were given out, and the states of buckets.
+    ///
+    /// - Returns: The last op id; `nil` when there are none.
+    func finish() throws -> OpID? {
+        guard lastOp > firstOp else { return nil }
+        try buckets.store()
+        try db.execute(sql: "UPDATE op_sequence SET last_op_id = ? WHERE id = 1", arguments: [lastOp])
+        return OpID(lastOp)
+    }
+
+    // MARK: Operations
+
+    /// The number of a bucket.
+    mutating func bucket(_ name: BucketName) throws -> Int64 {
+        try buckets.id(of: name)
+    }
+
+    /// Appends an operation.
+    ///
+    /// - Returns: Its op id.
+    mutating func append(_ change: Change, _ membership: Membership, of row: SourceRowKey) throws -> Int64 {
+        lastOp += 1
+        let checksum: Checksum
+        insertOperation.bind(lastOp, at: 1)
+        insertOperation.bind(membership.bucket, at: 2)
+        switch change {
+        case .put(let data, let sum):
+            checksum = sum
+            insertOperation.bind("P", at: 3)
+            insertOperation.bind(data, at: 9)
+        case .remove:
+            checksum = .remove(subkey: row.subkey)
+            insertOperation.bind("R", at: 3)
+            insertOperation.bindNull(at: 9)
+        }
+        insertOperation.bind(Int64(checksum.rawValue), at: 4)
+        insertOperation.bind(row.table, at: 5)
+        row.key.withBytes { insertOperation.bind(blob: $0, at: 6, .copied) }
+        insertOperation.bind(membership.table, at: 7)
+        _ = membership.id.withUnsafeBytes { insertOperation.bind(text: $0, at: 8, .copied) }
+        try insertOperation.run()
+        try buckets.add(lastOp, checksum: checksum, to: membership.bucket)
+        return lastOp
+    }
+
+    /// Where a stored `PUT` makes its row visible.
+    func membership(_ opID: Int64) throws -> Membership {
+        selectOperation.bind(opID, at: 1)
+        var found: Membership?
+        while try selectOperation.step() {
+            found = Membership(
+                bucket: selectOperation.integer(at: 0),
+                table: selectOperation.integer(at: 1),
+                id: selectOperation.text(at: 2).map { Array($0) } ?? []
+            )
+        }
+        guard let found else { throw missing(opID) }
+        return found
+    }
+
+    // MARK: Parameter entries
+
+    /// The number of a lookup.
+    mutating func lookup(_ lookup: ParameterLookup) throws -> Int64 {
+        if let id = lookups[lookup] { return id }
+        selectLookup.bind(streamID.rawValue, at: 1)
+        selectLookup.bind(lookup.rawValue, at: 2)
+        var id: Int64?
+        while try selectLookup.step() { id = selectLookup.integer(at: 0) }
+        if id == nil {
+            insertLookup.bind(streamID.rawValue, at: 1)
+            insertLookup.bind(lookup.rawValue, at: 2)
+            try insertLookup.run()
+        }
+        let found = id ?? db.lastInsertedRowID
+        lookups[lookup] = found
+        return found
+    }
+
+    /// Appends a parameter entry; one without outputs is a tombstone.
+    ///
+    /// - Returns: Its op id.
+    mutating func append(_ outputs: [ParameterRow], lookup: Int64, of row: SourceRowKey) throws -> Int64 {
+        lastOp += 1
+        insertEntry.bind(lastOp, at: 1)
+        insertEntry.bind(lookup, at: 2)
+        insertEntry.bind(row.table, at: 3)
+        row.key.withBytes { insertEntry.bind(blob: $0, at: 4, .copied) }
+        _ = StoredValues.encode(outputs).withUnsafeBytes { insertEntry.bind(blob: $0, at: 5, .copied) }
+        try insertEntry.run()
+        return lastOp
+    }
+
+    /// The lookup of a stored parameter entry.
+    func lookup(of opID: Int64) throws -> Int64 {
+        selectEntry.bind(opID, at: 1)
+        var found: Int64?
+        while try selectEntry.step() { found = selectEntry.integer(at: 0) }
+        guard let found else { throw missing(opID) }
+        return found
+    }
+
+    // MARK: Compaction
+
+    /// Notes that an operation or parameter entry has become useless, so that compaction need not look for it.
+    func supersede(_ opID: Int64, by later: Int64) throws {
+        insertSuperseded.bind(opID, at: 1)
+        insertSuperseded.bind(streamID.rawValue, at: 2)
+        insertSuperseded.bind(later, at: 3)
+        try insertSuperseded.run()
+    }
+
+    private func missing(_ opID: Int64) -> BucketStorageError {
+        BucketStorageError(.corrupted, "Operation \(opID) of stream \(streamID) is missing in the bucket storage.")
+    }
+}

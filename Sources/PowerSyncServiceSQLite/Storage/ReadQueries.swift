@@ -1,0 +1,43 @@
+/// The queries by which a stream is read at a checkpoint.
+struct ReadQueries {
+    /// The outputs of the newest entry of each source row.
+    ///
+    /// Bare columns beside `max` are those of the row with the maximum. Parameters: stream, lookup, checkpoint.
+    var parameters: String
+    /// Sum and number of the operations, and the op id below which the bucket cannot be read.
+    ///
+    /// Parameters: stream, name of the bucket, checkpoint. No row for a bucket that was never written.
+    var checksum: String
+    /// Operations in order.
+    ///
+    /// Parameters: stream, name of the bucket, the op ids to read after and up to, the most rows.
+    var data: String
+
+    /// The queries for the tables of ``SQLiteStorageSchema``.
+    ///
+    /// A bucket's state is that of its last operation. At a checkpoint before, the operations in between are subtracted:
+    /// they are few, as they are not published yet or have just been.
+    static let current = ReadQueries(
+        parameters: """
+            SELECT e.outputs, max(e.op_id)
+            FROM lookups AS l JOIN parameter_entries AS e ON e.lookup = l.id
+            WHERE l.group_id = ? AND l.lookup = ? AND e.op_id <= ?
+            GROUP BY e.source_table, e.source_key
+            """,
+        checksum: """
+            SELECT b.checksum - coalesce(sum(o.checksum), 0), b.count - count(o.op_id), b.cleared_op
+            FROM buckets AS b LEFT JOIN operations AS o ON o.bucket = b.id AND o.op_id > ?3
+            WHERE b.group_id = ?1 AND b.name = ?2
+            GROUP BY b.id
+            """,
+        data: """
+            SELECT o.op_id, o.op, o.checksum, o.target_op, s.name, o.source_key, t.name, o.row_id, o.data
+            FROM buckets AS b CROSS JOIN operations AS o ON o.bucket = b.id
+            LEFT JOIN names AS s ON s.id = o.source_table
+            LEFT JOIN names AS t ON t.id = o.table_name
+            WHERE b.group_id = ? AND b.name = ? AND o.op_id > ? AND o.op_id <= ?
+            ORDER BY o.op_id
+            LIMIT ?
+            """
+    )
+}

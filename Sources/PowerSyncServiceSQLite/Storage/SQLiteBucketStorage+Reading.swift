@@ -1,0 +1,155 @@
+import GRDB
+package import PowerSyncProtocol
+package import PowerSyncRules
+import PowerSyncSQLite
+package import PowerSyncServiceCore
+import Synchronization
+
+/// Reading at a checkpoint (docs/service.md "Reading buckets").
+extension SQLiteBucketStorage {
+    package func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence {
+        feed.checkpoints(of: stream.id)
+    }
+
+    package func changes(
+        from earlier: StorageCheckpoint,
+        to later: StorageCheckpoint
+    ) async throws -> CheckpointChanges {
+        guard earlier.streamID == later.streamID else { return .unknown }
+        guard earlier.opID < later.opID else { return .known(buckets: [], lookups: []) }
+        guard later.opID.rawValue - earlier.opID.rawValue <= Self.maximumChanges else { return .unknown }
+        let range = OpRange(streamID: later.streamID, after: earlier.opID, through: later.opID)
+        if let known = recentChanges.withLock({ $0[range] }) { return known }
+        let changes = try await pool.read { db in
+            let view = try StreamView(db, at: earlier)
+            // Entries that said what has changed may be gone.
+            return view.isCompacted ? .unknown : try Self.changes(in: range, db)
+        }
+        recentChanges.withLock { recent in
+            // Sessions ask for the same few ranges: those between the newest checkpoints.
+            if recent.count >= 64 { recent = [:] }
+            recent[range] = changes
+        }
+        return changes
+    }
+
+    package func parameterRows(
+        _ lookups: [ParameterLookup],
+        at checkpoint: StorageCheckpoint,
+        limit: Int
+    ) async throws -> [ParameterLookup: [ParameterRow]] {
+        guard !lookups.isEmpty else { return [:] }
+        return try await pool.read { db in
+            let view = try StreamView(db, at: checkpoint)
+            try view.checkParameters()
+            let statement = try PreparedStatement(db, sql: view.queries.parameters, interruption: .cancellation)
+            defer { statement.reset() }
+            var result: [ParameterLookup: [ParameterRow]] = [:]
+            var total = 0
+            for lookup in Set(lookups) {
+                statement.bind(checkpoint.streamID.rawValue, at: 1)
+                statement.bind(lookup.rawValue, at: 2)
+                statement.bind(checkpoint.opID.rawValue, at: 3)
+                while try statement.step() {
+                    let rows: [ParameterRow]
+                    do {
+                        rows = try StoredValues.decodeParameterRows(statement.blob(at: 0))
+                    } catch {
+                        throw BucketStorageError(
+                            .corrupted,
+                            "A parameter entry of stream \(checkpoint.streamID) cannot be read.",
+                            underlyingError: error
+                        )
+                    }
+                    guard !rows.isEmpty else { continue }
+                    total += rows.count
+                    guard total <= limit else { throw BucketLimitError(limit: .parameterResults(limit: limit)) }
+                    result[lookup, default: []].append(contentsOf: rows)
+                }
+            }
+            return result
+        }
+    }
+
+    package func checksums(
+        _ buckets: [BucketName],
+        at checkpoint: StorageCheckpoint
+    ) async throws -> [BucketName: BucketChecksum] {
+        try await pool.read { db in
+            let view = try StreamView(db, at: checkpoint)
+            try view.check(buckets, db)
+            let statement = try PreparedStatement(db, sql: view.queries.checksum, interruption: .cancellation)
+            defer { statement.reset() }
+            var checksums: [BucketName: BucketChecksum] = [:]
+            checksums.reserveCapacity(buckets.count)
+            for bucket in buckets {
+                statement.bind(checkpoint.streamID.rawValue, at: 1)
+                statement.bind(bucket.rawValue, at: 2)
+                statement.bind(checkpoint.opID.rawValue, at: 3)
+                var value = BucketChecksum.empty
+                while try statement.step() {
+                    value.checksum = Checksum(truncating: statement.integer(at: 0))
+                    value.count = statement.integer(at: 1)
+                }
+                checksums[bucket] = value
+            }
+            return checksums
+        }
+    }
+
+    package func bucketData(
+        _ positions: [StreamingSyncRequest.BucketPosition],
+        at checkpoint: StorageCheckpoint,
+        limits: BucketDataLimits
+    ) async throws -> [BucketChunk] {
+        let positions = positions.sorted { $0.name < $1.name }
+        return try await pool.read { db in
+            let view = try StreamView(db, at: checkpoint)
+            try view.check(positions.lazy.map(\.name), db)
+            return try BucketDataReader(db, view, checkpoint: checkpoint, limits: limits).read(positions)
+        }
+    }
+
+    // MARK: Changes
+
+    /// The most op ids between two checkpoints that are looked through.
+    private static let maximumChanges: Int64 = 50_000
+
+    /// The op ids between two checkpoints.
+    struct OpRange: Hashable {
+        var streamID: ReplicationStreamID
+        var after: OpID
+        var through: OpID
+    }
+
+    private static func changes(in range: OpRange, _ db: Database) throws -> CheckpointChanges {
+        func names(_ sql: String) throws -> [String] {
+            try String.fetchAll(
+                db,
+                sql: sql,
+                arguments: [range.after.rawValue, range.through.rawValue, range.streamID.rawValue]
+            )
+        }
+        // The ranges are read in the order of op ids, whatever else SQLite may think of.
+        let buckets = try names(
+            """
+            SELECT b.name FROM (
+                SELECT DISTINCT bucket FROM operations NOT INDEXED WHERE op_id > ? AND op_id <= ?
+            ) AS o CROSS JOIN buckets AS b ON b.id = o.bucket
+            WHERE b.group_id = ?
+            """
+        )
+        let lookups = try names(
+            """
+            SELECT l.lookup FROM (
+                SELECT DISTINCT lookup FROM parameter_entries NOT INDEXED WHERE op_id > ? AND op_id <= ?
+            ) AS e CROSS JOIN lookups AS l ON l.id = e.lookup
+            WHERE l.group_id = ?
+            """
+        )
+        return .known(
+            buckets: Set(buckets.map { BucketName($0) }),
+            lookups: Set(lookups.map { ParameterLookup(rawValue: $0) })
+        )
+    }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import GRDB
+package import PowerSyncProtocol
+package import PowerSyncServiceCore
+
+/// Write checkpoints (docs/service.md "Write checkpoints of the service").
+extension SQLiteBucketStorage {
+    package func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
+        // A client may have asked for the largest number there is. It stays; adding to it would make it a `REAL`.
+        try await writeCheckpoint(
+            userKey: userKey,
+            head: head,
+            recordedBy: """
+                INSERT INTO write_checkpoints (user_id, write_checkpoint, lsn, history_id)
+                VALUES (:user, 1, :head, :history)
+                ON CONFLICT (user_id) DO UPDATE SET
+                    \(Self.keepVisible),
+                    write_checkpoint = min(write_checkpoint, \(Int64.max - 1)) + 1,
+                    lsn = :head,
+                    history_id = :history,
+                    checkpoint_requested_at = NULL
+                """
+        )
+    }
+
+    package func recordCheckpointRequest(
+        _ id: WriteCheckpoint,
+        userKey: String,
+        head: SourcePosition
+    ) async throws -> WriteCheckpoint {
+        try await writeCheckpoint(
+            userKey: userKey,
+            head: head,
+            recordedBy: """
+                INSERT INTO write_checkpoints (user_id, write_checkpoint, lsn, history_id, checkpoint_requested_at)
+                VALUES (:user, :id, :head, :history, :now)
+                ON CONFLICT (user_id) DO UPDATE SET
+                    \(Self.keepVisible),
+                    write_checkpoint = :id,
+                    lsn = CASE WHEN write_checkpoint = :id THEN lsn ELSE :head END,
+                    history_id = CASE WHEN write_checkpoint = :id THEN history_id ELSE :history END,
+                    checkpoint_requested_at = :now
+                WHERE write_checkpoint <= :id
+                """,
+            ["id": id.rawValue, "now": now().ISO8601Format()]
+        )
+    }
+
+    /// What is visible now stays visible while the new number waits.
+    ///
+    /// On the right-hand side of `SET`, columns have their old values.
+    private static let keepVisible = """
+        visible_write_checkpoint = CASE WHEN \(isPublished) THEN write_checkpoint ELSE visible_write_checkpoint END,
+        visible_lsn = CASE WHEN \(isPublished) THEN lsn ELSE visible_lsn END,
+        visible_history_id = CASE WHEN \(isPublished) THEN history_id ELSE visible_history_id END
+        """
+
+    /// Whether the checkpoint at `:published` of history `:published_history` covers the position of a record.
+    ///
+    /// Every checkpoint of a later history does: that copies the source as it is after the uploads.
+    private static let isPublished = """
+        (history_id < :published_history OR history_id = :published_history AND lsn <= :published)
+        """
+
+    /// Runs a statement that may change the record of a user.
+    ///
+    /// - Returns: The number that is recorded then.
+    private func writeCheckpoint(
+        userKey: String,
+        head: SourcePosition,
+        recordedBy sql: String,
+        _ arguments: [String: (any DatabaseValueConvertible & Sendable)?] = [:]
+    ) async throws -> WriteCheckpoint {
+        guard feed.current != nil else {
+            throw BucketStorageError.noActiveStream
+        }
+        return try await pool.write { db in
+            let served = try StreamRecord.served(db)
+            var arguments: [String: (any DatabaseValueConvertible)?] = arguments
+            arguments["user"] = userKey
+            arguments["head"] = head.lsn.rawValue
+            arguments["history"] = try head.history.number(db)
+            arguments["published"] = served?.lastCheckpointLSN?.rawValue
+            arguments["published_history"] = served?.historyID
+            try db.execute(sql: sql, arguments: StatementArguments(arguments))
+            let number = try Int64.fetchOne(
+                db,
+                sql: "SELECT write_checkpoint FROM write_checkpoints WHERE user_id = ?",
+                arguments: [userKey]
+            )
+            return WriteCheckpoint(number ?? 1)
+        }
+    }
+
+    package func visibleWriteCheckpoint(
+        userKey: String,
+        at checkpoint: StorageCheckpoint
+    ) async throws -> WriteCheckpoint? {
+        let number = try await pool.read { db in
+            try Int64.fetchOne(
+                db,
+                sql: """
+                    SELECT CASE
+                        WHEN w.history_id < s.history_id OR w.history_id = s.history_id AND w.lsn <= :lsn
+                            THEN w.write_checkpoint
+                        WHEN w.visible_history_id < s.history_id
+                            OR w.visible_history_id = s.history_id AND w.visible_lsn <= :lsn
+                            THEN w.visible_write_checkpoint
+                        END
+                    FROM write_checkpoints AS w JOIN sync_rules AS s ON s.id = :stream
+                    WHERE w.user_id = :user
+                    """,
+                arguments: [
+                    "user": userKey, "lsn": checkpoint.lsn.rawValue, "stream": checkpoint.streamID.rawValue,
+                ]
+            )
+        }
+        return number.map { WriteCheckpoint($0) }
+    }
+}

@@ -1,0 +1,141 @@
+package import Foundation
+import GRDB
+import PowerSyncProtocol
+import PowerSyncRules
+import PowerSyncServiceCore
+import Synchronization
+
+/// Bucket storage in one SQLite file (docs/service.md "Bucket storage").
+///
+/// One process owns the file. Writes go through GRDB's serial writer; reads use snapshots of the pool, each for the
+/// duration of one call. The layout is documented in `SQLiteStorageSchema`.
+package final class SQLiteBucketStorage: BucketStorage {
+    /// What a process does with the file.
+    package enum Use: Sendable {
+        /// It runs the service: no other process may.
+        case service
+        /// It compacts, while another process may run the service.
+        case maintenance
+    }
+
+    /// Held while the file is open: operations and checkpoints have one writer.
+    private let lock: FileLock?
+    /// Connections to the file.
+    let pool: DatabasePool
+    /// The newest checkpoint of the active stream.
+    ///
+    /// Set after the commit that makes it.
+    let feed: CheckpointFeed
+    /// Results of ``changes(from:to:)`` that other sessions are going to ask for.
+    let recentChanges = Mutex<[OpRange: CheckpointChanges]>([:])
+    /// The streams that have a writer.
+    let leases = Mutex<Set<ReplicationStreamID>>([])
+    /// Makes ids of source tables and names of slots.
+    let makeID: @Sendable () -> String
+    /// Tells the time for diagnostics.
+    let now: @Sendable () -> Date
+
+    /// Plans of streams, decoded once.
+    private let plans = Mutex<[ReplicationStreamID: SyncPlan]>([:])
+
+    /// Opens the file, and creates it when it does not exist.
+    ///
+    /// - Parameters:
+    ///   - path: The file. Its folder must exist.
+    ///   - use: What for. For maintenance, the file must exist, and be of the current version.
+    ///   - now: Tells the time for diagnostics.
+    ///   - makeID: Makes random ids of 16 characters, different at every call.
+    /// - Throws: ``BucketStorageError`` that names the file when it cannot be opened, or was written by a newer
+    ///   version.
+    package init(
+        path: String,
+        use: Use = .service,
+        now: @escaping @Sendable () -> Date = { Date() },
+        makeID: @escaping @Sendable () -> String = { SQLiteBucketStorage.randomID() }
+    ) throws {
+        self.now = now
+        self.makeID = makeID
+        do {
+            switch use {
+            case .service:
+                guard let lock = try FileLock.acquire(path: path + ".lock") else {
+                    throw BucketStorageError(
+                        .inUse,
+                        """
+                        [PSYNC_S1003] The bucket storage at \(path) is used by another process. \
+                        Stop it, or use another file.
+                        """
+                    )
+                }
+                self.lock = lock
+                pool = try DatabasePool(path: path, configuration: Self.configuration)
+                try pool.write { db in try SQLiteStorageSchema.migrate(db) }
+            case .maintenance:
+                lock = nil
+                guard FileManager.default.fileExists(atPath: path) else {
+                    throw BucketStorageError(.cannotOpen, "There is no bucket storage at \(path).")
+                }
+                pool = try DatabasePool(path: path, configuration: Self.configuration)
+                try pool.read { db in try SQLiteStorageSchema.check(db) }
+            }
+        } catch let error as DatabaseError {
+            throw BucketStorageError(
+                .cannotOpen,
+                "The bucket storage at \(path) cannot be opened: \(error.message ?? "unknown error").",
+                underlyingError: error
+            )
+        } catch let error as POSIXError {
+            throw BucketStorageError(
+                .cannotOpen,
+                "The bucket storage at \(path) cannot be opened: \(String(cString: strerror(error.code.rawValue))).",
+                underlyingError: error
+            )
+        }
+        feed = CheckpointFeed(try pool.read { db in try StreamRecord.served(db)?.checkpoint })
+    }
+
+    package func close() throws {
+        defer { lock?.release() }
+        try pool.close()
+    }
+
+    /// 16 random hexadecimal digits.
+    package static func randomID() -> String {
+        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    private static var configuration: Configuration {
+        var configuration = Configuration()
+        configuration.label = "powersync.buckets"
+        configuration.foreignKeysEnabled = false
+        configuration.busyMode = .timeout(5)
+        configuration.maximumReaderCount = 10
+        configuration.prepareDatabase { db in
+            try db.execute(sql: "PRAGMA synchronous = NORMAL")
+            // In KiB. Readers touch few pages; the writer's inserts are spread over all buckets.
+            try db.execute(sql: "PRAGMA cache_size = \(db.configuration.readonly ? -4_000 : -50_000)")
+        }
+        return configuration
+    }
+
+    /// The plan of a stream, decoded when it is first asked for.
+    func plan(of record: StreamRecord) throws -> SyncPlan {
+        if let plan = plans.withLock({ $0[record.id] }) { return plan }
+        let plan = try SyncPlan(encodedJSON: record.plan)
+        plans.withLock { $0[record.id] = plan }
+        return plan
+    }
+
+    /// Forgets what is kept in memory of a stream.
+    func forget(_ stream: ReplicationStreamID) {
+        plans.withLock { _ = $0.removeValue(forKey: stream) }
+    }
+}
+
+extension OpID {
+    /// The last op id that was given out.
+    static func last(_ db: Database) throws -> OpID {
+        OpID(try Int64.fetchOne(db, sql: "SELECT last_op_id FROM op_sequence WHERE id = 1") ?? 0)
+    }
+}

@@ -1,0 +1,192 @@
+import GRDB
+import PowerSyncServiceCore
+
+/// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 2.
+///
+/// The version is kept in `user_version`.
+///
+/// Names, keys and positions compare byte by byte (`BINARY`, the default collation). `group_id` is the replication
+/// stream.
+///
+/// - `op_sequence`: one row with the last op id given out. It advances in the transaction that stores the operations,
+///   so there are no gaps, and a stored op id is never above it. `synced` counts transactions that waited for the disk.
+/// - `source_histories`: the histories of sources in the order in which they were seen; see ``SourceHistory``. A history
+///   that comes again after another one gets another `id`.
+/// - `sync_rules`: the replication streams. `storage_version` tells which tables hold the data of a stream. Below
+///   `compacted_op`, entries of parameter indexes may be missing.
+/// - `names`: texts that operations repeat: ids of source tables, and names of tables on clients. Never deleted.
+/// - `buckets`: the state of each bucket, kept in the transaction that stores the operations: the last op id, the sum of
+///   all checksums (unsigned), the number of operations. What precedes `cleared_op` was replaced by one `CLEAR`;
+///   `is_uncleared` is set while compaction has yet to look for more.
+/// - `operations`: appended in the order of op ids, whatever the bucket, so that writing touches the end of the table
+///   and small indexes only. `op` is `P`, `R`, `M` or `C`. `source_table` and `source_key` (16 bytes) give the subkey.
+///   What is summed up stands before the texts, so that sums do not read overflow pages.
+/// - `lookups`: the lookups of parameter indexes.
+/// - `parameter_entries`: entries of parameter indexes, appended; an empty list in `outputs` is a tombstone.
+/// - `row_states`: where a row of the source is, see `RowStateTable`. A row of the source never returns by an older copy
+///   (snapshots and streaming do not overlap), so deleted rows are really deleted.
+/// - `superseded`: operations and parameter entries that a later one (`by_op`) has made useless; compaction takes them
+///   away.
+/// - `source_tables`: see ``SourceTable``. `replica_id_columns` is JSON.
+/// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one
+///   that became visible before it. Not tied to a stream.
+///
+/// A file of version 1 keeps its tables `bucket_data` and `bucket_parameters` until a stream of version 2 has copied the
+/// source and is active; see ``LegacyTables``.
+enum SQLiteStorageSchema {
+    /// The version that this service writes.
+    static let version = 2
+
+    /// Creates the tables in an empty file, and adds them to one of an earlier version.
+    ///
+    /// - Throws: ``BucketStorageError`` when the file was written by a newer version.
+    static func migrate(_ db: Database) throws {
+        let found = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+        guard found <= version else {
+            throw BucketStorageError(
+                .unsupportedVersion,
+                """
+                The bucket storage has version \(found), this service can use versions up to \(version). \
+                Use the service version that wrote it, or another file.
+                """
+            )
+        }
+        if found < 1 { try db.execute(sql: streams) }
+        if found == 1 { try LegacyTables.prepare(db) }
+        if found < 2 { try db.execute(sql: version2) }
+        try db.execute(sql: "PRAGMA user_version = \(version)")
+    }
+
+    /// Checks that a file has the current version.
+    ///
+    /// - Throws: ``BucketStorageError`` when it has another one.
+    static func check(_ db: Database) throws {
+        let found = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+        guard found == version else {
+            throw BucketStorageError(
+                .unsupportedVersion,
+                "The bucket storage has version \(found), not \(version): start the service of this version once."
+            )
+        }
+    }
+
+    private static let streams = """
+        CREATE TABLE op_sequence (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            last_op_id INTEGER NOT NULL
+        );
+        INSERT INTO op_sequence (id, last_op_id) VALUES (1, 0);
+
+        CREATE TABLE sync_rules (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            state TEXT NOT NULL,
+            slot_name TEXT NOT NULL UNIQUE,
+            content TEXT NOT NULL,
+            sync_plan TEXT NOT NULL,
+            snapshot_done INTEGER NOT NULL DEFAULT 0,
+            snapshot_lsn TEXT,
+            last_checkpoint INTEGER,
+            last_checkpoint_lsn TEXT,
+            last_checkpoint_ts TEXT,
+            no_checkpoint_before TEXT,
+            keepalive_op INTEGER
+        );
+
+        CREATE TABLE write_checkpoints (
+            user_id TEXT PRIMARY KEY,
+            write_checkpoint INTEGER NOT NULL,
+            lsn TEXT NOT NULL,
+            visible_write_checkpoint INTEGER,
+            visible_lsn TEXT,
+            checkpoint_requested_at TEXT
+        );
+        """
+
+    private static let version2 = """
+        ALTER TABLE sync_rules ADD COLUMN storage_version INTEGER NOT NULL DEFAULT 1;
+        ALTER TABLE sync_rules ADD COLUMN history_id INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE sync_rules ADD COLUMN compacted_op INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE op_sequence ADD COLUMN synced INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE write_checkpoints ADD COLUMN history_id INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE write_checkpoints ADD COLUMN visible_history_id INTEGER;
+
+        CREATE TABLE source_histories (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            history TEXT NOT NULL
+        );
+
+        CREATE TABLE names (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE
+        );
+
+        CREATE TABLE buckets (
+            id INTEGER PRIMARY KEY,
+            group_id INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            last_op INTEGER NOT NULL DEFAULT 0,
+            checksum INTEGER NOT NULL DEFAULT 0,
+            count INTEGER NOT NULL DEFAULT 0,
+            cleared_op INTEGER NOT NULL DEFAULT 0,
+            is_uncleared INTEGER NOT NULL DEFAULT 0,
+            UNIQUE (group_id, name)
+        );
+        CREATE INDEX uncleared_buckets ON buckets (group_id) WHERE is_uncleared = 1;
+
+        CREATE TABLE operations (
+            op_id INTEGER PRIMARY KEY,
+            bucket INTEGER NOT NULL,
+            op TEXT NOT NULL,
+            checksum INTEGER NOT NULL,
+            target_op INTEGER,
+            source_table INTEGER,
+            source_key BLOB,
+            table_name INTEGER,
+            row_id TEXT,
+            data TEXT
+        );
+        CREATE INDEX operations_of_bucket ON operations (bucket);
+
+        CREATE TABLE lookups (
+            id INTEGER PRIMARY KEY,
+            group_id INTEGER NOT NULL,
+            lookup TEXT NOT NULL,
+            UNIQUE (group_id, lookup)
+        );
+
+        CREATE TABLE parameter_entries (
+            op_id INTEGER PRIMARY KEY,
+            lookup INTEGER NOT NULL,
+            source_table INTEGER NOT NULL,
+            source_key BLOB NOT NULL,
+            outputs BLOB NOT NULL
+        );
+        CREATE INDEX entries_of_lookup ON parameter_entries (lookup);
+
+        CREATE TABLE row_states (
+            source_table INTEGER NOT NULL,
+            source_key BLOB NOT NULL,
+            state BLOB NOT NULL,
+            PRIMARY KEY (source_table, source_key)
+        ) WITHOUT ROWID;
+
+        CREATE TABLE superseded (
+            op_id INTEGER PRIMARY KEY,
+            group_id INTEGER NOT NULL,
+            by_op INTEGER NOT NULL
+        );
+        CREATE INDEX superseded_of_group ON superseded (group_id, by_op);
+
+        CREATE TABLE source_tables (
+            id TEXT PRIMARY KEY,
+            group_id INTEGER NOT NULL,
+            relation_id TEXT NOT NULL,
+            schema_name TEXT NOT NULL,
+            table_name TEXT NOT NULL,
+            replica_id_columns TEXT NOT NULL,
+            snapshot_done INTEGER NOT NULL DEFAULT 0,
+            snapshot_last_key BLOB
+        );
+        CREATE INDEX source_tables_of_group ON source_tables (group_id);
+        """
+}

@@ -1,0 +1,77 @@
+import GRDB
+import PowerSyncProtocol
+import PowerSyncSQLite
+import PowerSyncServiceCore
+
+/// What a read transaction has to know of the stream it reads.
+struct StreamView {
+    /// How the stream is read.
+    var queries: ReadQueries
+    /// Whether compaction has passed the checkpoint that is read at.
+    var isCompacted: Bool
+
+    private let streamID: ReplicationStreamID
+    private let opID: OpID
+
+    /// Looks at the stream of a checkpoint, first thing in a read transaction.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when the stream has been replaced: its data may be half
+    ///   deleted.
+    init(_ db: Database, at checkpoint: StorageCheckpoint) throws {
+        let statement = try PreparedStatement(
+            db,
+            sql: """
+                SELECT storage_version, compacted_op FROM sync_rules
+                WHERE id = ? AND state NOT IN ('STOP', 'TERMINATED')
+                """,
+            interruption: .cancellation
+        )
+        statement.bind(checkpoint.streamID.rawValue, at: 1)
+        var found: (version: Int64, compactedOp: Int64)?
+        while try statement.step() { found = (statement.integer(at: 0), statement.integer(at: 1)) }
+        guard let found else {
+            throw BucketStorageError(
+                .unknownStream,
+                "Replication stream \(checkpoint.streamID) has been replaced by another one."
+            )
+        }
+        queries = found.version == LegacyTables.storageVersion ? LegacyTables.queries : .current
+        isCompacted = checkpoint.opID.rawValue < found.compactedOp
+        streamID = checkpoint.streamID
+        opID = checkpoint.opID
+    }
+
+    /// Checks that buckets can still be read at the checkpoint.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `checkpointInvalidated`.
+    func check(_ buckets: some Sequence<BucketName>, _ db: Database) throws {
+        guard isCompacted else { return }
+        let statement = try PreparedStatement(
+            db,
+            sql: "SELECT 1 FROM buckets WHERE group_id = ? AND name = ? AND cleared_op > ?",
+            interruption: .cancellation
+        )
+        for bucket in buckets {
+            statement.bind(streamID.rawValue, at: 1)
+            statement.bind(bucket.rawValue, at: 2)
+            statement.bind(opID.rawValue, at: 3)
+            var isCleared = false
+            while try statement.step() { isCleared = true }
+            if isCleared { throw invalidated }
+        }
+    }
+
+    /// Checks that parameter indexes can still be read at the checkpoint.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `checkpointInvalidated`.
+    func checkParameters() throws {
+        if isCompacted { throw invalidated }
+    }
+
+    private var invalidated: BucketStorageError {
+        BucketStorageError(
+            .checkpointInvalidated,
+            "Compaction has taken away what checkpoint \(opID) of replication stream \(streamID) consists of."
+        )
+    }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import GRDB
+import PowerSyncProtocol
+import PowerSyncRules
+import TestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// A source that is no longer the one that was replicated: clients get what it has now
+/// (docs/service.md "What a source promises").
+@Suite(.timeLimit(.minutes(1))) struct SourceHistoryTests {
+    private func insert(_ ids: Range<Int>, into path: String) async throws {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        let connection = try DatabaseQueue(path: path, configuration: configuration)
+        try await connection.write { db in
+            for id in ids { try db.execute(sql: "INSERT INTO lists VALUES (?, 'u1', 'n')", arguments: ["r\(id)"]) }
+        }
+        try connection.close()
+    }
+
+    private func ids(_ scenario: SourceScenario) async throws -> Set<String> {
+        try await scenario.source.pool.read { db in
+            try Set(String.fetchAll(db, sql: "SELECT 'lists/' || id FROM lists"))
+        }
+    }
+
+    /// Copies the file of a scenario's source.
+    private func backUp(_ scenario: SourceScenario) throws -> String {
+        let path = scenario.folder.path("backup.db")
+        let backup = try DatabaseQueue(path: path)
+        try scenario.source.pool.backup(to: backup)
+        try backup.close()
+        return path
+    }
+
+    /// Puts a file in the place of the source of a scenario that is closed.
+    private func replace(_ scenario: SourceScenario, by path: String) throws {
+        let source = scenario.folder.path("source.db")
+        for file in [source, source + "-wal", source + "-shm"] { try? FileManager.default.removeItem(atPath: file) }
+        try FileManager.default.copyItem(atPath: path, toPath: source)
+    }
+
+    @Test(
+        "restored from a backup, and written to before the service is back",
+        arguments: [0, 10, 30, 60]
+    )
+    func restoredBackupIsCopiedAgain(newRows: Int) async throws {
+        var scenario = try SourceScenario()
+        let source = scenario.folder.path("source.db")
+        try await insert(0..<50, into: source)
+        try await scenario.replicate()
+        let backup = try backUp(scenario)
+        try await insert(50..<80, into: source)
+        try await scenario.replicate()
+
+        try scenario.source.close()
+        try scenario.storage.close()
+        try replace(scenario, by: backup)
+        try await insert(100..<100 + newRows, into: source)
+        scenario = try SourceScenario(schema: [], folder: scenario.folder)
+        let lost = scenario.storage.feed.current?.streamID
+        let running = scenario
+        _ = try await running.replicating { try await running.published { $0.streamID != lost } }
+        #expect(try await Set(scenario.rows().keys) == ids(scenario))
+        #expect(try await ids(scenario).count == 50 + newRows)
+    }
+
+    @Test("restored in place while it is replicated", arguments: [0, 20, 200])
+    func rollbackWhileRunningIsNoticed(newRows: Int) async throws {
+        let scenario = try SourceScenario()
+        let source = scenario.folder.path("source.db")
+        try await insert(0..<50, into: source)
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let backup = try backUp(scenario)
+            try await insert(50..<80, into: source)
+            try await scenario.caughtUp()
+
+            let lost = scenario.storage.feed.current?.streamID
+            let destination = try scenario.foreignConnection()
+            let origin = try DatabaseQueue(path: backup)
+            try origin.backup(to: destination)
+            try destination.close()
+            try await insert(100..<100 + newRows, into: source)
+            scenario.source.signal.advance()
+            try await scenario.published { $0.streamID != lost }
+            try await scenario.caughtUp()
+        }
+        #expect(try await Set(scenario.rows().keys) == ids(scenario))
+        #expect(try await ids(scenario).count == 50 + newRows)
+    }
+
+    @Test(
+        "write checkpoints of the lost history are covered by the first checkpoint of the new one",
+        arguments: [
+            // The source is restored to before, and to after, what was replicated of it.
+            false, true,
+        ]
+    )
+    func writeCheckpointsSurviveALostHistory(isBackupReplicated: Bool) async throws {
+        var scenario = try SourceScenario()
+        let source = scenario.folder.path("source.db")
+        try await insert(0..<5, into: source)
+        try await scenario.replicate()
+        let backup = try backUp(scenario)
+        try await insert(5..<30, into: source)
+        if !isBackupReplicated { try await scenario.replicate() }
+        try await insert(30..<50, into: source)
+        // Not replicated before the source is lost: its position is far beyond all that follow.
+        let issuer = WriteCheckpointIssuer(storage: scenario.storage, source: scenario.source)
+        let before = try await issuer.create(userKey: "u")
+        let seen = try #require(scenario.storage.feed.current)
+        #expect(try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: seen) == nil)
+
+        try scenario.source.close()
+        try scenario.storage.close()
+        try replace(scenario, by: backup)
+        scenario = try SourceScenario(schema: [], folder: scenario.folder)
+        let running = scenario
+        let next = try await running.replicating { try await running.published { $0.streamID != seen.streamID } }
+        #expect(try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: next) == before)
+        #expect(try await Set(scenario.rows().keys) == ids(scenario))
+    }
+}

@@ -1,0 +1,245 @@
+import GRDB
+import PowerSyncProtocol
+import PowerSyncRules
+import TestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// Compaction (docs/service.md "Compaction").
+@Suite(.timeLimit(.minutes(1))) struct CompactionTests {
+    private static let config = """
+        config:
+          edition: 3
+        streams:
+          g:
+            query: SELECT * FROM test
+          o:
+            query: SELECT * FROM test WHERE owner = auth.user_id()
+          d:
+            query: SELECT * FROM docs WHERE grp IN (SELECT grp FROM m WHERE uid = auth.user_id())
+        """
+    private static let bucket = "g|0[]"
+
+    private func scenario() async throws -> (StorageScenario, SourceTable) {
+        var scenario = try await StorageScenario(Self.config)
+        let table = try await scenario.table("test")
+        return (scenario, table)
+    }
+
+    private func checksum(_ scenario: StorageScenario, _ bucket: String = Self.bucket) async throws -> BucketChecksum {
+        let name = BucketName(scenario.stream.bucketPrefix + bucket)
+        return try await scenario.storage.checksums([name], at: try scenario.checkpoint)[name] ?? .empty
+    }
+
+    @Test("two rows, one changed and one removed")
+    func supersededOperationsBecomeAClear() async throws {
+        var (scenario, table) = try await scenario()
+        try await scenario.save(
+            .insert(["id": "r1", "v": 1]),
+            .insert(["id": "r2", "v": 1]),
+            .update(["id": "r1", "v": 2]),
+            .delete(key: ["r2"]),
+            of: table
+        )
+        try await scenario.commit()
+        let before = try await checksum(scenario)
+        let rows = try await scenario.rows(Self.bucket)
+        let result = try await scenario.storage.compact()
+        #expect(result.movedOperations == 2)
+        #expect(try await scenario.summary(Self.bucket) == ["CLEAR ", "PUT r1", "REMOVE r2"])
+        #expect(try await scenario.rows(Self.bucket) == rows)
+        #expect(try await checksum(scenario) == BucketChecksum(checksum: before.checksum, count: 3))
+        #expect(try await scenario.operations(Self.bucket).map(\.opID) == [OpID(2), OpID(3), OpID(4)])
+
+        let name = BucketName(scenario.stream.bucketPrefix + Self.bucket)
+        let chunks = try await scenario.storage.bucketData([.init(name: name, after: .zero)], at: scenario.checkpoint)
+        #expect(chunks.first?.targetOp == OpID(4))
+    }
+
+    @Test("a row changed 1,000 times costs a new client two operations")
+    func rowThatChangesOftenIsTwoOperations() async throws {
+        var (scenario, table) = try await scenario()
+        try await scenario.save(.insert(["id": "a", "v": 0]), of: table)
+        for value in 1..<1000 { try await scenario.save(.update(["id": "a", "v": .integer(Int64(value))]), of: table) }
+        try await scenario.commit()
+        let before = try await checksum(scenario)
+        let result = try await scenario.storage.compact()
+        #expect(result.movedOperations == 999)
+        #expect(try await scenario.summary(Self.bucket) == ["CLEAR ", "PUT a"])
+        #expect(try await scenario.operations(Self.bucket).map(\.opID) == [OpID(999), OpID(1000)])
+        #expect(try await checksum(scenario).checksum == before.checksum)
+
+        // Again and again: the clear at the beginning takes up what was added.
+        for value in 0..<3 {
+            try await scenario.save(.update(["id": "a", "v": .integer(Int64(value))]), of: table)
+            try await scenario.commit()
+            _ = try await scenario.storage.compact()
+            #expect(try await scenario.summary(Self.bucket) == ["CLEAR ", "PUT a"])
+        }
+        #expect(try await scenario.storage.compact() == CompactionResult())
+    }
+
+    @Test("rows that are all removed")
+    func removedRowsAreOneClear() async throws {
+        var (scenario, table) = try await scenario()
+        try await scenario.save(
+            .insert(["id": "a"]),
+            .insert(["id": "b"]),
+            .delete(key: ["a"]),
+            .delete(key: ["b"]),
+            of: table
+        )
+        try await scenario.commit()
+        let before = try await checksum(scenario)
+        _ = try await scenario.storage.compact()
+        #expect(try await scenario.summary(Self.bucket) == ["CLEAR "])
+        #expect(try await scenario.operations(Self.bucket).map(\.opID) == [OpID(4)])
+        #expect(try await checksum(scenario) == BucketChecksum(checksum: before.checksum, count: 1))
+    }
+
+    @Test func operationsAboveTheCheckpointAreLeftAlone() async throws {
+        var (scenario, table) = try await scenario()
+        try await scenario.save(.insert(["id": "a", "v": 1]), .update(["id": "a", "v": 2]), of: table)
+        try await scenario.commit()
+        try await scenario.save(.update(["id": "a", "v": 3]), .update(["id": "a", "v": 4]), of: table)
+        try await scenario.writer.flush()
+        #expect(try await scenario.storage.compact().movedOperations == 1)
+        #expect(try await scenario.rows(Self.bucket) == ["test/a": #"{"id":"a","v":2}"#])
+        try await scenario.commit()
+        #expect(try await scenario.summary(Self.bucket) == ["MOVE ", "PUT a", "PUT a", "PUT a"])
+        _ = try await scenario.storage.compact()
+        #expect(try await scenario.summary(Self.bucket) == ["CLEAR ", "PUT a"])
+    }
+
+    @Test func bucketsOfARowAreCompactedByThemselves() async throws {
+        var (scenario, table) = try await scenario()
+        try await scenario.save(
+            .insert(["id": "a", "owner": "u1"]),
+            .update(["id": "a", "owner": "u2"]),
+            .update(["id": "a", "owner": "u2", "v": 1]),
+            of: table
+        )
+        try await scenario.commit()
+        _ = try await scenario.storage.compact()
+        #expect(try await scenario.summary(#"o|0["u1"]"#) == ["CLEAR "])
+        #expect(try await scenario.summary(#"o|0["u2"]"#) == ["MOVE ", "PUT a"])
+        #expect(try await scenario.rows(Self.bucket).count == 1)
+    }
+
+    @Test func streamThatIsNotActiveIsSkipped() async throws {
+        var scenario = try await StorageScenario(Self.config, isActive: false)
+        let table = try await scenario.table("test")
+        try await scenario.save(.insert(["id": "a", "v": 1]), .update(["id": "a", "v": 2]), of: table)
+        try await scenario.writer.flush()
+        #expect(try await scenario.storage.compact() == CompactionResult())
+    }
+
+    @Test("a checkpoint from before cannot be read any more, and says so")
+    func earlierCheckpointIsInvalidated() async throws {
+        var (scenario, table) = try await scenario()
+        let m = try await scenario.table("m")
+        try await scenario.save(.insert(["id": "m1", "uid": "u1", "grp": "g1"]), of: m)
+        try await scenario.save(.insert(["id": "a", "v": 1]), .insert(["id": "b"]), of: table)
+        let early = try await scenario.commit()
+        try await scenario.save(.update(["id": "m1", "uid": "u1", "grp": "g2"]), of: m)
+        try await scenario.save(
+            .update(["id": "a", "v": 2]),
+            .delete(key: ["b"]),
+            .update(["id": "a", "v": 3]),
+            of: table
+        )
+        let late = try await scenario.commit()
+        let lookup = #"0["u1"]"#
+        #expect(try await scenario.lookUp(lookup, at: early) == [ParameterRow(values: [.text("g1")])])
+        _ = try await scenario.storage.compact()
+
+        func isInvalidated(_ body: () async throws -> Void) async -> Bool {
+            do {
+                try await body()
+                return false
+            } catch {
+                return (error as? BucketStorageError)?.code == .checkpointInvalidated
+            }
+        }
+        let storage = scenario.storage
+        let name = BucketName(scenario.stream.bucketPrefix + Self.bucket)
+        let other = BucketName(scenario.stream.bucketPrefix + #"o|0["nobody"]"#)
+        #expect(await isInvalidated { _ = try await scenario.lookUp(lookup, at: early) })
+        #expect(try await scenario.lookUp(lookup, at: late) == [ParameterRow(values: [.text("g2")])])
+        #expect(try await storage.changes(from: early, to: late) != .known(buckets: [], lookups: []))
+        _ = try await storage.checksums([other], at: early)
+        _ = try await storage.checksums([name], at: late)
+        #expect(await isInvalidated { _ = try await storage.checksums([name], at: early) })
+        #expect(await isInvalidated { _ = try await storage.bucketData([.init(name: name, after: .zero)], at: early) })
+    }
+
+    @Test("entries of parameter indexes that were superseded or removed are gone")
+    func parameterEntriesAreCompacted() async throws {
+        var (scenario, _) = try await scenario()
+        let m = try await scenario.table("m")
+        try await scenario.save(.insert(["id": "m1", "uid": "u1", "grp": "g1"]), of: m)
+        try await scenario.save(.insert(["id": "m2", "uid": "u1", "grp": "g2"]), of: m)
+        for group in 0..<5 {
+            try await scenario.save(.update(["id": "m1", "uid": "u1", "grp": .integer(Int64(group))]), of: m)
+        }
+        try await scenario.save(.update(["id": "m2", "uid": "u2", "grp": "g2"]), of: m)
+        // A replayed insert is not noted as superseding anything.
+        try await scenario.save(.insert(["id": "m3", "uid": "u3", "grp": "g3"]), of: m)
+        try await scenario.save(.insert(["id": "m3", "uid": "u3", "grp": "g3"]), .delete(key: ["m3"]), of: m)
+        try await scenario.commit()
+        let result = try await scenario.storage.compact()
+        #expect(result.deletedEntries > 0)
+        #expect(try await scenario.lookUp(#"0["u1"]"#) == [ParameterRow(values: [.integer(4)])])
+        #expect(try await scenario.lookUp(#"0["u2"]"#) == [ParameterRow(values: [.text("g2")])])
+        #expect(try await scenario.lookUp(#"0["u3"]"#).isEmpty)
+        let left = try await scenario.storage.pool.read { db in
+            try Int.fetchOne(db, sql: "SELECT count(*) FROM parameter_entries")
+        }
+        #expect(left == 2)
+        try await scenario.save(.delete(key: ["m1"]), of: m)
+        try await scenario.commit()
+        #expect(try await scenario.lookUp(#"0["u1"]"#).isEmpty)
+    }
+
+    @Test("numbers of clients that are not asked for any more are forgotten, others are not")
+    func oldCheckpointRequestsAreDeleted() async throws {
+        let scenario = try await StorageScenario(Self.config)
+        let storage = scenario.storage
+        _ = try await storage.recordCheckpointRequest(WriteCheckpoint(7), userKey: "requests", head: .at(0))
+        _ = try await storage.createWriteCheckpoint(userKey: "counter", head: .at(0))
+        #expect(try await storage.compact().deletedRequests == 0)
+        try await storage.pool.write { db in
+            try db.execute(
+                sql: """
+                    UPDATE write_checkpoints SET checkpoint_requested_at = '2001-01-01T00:00:00Z'
+                    WHERE checkpoint_requested_at IS NOT NULL
+                    """
+            )
+        }
+        #expect(try await storage.compact().deletedRequests == 1)
+        let again = try await storage.recordCheckpointRequest(WriteCheckpoint(1), userKey: "requests", head: .at(0))
+        #expect(again == WriteCheckpoint(1))
+        #expect(try await storage.createWriteCheckpoint(userKey: "counter", head: .at(0)) == WriteCheckpoint(2))
+    }
+
+    @Test func anotherProcessCompactsWhileTheServiceRuns() async throws {
+        var (scenario, table) = try await scenario()
+        try await scenario.save(.insert(["id": "a", "v": 1]), .update(["id": "a", "v": 2]), of: table)
+        try await scenario.commit()
+        let other = try SQLiteBucketStorage(path: scenario.folder.path("buckets.db"), use: .maintenance)
+        #expect(try await other.compact().movedOperations == 1)
+        try other.close()
+        try await scenario.save(.update(["id": "a", "v": 3]), of: table)
+        try await scenario.commit()
+        #expect(try await scenario.rows(Self.bucket) == ["test/a": #"{"id":"a","v":3}"#])
+    }
+
+    @Test func storageThatIsNotThereIsNotCompacted() throws {
+        let folder = try TemporaryFolder()
+        #expect { try SQLiteBucketStorage(path: folder.path("none.db"), use: .maintenance) } throws: {
+            ($0 as? BucketStorageError)?.code == .cannotOpen
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import Synchronization
+
+@testable import PowerSyncServiceCore
+
+/// The writer of an ``InMemoryBucketStorage``: every call takes effect at once.
+struct InMemoryBucketWriter: BucketStorageWriter {
+    let storage: InMemoryBucketStorage
+    /// The position of the stream in the storage.
+    let index: Int
+
+    var resumePosition: SourcePosition? {
+        stream.checkpoint.flatMap { checkpoint in
+            stream.resumePosition.map { SourcePosition(checkpoint.lsn, of: $0.history) }
+        } ?? stream.resumePosition
+    }
+
+    var reachedLSN: LSN? { nil }
+
+    var sourceTables: [SourceTable] { stream.tables }
+
+    private var stream: InMemoryBucketStorage.Stream { storage.state.withLock { $0.streams[index] } }
+
+    private func change(_ body: (inout InMemoryBucketStorage.Stream, inout OpID) -> Void) {
+        storage.state.withLock { state in
+            var stream = state.streams[index]
+            body(&stream, &state.lastOp)
+            state.streams[index] = stream
+        }
+    }
+
+    // MARK: Tables
+
+    mutating func resolveTable(_ descriptor: SourceTableDescriptor) async throws -> ResolvedTable {
+        let candidates = stream.tables.filter {
+            $0.descriptor.relationID == descriptor.relationID || $0.descriptor.name == descriptor.name
+        }
+        if let kept = candidates.first(where: { $0.descriptor == descriptor }) {
+            return ResolvedTable(table: kept, outdated: candidates.filter { $0.id != kept.id })
+        }
+        let table = SourceTable(id: "table\(stream.tables.count)of\(index)", descriptor: descriptor)
+        change { stream, _ in stream.tables.append(table) }
+        return ResolvedTable(table: table, outdated: candidates)
+    }
+
+    mutating func drop(_ table: SourceTable) async throws {
+        try await truncate(table)
+        change { stream, _ in stream.tables.removeAll { $0.id == table.id } }
+    }
+
+    mutating func truncate(_ table: SourceTable) async throws {
+        change { stream, lastOp in
+            for key in stream.rows.keys where key.table == table.id { stream.remove(key, &lastOp) }
+        }
+    }
+
+    // MARK: Changes
+
+    mutating func save(
+        _ changes: [SourceChange],
+        of table: SourceTable,
+        mode: SaveMode
+    ) async throws -> [RejectedRow] {
+        let (plan, prefix) = (stream.stream.plan, stream.stream.bucketPrefix)
+        let evaluator = ChangeEvaluator(plan: plan, bucketPrefix: prefix, table: table, mode: mode)
+        let records = changes.map { evaluator.evaluate($0) }
+        change { stream, lastOp in
+            for record in records { stream.apply(record, &lastOp) }
+        }
+        return records.compactMap(\.rejection)
+    }
+
+    mutating func flush() async throws {}
+
+    // MARK: Checkpoints
+
+    mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) async throws -> CommitResult {
+        let result = try storage.state.withLock { state -> CommitResult in
+            let stream = state.streams[index]
+            guard stream.stream.state.isReplicated else {
+                throw BucketStorageError(.unknownStream, "replaced")
+            }
+            let isAllowed =
+                stream.stream.isSnapshotDone && stream.checkpoint.map { $0.lsn <= lsn } ?? true
+                && stream.noCheckpointBefore.map { $0 <= lsn } ?? true
+            guard isAllowed else { return .blocked }
+            let own = [stream.operations.last?.opID, stream.entries.last?.opID].compactMap(\.self).max() ?? .zero
+            let opID = max(own, stream.checkpoint?.opID ?? .zero)
+            if !createsEmptyCheckpoints, opID == stream.checkpoint?.opID { return .unchanged }
+            let checkpoint = StorageCheckpoint(streamID: stream.stream.id, opID: opID, lsn: lsn)
+            if stream.stream.state == .processing {
+                for other in state.streams.indices where state.streams[other].stream.state.isServed {
+                    state.streams[other].stream.state = .stop
+                }
+                state.streams[index].stream.state = .active
+            }
+            state.streams[index].checkpoint = checkpoint
+            return .created(checkpoint)
+        }
+        if case .created(let checkpoint) = result { storage.feed.publish(checkpoint) }
+        return result
+    }
+
+    mutating func makeDurable() async throws -> DurablePosition? {
+        stream.checkpoint.flatMap { _ in resumePosition.map { DurablePosition(confirmedByDisk: $0) } }
+    }
+
+    mutating func setResumePosition(_ position: SourcePosition) async throws {
+        storage.state.withLock { state in
+            state.streams[index].resumePosition = position
+            state.streams[index].history = state.number(of: position.history)
+        }
+    }
+
+    // MARK: Snapshots
+
+    mutating func recordSnapshotProgress(_ lastKey: SnapshotKey, of table: SourceTable) {
+        change { stream, _ in
+            for index in stream.tables.indices where stream.tables[index].id == table.id {
+                stream.tables[index].lastSnapshotKey = lastKey
+            }
+        }
+    }
+
+    mutating func markSnapshotDone(_ table: SourceTable, noCheckpointBefore lsn: LSN) async throws {
+        change { stream, _ in
+            for index in stream.tables.indices where stream.tables[index].id == table.id {
+                stream.tables[index].isSnapshotDone = true
+            }
+            stream.noCheckpointBefore = max(stream.noCheckpointBefore ?? lsn, lsn)
+        }
+    }
+
+    mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) async throws {
+        change { stream, _ in
+            stream.stream.isSnapshotDone = true
+            stream.noCheckpointBefore = max(stream.noCheckpointBefore ?? lsn, lsn)
+        }
+    }
+}
+
+extension InMemoryBucketStorage.Stream {
+    /// The write path of docs/service.md "Rows and operations".
+    fileprivate mutating func apply(_ record: PendingRecord, _ lastOp: inout OpID) {
+        let before = InMemoryBucketStorage.RowKey(table: record.tableID, key: record.beforeKey)
+        if record.skipsStoredRow, rows[before] != nil { return }
+        guard let content = record.content else { return remove(before, &lastOp) }
+        let after = InMemoryBucketStorage.RowKey(table: record.tableID, key: content.key)
+        if after != before, record.kind != .insert { remove(before, &lastOp) }
+        let old = record.kind == .insert || after != before ? nil : rows[after]
+        if content.isTooLarge {
+            rows[after] = old ?? InMemoryBucketStorage.Row()
+            return
+        }
+        for (row, checksum) in content.rows { append(.put, row, after, checksum, row.data, &lastOp) }
+        for row in old?.memberships ?? [] where !content.rows.contains(where: { $0.row.isSame(as: row) }) {
+            append(.remove, row, after, nil, nil, &lastOp)
+        }
+        for entry in content.entries { append(entry.lookup, entry.rows, after, &lastOp) }
+        for lookup in old?.lookups ?? [] where !content.entries.contains(where: { $0.lookup == lookup }) {
+            append(lookup, [], after, &lastOp)
+        }
+        rows[after] = InMemoryBucketStorage.Row(
+            memberships: content.rows.map(\.row),
+            lookups: content.entries.map(\.lookup)
+        )
+    }
+
+    fileprivate mutating func remove(_ key: InMemoryBucketStorage.RowKey, _ lastOp: inout OpID) {
+        guard let old = rows.removeValue(forKey: key) else { return }
+        for row in old.memberships { append(.remove, row, key, nil, nil, &lastOp) }
+        for lookup in old.lookups { append(lookup, [], key, &lastOp) }
+    }
+
+    private mutating func append(
+        _ kind: SyncOperation.Kind,
+        _ row: BucketRow,
+        _ key: InMemoryBucketStorage.RowKey,
+        _ checksum: Checksum?,
+        _ data: String?,
+        _ lastOp: inout OpID
+    ) {
+        lastOp = OpID(lastOp.rawValue + 1)
+        let subkey = "\(key.table)/\(key.key)"
+        operations.append(
+            InMemoryBucketStorage.Operation(
+                opID: lastOp,
+                bucket: row.bucket,
+                kind: kind,
+                table: row.table,
+                id: row.id,
+                subkey: subkey,
+                data: data,
+                checksum: checksum ?? .remove(subkey: Array(subkey.utf8))
+            )
+        )
+    }
+
+    private mutating func append(
+        _ lookup: ParameterLookup,
+        _ outputs: [ParameterRow],
+        _ row: InMemoryBucketStorage.RowKey,
+        _ lastOp: inout OpID
+    ) {
+        lastOp = OpID(lastOp.rawValue + 1)
+        entries.append(InMemoryBucketStorage.Entry(opID: lastOp, lookup: lookup, row: row, outputs: outputs))
+    }
+}
+
+extension BucketRow {
+    fileprivate func isSame(as other: BucketRow) -> Bool {
+        bucket == other.bucket && table == other.table && id == other.id
+    }
+}

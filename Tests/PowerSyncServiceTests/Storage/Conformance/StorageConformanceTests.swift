@@ -1,0 +1,285 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// What every storage does, one list of cases for all of them (docs/service.md "Rows and operations", "Checkpoints").
+@Suite(.timeLimit(.minutes(2))) struct StorageConformanceTests {
+    /// The storages.
+    enum Kind: String, CaseIterable, CustomTestStringConvertible {
+        case inMemory, sqlite
+        var testDescription: String { rawValue }
+    }
+
+    private static let config = """
+        config:
+          edition: 3
+        streams:
+          g:
+            query: SELECT id, description FROM test
+          o:
+            query: SELECT client_id AS id, owner FROM test WHERE owner = auth.user_id()
+          d:
+            query: SELECT * FROM docs WHERE grp IN (SELECT grp FROM m WHERE uid = auth.user_id())
+        """
+
+    /// A storage with a stream.
+    private struct Scenario {
+        let folder: TemporaryFolder
+        let storage: any BucketStorage
+        let stream: ReplicationStream
+        var position: Int64 = 0
+
+        init(_ kind: Kind) async throws {
+            folder = try TemporaryFolder()
+            storage =
+                switch kind {
+                case .inMemory: InMemoryBucketStorage()
+                case .sqlite: try SQLiteBucketStorage(path: folder.path("buckets.db"), makeID: Self.makeIDs())
+                }
+            stream = try await storage.deploy(config, plan: try plan(config))
+        }
+
+        /// Ids like those of the model: they are part of checksums.
+        private static func makeIDs() -> @Sendable () -> String {
+            let count = Mutex(-1)
+            return {
+                count.withLock { count in
+                    defer { count += 1 }
+                    return count < 0 ? "slot" : "table\(count)of0"
+                }
+            }
+        }
+
+        mutating func commit(_ writer: inout any BucketStorageWriter) async throws -> StorageCheckpoint {
+            position += 1
+            let result = try await writer.commit(.at(position), createsEmptyCheckpoints: true)
+            guard case .created(let checkpoint) = result else { throw ScenarioError.noCheckpoint(result) }
+            return checkpoint
+        }
+
+        func bucket(_ name: String) -> BucketName { BucketName(stream.bucketPrefix + name) }
+
+        /// All operations of a bucket, a few at a time.
+        func operations(_ bucket: String, at checkpoint: StorageCheckpoint) async throws -> [ReadOperation] {
+            var operations: [ReadOperation] = []
+            var limits = BucketDataLimits()
+            limits.operations = 3
+            var after = OpID.zero
+            while true {
+                let chunks = try await storage.bucketData(
+                    [.init(name: self.bucket(bucket), after: after)],
+                    at: checkpoint,
+                    limits: limits
+                )
+                for chunk in chunks {
+                    operations += chunk.line.operations.map { ReadOperation($0, in: chunk.line) }
+                    after = chunk.line.nextAfter ?? after
+                }
+                guard chunks.last?.line.hasMore ?? false else { return operations }
+            }
+        }
+    }
+
+    private static func table(_ name: String, _ writer: inout any BucketStorageWriter) async throws -> SourceTable {
+        let descriptor = SourceTableDescriptor(
+            name: SourceTableName(schema: "main", name: name),
+            relationID: name,
+            identity: [SourceTableDescriptor.IdentityColumn(name: "id", type: "TEXT")]
+        )
+        return try await writer.resolveTable(descriptor).table
+    }
+
+    /// Changes of `test`, and the operations that bucket `g` gets.
+    struct Case: Sendable, CustomTestStringConvertible {
+        var name: String
+        var changes: [SourceChange]
+        var bucket = "g|0[]"
+        var operations: [String]
+        var testDescription: String { name }
+    }
+
+    static let cases = [
+        Case(
+            name: "inserted and deleted",
+            changes: [.insert(["id": "a"]), .delete(key: ["a"])],
+            operations: ["PUT a", "REMOVE a"]
+        ),
+        Case(
+            name: "inserted again in one batch",
+            changes: [.insert(["id": "a"]), .delete(key: ["a"]), .insert(["id": "a"])],
+            operations: ["PUT a", "REMOVE a", "PUT a"]
+        ),
+        Case(
+            name: "deleted twice",
+            changes: [.insert(["id": "a"]), .delete(key: ["a"]), .delete(key: ["a"])],
+            operations: ["PUT a", "REMOVE a"]
+        ),
+        Case(
+            name: "replayed insert",
+            changes: [.insert(["id": "a"]), .insert(["id": "a"])],
+            operations: ["PUT a", "PUT a"]
+        ),
+        Case(
+            name: "updated to the same",
+            changes: [.insert(["id": "a"]), .update(["id": "a"])],
+            operations: ["PUT a", "PUT a"]
+        ),
+        Case(
+            name: "another row id under the same key",
+            changes: [
+                .insert(["id": "k", "client_id": "a", "owner": "u1"]),
+                .update(["id": "k", "client_id": "b", "owner": "u1"]),
+            ],
+            bucket: #"o|0["u1"]"#,
+            operations: ["PUT a", "PUT b", "REMOVE a"]
+        ),
+        Case(
+            name: "another key",
+            changes: [.insert(["id": "a"]), .update(["id": "b"], oldKey: ["a"])],
+            operations: ["PUT a", "REMOVE a", "PUT b"]
+        ),
+        Case(
+            name: "keys that move up",
+            changes: [
+                .insert(["id": "1"]), .insert(["id": "2"]), .update(["id": "3"], oldKey: ["2"]),
+                .update(["id": "2"], oldKey: ["1"]),
+            ],
+            operations: ["PUT 1", "PUT 2", "REMOVE 2", "PUT 3", "REMOVE 1", "PUT 2"]
+        ),
+        Case(
+            name: "another owner",
+            changes: [.insert(["id": "k", "client_id": "a", "owner": "u1"]), .update(["id": "k", "owner": "u2"])],
+            bucket: #"o|0["u1"]"#,
+            operations: ["PUT a", "REMOVE a"]
+        ),
+    ]
+
+    @Test(arguments: Kind.allCases, cases)
+    func changesBecomeOperations(_ kind: Kind, _ testCase: Case) async throws {
+        var scenario = try await Scenario(kind)
+        let storage = scenario.storage
+        let checkpoint = try await storage.withWriter(of: scenario.stream.id) { writer in
+            try await writer.setResumePosition(.at(0))
+            try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
+            let table = try await Self.table("test", &writer)
+            _ = try await writer.save(testCase.changes, of: table, mode: .stream)
+            return try await scenario.commit(&writer)
+        }
+        let found = try await scenario.operations(testCase.bucket, at: checkpoint)
+        #expect(found.map { "\($0.kind) \($0.id)" } == testCase.operations)
+    }
+
+    @Test(arguments: Kind.allCases)
+    func checkpointsWaitForTheSnapshotAndNeverGoBack(_ kind: Kind) async throws {
+        let scenario = try await Scenario(kind)
+        try await scenario.storage.withWriter(of: scenario.stream.id) { writer in
+            try await writer.setResumePosition(.at(1))
+            #expect(try await writer.commit(.at(5), createsEmptyCheckpoints: true) == .blocked)
+            try await writer.markSnapshotDone(noCheckpointBefore: .at(7))
+            #expect(try await writer.commit(.at(6), createsEmptyCheckpoints: true) == .blocked)
+            #expect(try await writer.makeDurable() == nil)
+            let first = StorageCheckpoint(streamID: scenario.stream.id, opID: .zero, lsn: .at(7))
+            #expect(try await writer.commit(.at(7), createsEmptyCheckpoints: true) == .created(first))
+            #expect(try await writer.commit(.at(6), createsEmptyCheckpoints: true) == .blocked)
+            #expect(try await writer.commit(.at(8), createsEmptyCheckpoints: false) == .unchanged)
+            #expect(try await writer.makeDurable()?.position == .at(7))
+        }
+        #expect(try await scenario.storage.activeStream()?.id == scenario.stream.id)
+    }
+
+    @Test("random changes, read through both storages", arguments: 1...8 as ClosedRange<UInt64>)
+    func storagesAgree(seed: UInt64) async throws {
+        var random = SeededGenerator(seed: seed)
+        var scenarios = [try await Scenario(.inMemory), try await Scenario(.sqlite)]
+        let script = (0..<40).map { _ in random.next() }
+        var checkpoints: [[StorageCheckpoint]] = [[], []]
+        for index in scenarios.indices {
+            var scenario = scenarios[index]
+            checkpoints[index] = try await scenario.storage.withWriter(of: scenario.stream.id) { writer in
+                try await writer.setResumePosition(.at(0))
+                try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
+                var made: [StorageCheckpoint] = []
+                for step in script {
+                    var random = SeededGenerator(seed: step)
+                    try await Self.write(&random, &writer)
+                    if random.number(below: 2) == 0 { try await writer.flush() }
+                    made.append(try await scenario.commit(&writer))
+                }
+                return made
+            }
+            scenarios[index] = scenario
+        }
+        #expect(checkpoints[0] == checkpoints[1], "seed \(seed)")
+        for (earlier, later) in zip(checkpoints[0], checkpoints[0].dropFirst()) {
+            try await expectSame(scenarios[0], scenarios[1], earlier, later, "seed \(seed)")
+        }
+        // After compaction, the newest checkpoint has the same rows and sums.
+        _ = try await scenarios[1].storage.compact()
+        guard let newest = checkpoints[0].last else { return }
+        for bucket in Self.buckets {
+            let model = try await scenarios[0].operations(bucket, at: newest)
+            let found = try await scenarios[1].operations(bucket, at: newest)
+            #expect(reduce(found) == reduce(model), "seed \(seed) \(bucket)")
+            #expect(found.map(\.checksum).reduce(.zero, +) == model.map(\.checksum).reduce(.zero, +))
+            #expect(found.count <= model.count)
+        }
+    }
+
+    private static let buckets = ["g|0[]", #"o|0["u1"]"#, #"o|0["u2"]"#, #"d|0["g1"]"#, #"d|0["g2"]"#]
+    private static let lookups = [#"0["u1"]"#, #"0["u2"]"#].map { ParameterLookup(rawValue: $0) }
+
+    private static func write(_ random: inout SeededGenerator, _ writer: inout any BucketStorageWriter) async throws {
+        let (test, docs, m) = try await (table("test", &writer), table("docs", &writer), table("m", &writer))
+        for _ in 0...random.number(below: 4) {
+            let id = SQLiteValue.text("r\(random.number(below: 4))")
+            let other = SQLiteValue.text("r\(random.number(below: 4))")
+            let user = SQLiteValue.text("u\(1 + random.number(below: 2))")
+            let group = SQLiteValue.text("g\(1 + random.number(below: 2))")
+            let mode: SaveMode = random.number(below: 8) == 0 ? .snapshot : .stream
+            let row: SourceRow = ["id": id, "client_id": other, "owner": user, "description": group, "grp": group]
+            switch random.number(below: 10) {
+            case 0: _ = try await writer.save([.insert(row)], of: test, mode: mode)
+            case 1, 2: _ = try await writer.save([.update(row)], of: test, mode: .stream)
+            case 3: _ = try await writer.save([.update(row, oldKey: [other])], of: test, mode: .stream)
+            case 4: _ = try await writer.save([.delete(key: [id])], of: test, mode: .stream)
+            case 5: _ = try await writer.save([.update(row)], of: docs, mode: .stream)
+            case 6: _ = try await writer.save([.delete(key: [id])], of: docs, mode: .stream)
+            case 7, 8:
+                _ = try await writer.save([.update(["id": id, "uid": user, "grp": group])], of: m, mode: .stream)
+            default: _ = try await writer.save([.delete(key: [id])], of: m, mode: .stream)
+            }
+        }
+    }
+
+    private func expectSame(
+        _ model: Scenario,
+        _ other: Scenario,
+        _ earlier: StorageCheckpoint,
+        _ later: StorageCheckpoint,
+        _ comment: Comment
+    ) async throws {
+        let names = Self.buckets.map { model.bucket($0) }
+        #expect(
+            try await other.storage.checksums(names, at: later) == model.storage.checksums(names, at: later),
+            comment
+        )
+        #expect(
+            try await other.storage.changes(from: earlier, to: later)
+                == model.storage.changes(from: earlier, to: later),
+            comment
+        )
+        let found = try await other.storage.parameterRows(Self.lookups, at: later, limit: 100)
+        let expected = try await model.storage.parameterRows(Self.lookups, at: later, limit: 100)
+        #expect(found.mapValues { Set($0) } == expected.mapValues { Set($0) }, comment)
+        for bucket in Self.buckets {
+            let found = try await other.operations(bucket, at: later).map { "\($0.opID) \($0.kind) \($0.id)" }
+            let expected = try await model.operations(bucket, at: later).map { "\($0.opID) \($0.kind) \($0.id)" }
+            #expect(found == expected, comment)
+        }
+    }
+}

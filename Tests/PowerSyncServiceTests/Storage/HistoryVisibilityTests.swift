@@ -1,0 +1,88 @@
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// Write checkpoints whose positions belong to different histories of the source.
+@Suite struct HistoryVisibilityTests {
+    private static let config = """
+        config:
+          edition: 3
+        streams:
+          g:
+            query: SELECT * FROM test
+        """
+
+    private func visible(_ scenario: StorageScenario, _ key: String = "u") async throws -> Int64? {
+        try await scenario.storage.visibleWriteCheckpoint(userKey: key, at: try scenario.checkpoint)?.rawValue
+    }
+
+    /// Replaces the stream by one of another history, and commits at a position.
+    private func activate(_ scenario: StorageScenario, _ position: SourcePosition) async throws {
+        let next = try await scenario.storage.restart(scenario.stream.id)
+        var writer = try await scenario.storage.writer(of: next.id)
+        try await writer.setResumePosition(position)
+        try await writer.markSnapshotDone(noCheckpointBefore: position.lsn)
+        _ = try await writer.commit(position.lsn, createsEmptyCheckpoints: true)
+    }
+
+    @Test func positionsOfALaterHistoryAreNotReachedByTheOldOne() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        _ = try await scenario.writer.commit(.at(800), createsEmptyCheckpoints: true)
+        _ = try await scenario.storage.createWriteCheckpoint(userKey: "u", head: .at(5, of: "second"))
+        #expect(try await visible(scenario) == nil)
+        try await activate(scenario, .at(4, of: "second"))
+        #expect(try await visible(scenario) == nil)
+        var writer = try await scenario.storage.writer(of: ReplicationStreamID(rawValue: 2))
+        _ = try await writer.commit(.at(5), createsEmptyCheckpoints: true)
+        #expect(try await visible(scenario) == 1)
+    }
+
+    @Test func everyCheckpointOfALaterHistoryCoversPositionsOfTheOldOne() async throws {
+        let scenario = try await StorageScenario(Self.config)
+        _ = try await scenario.storage.createWriteCheckpoint(userKey: "u", head: .at(900))
+        #expect(try await visible(scenario) == nil)
+        try await activate(scenario, .at(1, of: "second"))
+        #expect(try await visible(scenario) == 1)
+        // The number that was visible stays so while one of the new history waits.
+        _ = try await scenario.storage.createWriteCheckpoint(userKey: "u", head: .at(9, of: "second"))
+        #expect(try await visible(scenario) == 1)
+    }
+
+    @Test func historyThatComesAgainFromABackupIsANewOne() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        _ = try await scenario.writer.commit(.at(800), createsEmptyCheckpoints: true)
+        try await activate(scenario, .at(1, of: "second"))
+        _ = try await scenario.storage.createWriteCheckpoint(userKey: "u", head: .at(500))
+        #expect(try await visible(scenario) == nil)
+    }
+
+    @Test func streamHasOneWriterAtATime() async throws {
+        let scenario = try await StorageScenario(Self.config)
+        let (storage, id) = (scenario.storage, scenario.stream.id)
+        try await storage.withWriter(of: id) { _ in
+            _ = await #expect { try await storage.withWriter(of: id) { _ in } } throws: {
+                ($0 as? BucketStorageError)?.code == .inUse
+            }
+        }
+        try await storage.withWriter(of: id) { writer in
+            #expect(writer.resumePosition == .at(1))
+        }
+    }
+
+    @Test func replacedStreamIsNotRead() async throws {
+        let scenario = try await StorageScenario(Self.config)
+        let checkpoint = try scenario.checkpoint
+        try await activate(scenario, .at(1, of: "second"))
+        let bucket = BucketName(scenario.stream.bucketPrefix + "g|0[]")
+        await #expect { try await scenario.storage.checksums([bucket], at: checkpoint) } throws: {
+            ($0 as? BucketStorageError)?.code == .unknownStream
+        }
+        await #expect {
+            try await scenario.storage.bucketData([.init(name: bucket, after: .zero)], at: checkpoint)
+        } throws: {
+            ($0 as? BucketStorageError)?.code == .unknownStream
+        }
+    }
+}
