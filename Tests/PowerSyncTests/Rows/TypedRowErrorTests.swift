@@ -87,7 +87,7 @@ import Testing
                     as: Task.self
                 )
             }
-            #expect(long?.value == "text '\(String(repeating: "é", count: 40))…")
+            #expect(long?.value == "text '\(String(repeating: "é", count: 40))…'")
         }
     }
 
