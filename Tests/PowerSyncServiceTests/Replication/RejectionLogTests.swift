@@ -1,7 +1,8 @@
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// What operators hear about rows that are missing on clients.
 @Suite struct RejectionLogTests {

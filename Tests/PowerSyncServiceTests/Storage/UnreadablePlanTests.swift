@@ -3,7 +3,8 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// A plan that this service cannot read, of a newer one for example, stops nothing else.
 @Suite struct UnreadablePlanTests {
@@ -28,7 +29,8 @@ import Testing
         #expect(try await storage.streams().map(\.id) == [new.id])
         #expect(try await storage.deploy(Self.yaml, plan: try plan(Self.yaml)).id == new.id)
 
-        var writer = try await storage.writer(for: new)
+        var writer = try await storage.writer(of: new.id)
+        try await writer.setResumePosition(.at(0))
         try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
         _ = try await writer.commit(.at(1), createsEmptyCheckpoints: true)
         #expect(try await storage.activeStream()?.id == new.id)

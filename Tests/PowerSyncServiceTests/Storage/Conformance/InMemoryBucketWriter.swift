@@ -68,7 +68,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         change { stream, lastOp in
             for record in records { stream.apply(record, &lastOp) }
         }
-        return records.compactMap(\.rejection)
+        return records.flatMap(\.rejections)
     }
 
     mutating func flush() async throws {}
