@@ -156,9 +156,13 @@ private final class DelayedService: AttachmentServiceProtocol {
     func withContext<R: Sendable>(
         callback: @Sendable @escaping @concurrent (AttachmentContext) async throws -> R
     ) async throws -> R {
-        state.withLock { $0.calls += 1 }
+        // In one step with the count: who was counted before the hold does not wait.
+        let isHeld = state.withLock { state in
+            state.calls += 1
+            return state.isHeld
+        }
         changes.fire()
-        try await Task { try await changes.wait { state.withLock { $0.isHeld } ? nil : () } }.value
+        if isHeld { try await Task { try await changes.wait { state.withLock { $0.isHeld } ? nil : () } }.value }
         return try await Task { try await base.withContext(callback: callback) }.value
     }
 }
