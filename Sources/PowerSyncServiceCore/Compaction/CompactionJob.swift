@@ -1,20 +1,22 @@
 package import Logging
 import ServiceLifecycle
 
-/// Compacts the storage once a day, while clients download.
+/// Compacts the storage soon after the start and then once a day, while clients download.
 package struct CompactionJob: Service {
     private let storage: any BucketStorage
     private let clock: any Clock<Duration>
     private let logger: Logger
 
-    /// The time between two runs, and before the first one.
+    /// The time before the first run: short, or a service that is restarted every day would never compact.
+    package static let firstDelay = Duration.seconds(600)
+    /// The time between two runs.
     package static let interval = Duration.seconds(24 * 3600)
 
     /// Creates a job.
     ///
     /// - Parameters:
     ///   - storage: What to compact.
-    ///   - clock: Measures ``interval``.
+    ///   - clock: Measures ``firstDelay`` and ``interval``.
     ///   - logger: Gets the result of each run at `notice`, and errors.
     package init(storage: any BucketStorage, clock: any Clock<Duration> = ContinuousClock(), logger: Logger) {
         self.storage = storage
@@ -28,9 +30,10 @@ package struct CompactionJob: Service {
     package func run() async throws {
         do {
             try await cancelWhenGracefulShutdown {
+                try await clock.sleep(for: Self.firstDelay)
                 while true {
-                    try await clock.sleep(for: Self.interval)
                     try await compact()
+                    try await clock.sleep(for: Self.interval)
                 }
             }
         } catch is CancellationError {

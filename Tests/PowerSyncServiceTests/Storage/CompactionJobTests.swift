@@ -17,7 +17,7 @@ import Testing
             query: SELECT * FROM test
         """
 
-    @Test func storageIsCompactedOnceADay() async throws {
+    @Test func storageIsCompactedSoonAfterTheStartAndThenOnceADay() async throws {
         var scenario = try await StorageScenario(Self.config)
         let table = try await scenario.table("test")
         let clock = TestClock()
@@ -29,14 +29,14 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await job.run() }
             try await clock.nextTimerScheduled()
-            for value in 0..<2 {
+            for (value, delay) in [CompactionJob.firstDelay, CompactionJob.interval].enumerated() {
                 try await scenario.save(
                     .update(["id": "a", "v": .integer(Int64(value))]),
                     .update(["id": "a", "v": .integer(Int64(value) + 1)]),
                     of: table
                 )
                 try await scenario.commit()
-                clock.advance(by: CompactionJob.interval)
+                clock.advance(by: delay)
                 // The job waits for the next day when it has compacted.
                 try await clock.nextTimerScheduled()
                 #expect(try await scenario.rows("g|0[]") == ["test/a": #"{"id":"a","v":\#(value + 1)}"#])
