@@ -10,14 +10,12 @@ import PowerSyncServiceCore
 /// For every record at most one row state is read and one written, and one statement runs per operation and parameter
 /// entry, and one for each that is superseded. All statements are prepared once.
 struct RecordStore {
-    private let db: Database
     private let states: RowStateTable
     private var names: NameTable
     private var log: OperationLog
 
     /// Begins to write in the current transaction.
     init(_ db: Database, streamID: ReplicationStreamID) throws {
-        self.db = db
         states = try RowStateTable(db)
         names = try NameTable(db)
         log = try OperationLog(db, streamID: streamID)
