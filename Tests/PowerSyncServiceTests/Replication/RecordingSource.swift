@@ -6,23 +6,36 @@ import Synchronization
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
 
-/// A source that records when its position is read and its marker written, with what the storage holds at that moment.
+/// A source that records when its position is read, its marker written, and a position acknowledged, with a number that the
+/// storage holds at that moment.
 final class RecordingSource: ReplicationSource {
     private let source: EmbeddedSource
     private let storage: SQLiteBucketStorage
+    private let query: String
     private let recorded = Mutex<[String]>([])
+    /// Advances with each acknowledgement.
+    let acknowledgements = ChangeSignal()
 
-    init(_ source: EmbeddedSource, storage: SQLiteBucketStorage) {
+    /// Creates a source over another one.
+    ///
+    /// - Parameters:
+    ///   - source: Does the work.
+    ///   - storage: What is looked at.
+    ///   - query: The number that is recorded.
+    init(
+        _ source: EmbeddedSource,
+        storage: SQLiteBucketStorage,
+        recording query: String = "SELECT write_checkpoint FROM write_checkpoints"
+    ) {
         self.source = source
         self.storage = storage
+        self.query = query
     }
 
     var events: [String] { recorded.withLock { $0 } }
 
     private func record(_ event: String) async throws {
-        let stored = try await storage.pool.read { db in
-            try Int64.fetchOne(db, sql: "SELECT write_checkpoint FROM write_checkpoints")
-        }
+        let stored = try await storage.pool.read { [query] db in try Int64.fetchOne(db, sql: query) }
         recorded.withLock { $0.append("\(event), stored: \(stored.map(String.init) ?? "nil")") }
     }
 
@@ -70,7 +83,9 @@ final class RecordingSource: ReplicationSource {
     }
 
     func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+        try await record("acknowledgement")
         try await source.acknowledge(position, of: slotName)
+        acknowledgements.advance()
     }
 
     func dropStream(_ slotName: String) async throws {

@@ -41,7 +41,11 @@ import Testing
 
     @Test func replicatorAcknowledgesAfterTheDiskHasConfirmed() async throws {
         let scenario = try SourceScenario()
-        let source = AcknowledgedSource(scenario.source, storage: scenario.storage)
+        let source = RecordingSource(
+            scenario.source,
+            storage: scenario.storage,
+            recording: "SELECT synced FROM op_sequence"
+        )
         let replicator = Replicator(
             storage: scenario.storage,
             source: source,
@@ -54,7 +58,7 @@ import Testing
             try await source.acknowledgements.wait(after: 0)
             group.cancelAll()
         }
-        #expect(source.syncedBefore.withLock { $0 }.first == 1)
+        #expect(source.events.first { $0.hasPrefix("acknowledgement") } == "acknowledgement, stored: 1")
     }
 }
 
@@ -74,61 +78,4 @@ private final class SyncedCommits: TransactionObserver, Sendable {
     }
 
     func databaseDidRollback(_ db: Database) {}
-}
-
-/// A source that records how often the storage had waited for its disk before each acknowledgement.
-private final class AcknowledgedSource: ReplicationSource {
-    private let source: EmbeddedSource
-    private let storage: SQLiteBucketStorage
-    let acknowledgements = ChangeSignal()
-    let syncedBefore = Mutex<[Int]>([])
-
-    init(_ source: EmbeddedSource, storage: SQLiteBucketStorage) {
-        self.source = source
-        self.storage = storage
-    }
-
-    func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
-        let synced = try await storage.pool.read { db in try Int.fetchOne(db, sql: "SELECT synced FROM op_sequence") }
-        syncedBefore.withLock { $0.append(synced ?? 0) }
-        try await source.acknowledge(position, of: slotName)
-        acknowledgements.advance()
-    }
-
-    func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
-        source.wantsAcknowledgement(of: lsn, by: slotName)
-    }
-
-    func checkConfiguration() async throws { try await source.checkConfiguration() }
-
-    func head() async throws -> SourcePosition { try await source.head() }
-
-    func emitMarker() async throws { try await source.emitMarker() }
-
-    func prepareStream(
-        _ slotName: String,
-        resumingAfter position: SourcePosition?,
-        reached: LSN?
-    ) async throws -> SourcePosition {
-        try await source.prepareStream(slotName, resumingAfter: position, reached: reached)
-    }
-
-    func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] { try await source.tables(for: plan) }
-
-    func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
-        try await source.snapshot(of: table, after: key)
-    }
-
-    func withChanges<Result>(
-        of slotName: String,
-        after position: SourcePosition,
-        tables: [SourceTableDescriptor],
-        _ body: (inout any ChangeReader) async throws -> Result
-    ) async throws -> Result {
-        try await source.withChanges(of: slotName, after: position, tables: tables, body)
-    }
-
-    func dropStream(_ slotName: String) async throws { try await source.dropStream(slotName) }
-
-    func close() throws { try source.close() }
 }
