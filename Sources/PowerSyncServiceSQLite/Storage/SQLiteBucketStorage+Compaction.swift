@@ -26,14 +26,17 @@ extension SQLiteBucketStorage {
 
     /// Deletes numbers that clients have chosen, and have not asked for since long.
     ///
-    /// A client that comes back learns from the answer to its next request that its number was not recorded. Numbers that
-    /// this service counts stay: a client may remember them for ever.
+    /// A client that comes back learns from the answer to its next request that its number was not recorded. Those that still
+    /// wait for replication stay, or a client that waits with them would do so for ever. So do numbers that this service
+    /// counts: a client may remember them.
     private func deleteOldRequests() async throws -> Int {
         let before = now().addingTimeInterval(-Self.requestRetention).ISO8601Format()
         return try await pool.write { db in
+            var arguments = try Self.publishedPosition(db)
+            arguments["before"] = before
             try db.execute(
-                sql: "DELETE FROM write_checkpoints WHERE checkpoint_requested_at < ?",
-                arguments: [before]
+                sql: "DELETE FROM write_checkpoints WHERE checkpoint_requested_at < :before AND \(Self.isPublished)",
+                arguments: StatementArguments(arguments)
             )
             return db.changesCount
         }

@@ -58,9 +58,15 @@ extension SQLiteBucketStorage {
     /// Whether the checkpoint at `:published` of history `:published_history` covers the position of a record.
     ///
     /// Every checkpoint of a later history does: that copies the source as it is after the uploads.
-    private static let isPublished = """
+    static let isPublished = """
         (history_id < :published_history OR history_id = :published_history AND lsn <= :published)
         """
+
+    /// The arguments of ``isPublished``; with NULL, nothing is covered.
+    static func publishedPosition(_ db: Database) throws -> [String: (any DatabaseValueConvertible)?] {
+        let served = try StreamRecord.served(db)
+        return ["published": served?.lastCheckpointLSN?.rawValue, "published_history": served?.historyID]
+    }
 
     /// Runs a statement that may change the record of a user.
     ///
@@ -75,13 +81,10 @@ extension SQLiteBucketStorage {
             throw BucketStorageError.noActiveStream
         }
         return try await pool.write { db in
-            let served = try StreamRecord.served(db)
-            var arguments: [String: (any DatabaseValueConvertible)?] = arguments
+            var arguments = try Self.publishedPosition(db).merging(arguments) { $1 }
             arguments["user"] = userKey
             arguments["head"] = head.lsn.rawValue
             arguments["history"] = try head.history.number(db)
-            arguments["published"] = served?.lastCheckpointLSN?.rawValue
-            arguments["published_history"] = served?.historyID
             try db.execute(sql: sql, arguments: StatementArguments(arguments))
             let number = try Int64.fetchOne(
                 db,

@@ -210,6 +210,27 @@ import Testing
         _ = try await storage.recordCheckpointRequest(WriteCheckpoint(7), userKey: "requests", head: .at(0))
         _ = try await storage.createWriteCheckpoint(userKey: "counter", head: .at(0))
         #expect(try await storage.compact().deletedRequests == 0)
+        try await makeRequestsOld(storage)
+        #expect(try await storage.compact().deletedRequests == 1)
+        let again = try await storage.recordCheckpointRequest(WriteCheckpoint(1), userKey: "requests", head: .at(0))
+        #expect(again == WriteCheckpoint(1))
+        #expect(try await storage.createWriteCheckpoint(userKey: "counter", head: .at(0)) == WriteCheckpoint(2))
+    }
+
+    @Test("an old number of a client stays while replication has not reached it")
+    func checkpointRequestsThatWaitAreKept() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        let storage = scenario.storage
+        _ = try await storage.recordCheckpointRequest(WriteCheckpoint(7), userKey: "requests", head: .at(100))
+        try await makeRequestsOld(storage)
+        #expect(try await storage.compact().deletedRequests == 0)
+        _ = try await scenario.writer.commit(.at(100), createsEmptyCheckpoints: true)
+        let checkpoint = try scenario.checkpoint
+        #expect(try await storage.visibleWriteCheckpoint(userKey: "requests", at: checkpoint) == WriteCheckpoint(7))
+        #expect(try await storage.compact().deletedRequests == 1)
+    }
+
+    private func makeRequestsOld(_ storage: SQLiteBucketStorage) async throws {
         try await storage.pool.write { db in
             try db.execute(
                 sql: """
@@ -218,10 +239,6 @@ import Testing
                     """
             )
         }
-        #expect(try await storage.compact().deletedRequests == 1)
-        let again = try await storage.recordCheckpointRequest(WriteCheckpoint(1), userKey: "requests", head: .at(0))
-        #expect(again == WriteCheckpoint(1))
-        #expect(try await storage.createWriteCheckpoint(userKey: "counter", head: .at(0)) == WriteCheckpoint(2))
     }
 
     @Test func anotherProcessCompactsWhileTheServiceRuns() async throws {
