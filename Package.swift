@@ -24,6 +24,34 @@ let settings =
 /// Codecs read bytes from outside: every unsafe use is marked.
 let codecSettings = settings + [.strictMemorySafety()]
 
+/// What other packages have.
+extension Target.Dependency {
+    static let asyncHTTPClient = product(name: "AsyncHTTPClient", package: "async-http-client")
+    static let grdb = product(name: "GRDB", package: "GRDB.swift")
+    static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
+    static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
+    static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird")
+    static let hummingbirdTesting = product(name: "HummingbirdTesting", package: "hummingbird")
+    static let jwtKit = product(name: "JWTKit", package: "jwt-kit")
+    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
+    static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
+    static let logging = product(name: "Logging", package: "swift-log")
+    static let metrics = product(name: "Metrics", package: "swift-metrics")
+    static let nioCore = product(name: "NIOCore", package: "swift-nio")
+    static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
+    static let nioFoundationCompat = product(name: "NIOFoundationCompat", package: "swift-nio")
+    static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
+    static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
+    static let nioWebSocket = product(name: "NIOWebSocket", package: "swift-nio")
+    static let nioHTTPCompression = product(name: "NIOHTTPCompression", package: "swift-nio-extras")
+    static let nioHTTPTypes = product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+    static let nioHTTPTypesHTTP1 = product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
+    static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
+    static let serviceLifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle")
+}
+
 let package = Package(
     name: "powersync-swift",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -62,7 +90,7 @@ let package = Package(
         // Both ends of the wire.
         .target(
             name: "PowerSyncProtocol",
-            dependencies: [.product(name: "NIOCore", package: "swift-nio")],
+            dependencies: [.nioCore],
             swiftSettings: codecSettings
         ),
 
@@ -70,75 +98,45 @@ let package = Package(
         .systemLibrary(name: "CZlib"),
         .target(
             name: "RSocket",
-            dependencies: [
-                "CZlib",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-            ],
+            dependencies: ["CZlib", .nioCore, .nioWebSocket],
             swiftSettings: codecSettings
         ),
 
         // SQLite for both ends.
         .target(
             name: "PowerSyncSQLite",
-            dependencies: [
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-            ],
+            dependencies: [.grdb, .grdbSQLite],
             swiftSettings: settings
         ),
 
         // The client.
         .target(
             name: "PowerSyncCore",
-            dependencies: [
-                "PowerSyncProtocol", "PowerSyncSQLite",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-                .product(name: "NIOCore", package: "swift-nio"),
-            ],
+            dependencies: ["PowerSyncProtocol", "PowerSyncSQLite", .grdb, .grdbSQLite, .nioCore],
             swiftSettings: settings
         ),
         .target(
             name: "PowerSync",
             dependencies: [
-                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "RSocket",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
+                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "RSocket", .grdb, .grdbSQLite,
+                .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket,
             ],
             swiftSettings: sdkSettings
         ),
         .target(
             name: "PowerSyncGRDB",
-            dependencies: [
-                "PowerSync", "PowerSyncCore",
-                .product(name: "GRDB", package: "GRDB.swift"),
-            ],
+            dependencies: ["PowerSync", "PowerSyncCore", .grdb],
             swiftSettings: settings
         ),
         // Attachments in S3, for servers and development: it signs with the storage's own keys.
         .target(
             name: "PowerSyncS3",
-            dependencies: [
-                "PowerSync",
-                .product(name: "Crypto", package: "swift-crypto"),
-            ],
+            dependencies: ["PowerSync", .crypto],
             swiftSettings: settings
         ),
         .target(
             name: "PowerSyncTesting",
-            dependencies: [
-                "PowerSync", "PowerSyncProtocol",
-                .product(name: "NIOCore", package: "swift-nio"),
-            ],
+            dependencies: ["PowerSync", "PowerSyncProtocol", .nioCore],
             swiftSettings: settings
         ),
 
@@ -152,23 +150,16 @@ let package = Package(
         .target(
             name: "PowerSyncServiceCore",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "JWTKit", package: "jwt-kit"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                "PowerSyncProtocol", "PowerSyncRules", .crypto, .jwtKit, .logging, .metrics, .nioCore,
+                .serviceLifecycle,
             ],
             swiftSettings: settings
         ),
         .target(
             name: "PowerSyncServiceSQLite",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncSQLite",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
+                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncSQLite", .grdb, .logging,
+                .nioCore,
             ],
             swiftSettings: settings
         ),
@@ -176,39 +167,17 @@ let package = Package(
             name: "PowerSyncService",
             dependencies: [
                 "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncServiceSQLite", "RSocket",
-                "Yams",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                "Yams", .crypto, .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1,
+                .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioWebSocket, .serviceLifecycle,
             ],
             swiftSettings: settings
         ),
         .executableTarget(
             name: "PowerSyncCLI",
             dependencies: [
-                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3", "PowerSyncService",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "JWTKit", package: "jwt-kit"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOFoundationCompat", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3", "PowerSyncService", .argumentParser,
+                .asyncHTTPClient, .crypto, .grdb, .httpTypes, .hummingbird, .jwtKit, .logging, .nioCore,
+                .nioFoundationCompat, .nioHTTP1, .serviceLifecycle, .unixSignals,
             ],
             swiftSettings: settings
         ),
@@ -217,36 +186,20 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "PowerSyncProtocol", "RSocket",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
+                "PowerSyncProtocol", "RSocket", .crypto, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .nioWebSocket,
             ],
             path: "Tests/TestSupport",
             swiftSettings: settings
         ),
         .target(
             name: "PowerSyncCoreTestSupport",
-            dependencies: [
-                "PowerSyncCore", "PowerSyncProtocol",
-                .product(name: "GRDB", package: "GRDB.swift"),
-            ],
+            dependencies: ["PowerSyncCore", "PowerSyncProtocol", .grdb],
             path: "Tests/PowerSyncCoreTestSupport",
             swiftSettings: settings
         ),
         .target(
             name: "IntegrationTestSupport",
-            dependencies: [
-                "PowerSync", "PowerSyncService",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-            ],
+            dependencies: ["PowerSync", "PowerSyncService", .asyncHTTPClient, .grdb, .logging, .nioCore, .nioHTTP1],
             path: "Tests/IntegrationTestSupport",
             swiftSettings: settings
         ),
@@ -261,37 +214,24 @@ let package = Package(
         // Tests: a process for each target, several at the same time.
         .testTarget(
             name: "PowerSyncProtocolTests",
-            dependencies: [
-                "PowerSyncProtocol", "TestSupport",
-                .product(name: "NIOCore", package: "swift-nio"),
-            ],
+            dependencies: ["PowerSyncProtocol", "TestSupport", .nioCore],
             swiftSettings: settings
         ),
         .testTarget(
             name: "RSocketTests",
-            dependencies: [
-                "CZlib", "RSocket", "TestSupport",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-            ],
+            dependencies: ["CZlib", "RSocket", "TestSupport", .nioCore, .nioEmbedded, .nioWebSocket],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncSQLiteTests",
-            dependencies: [
-                "PowerSyncSQLite",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-            ],
+            dependencies: ["PowerSyncSQLite", .grdb, .grdbSQLite],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncCoreTests",
             dependencies: [
                 "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "PowerSyncSQLite", "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "NIOCore", package: "swift-nio"),
+                .grdb, .nioCore,
             ],
             swiftSettings: settings
         ),
@@ -299,34 +239,21 @@ let package = Package(
             name: "PowerSyncTests",
             dependencies: [
                 "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite",
-                "PowerSyncTesting", "RSocket", "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "PowerSyncTesting", "RSocket", "TestSupport", .grdb, .grdbSQLite, .nioCore, .nioHTTP1, .nioPosix,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncAttachmentsTests",
             dependencies: [
-                "PowerSync", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "PowerSync", "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .crypto, .grdb,
+                .nioCore, .nioHTTP1, .nioPosix,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncGRDBTests",
-            dependencies: [
-                "PowerSync", "PowerSyncGRDB", "PowerSyncTesting",
-                .product(name: "GRDB", package: "GRDB.swift"),
-            ],
+            dependencies: ["PowerSync", "PowerSyncGRDB", "PowerSyncTesting", .grdb],
             swiftSettings: settings
         ),
         .testTarget(
@@ -338,19 +265,9 @@ let package = Package(
             name: "PowerSyncServiceTests",
             dependencies: [
                 "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService", "PowerSyncServiceCore",
-                "PowerSyncServiceSQLite", "PowerSyncTesting", "RSocket", "TestSupport",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdTesting", package: "hummingbird"),
-                .product(name: "JWTKit", package: "jwt-kit"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
+                "PowerSyncServiceSQLite", "PowerSyncTesting", "RSocket", "TestSupport", .asyncHTTPClient, .crypto,
+                .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .nioCore, .nioEmbedded,
+                .nioHTTP1, .nioHTTPCompression,
             ],
             swiftSettings: settings
         ),
@@ -358,12 +275,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "IntegrationTestSupport", "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
-                "PowerSyncTesting", "TestSupport",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .grdb, .logging, .nioCore, .serviceLifecycle,
             ],
             swiftSettings: settings
         ),
@@ -373,40 +285,27 @@ let package = Package(
             name: "PowerSyncProcessTests",
             dependencies: [
                 "IntegrationTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncProtocol", "PowerSyncService",
-                "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "TestSupport", .grdb, .nioCore, .nioHTTP1, .nioPosix,
             ],
             path: "Tests/Heavy/PowerSyncProcessTests",
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncLoadTests",
-            dependencies: [
-                "PowerSync", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "NIOCore", package: "swift-nio"),
-            ],
+            dependencies: ["PowerSync", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto, .nioCore],
             path: "Tests/Heavy/PowerSyncLoadTests",
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncQueryTests",
-            dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
-            ],
+            dependencies: ["PowerSyncProtocol", "PowerSyncRules", "TestSupport", .grdb],
             path: "Tests/Heavy/PowerSyncQueryTests",
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncSplitTests",
             dependencies: [
-                "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "NIOCore", package: "swift-nio"),
+                "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "TestSupport", .grdb, .nioCore,
             ],
             path: "Tests/Heavy/PowerSyncSplitTests",
             swiftSettings: settings
