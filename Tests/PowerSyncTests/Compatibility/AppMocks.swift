@@ -88,10 +88,10 @@ struct MockQueries: Queries {
             parameters: options.parameters,
             mapper: options.mapper
         )
-        return AsyncThrowingStream { continuation in
-            continuation.yield(rows)
-            continuation.finish()
-        }
+        let (stream, continuation) = AsyncThrowingStream.makeStream(of: [RowType].self)
+        continuation.yield(rows)
+        continuation.finish()
+        return stream
     }
     func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
         try callback(context)
