@@ -238,8 +238,9 @@ let package = Package(
         .testTarget(
             name: "PowerSyncTests",
             dependencies: [
-                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite",
-                "PowerSyncTesting", "RSocket", "TestSupport", .grdb, .grdbSQLite, .nioCore, .nioHTTP1, .nioPosix,
+                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol",
+                "PowerSyncSQLite", "PowerSyncTesting", "RSocket", "TestSupport", .grdb, .grdbSQLite, .nioCore,
+                .nioHTTP1, .nioPosix,
             ],
             swiftSettings: settings
         ),
@@ -253,7 +254,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PowerSyncGRDBTests",
-            dependencies: ["PowerSync", "PowerSyncGRDB", "PowerSyncTesting", .grdb],
+            dependencies: ["PowerSync", "PowerSyncCoreTestSupport", "PowerSyncGRDB", "PowerSyncTesting", .grdb],
             swiftSettings: settings
         ),
         .testTarget(

@@ -10,81 +10,6 @@ import Testing
 ///
 /// Nothing here depends on the version of SQLite, except where a text ends at a NUL when it is read.
 @Suite struct ValueTableTests {
-    struct Value: Sendable, CustomTestStringConvertible {
-        let testDescription: String
-        /// An expression in SQL.
-        let sql: String
-        /// The column that has the type of the value.
-        let column: String
-        /// What an entry of the upload queue has; `nil` when the value is refused.
-        let json: String?
-        /// Words of the refusal.
-        let refusal: String
-
-        init(_ name: String, _ sql: String, _ column: String, _ json: String) {
-            (testDescription, self.sql, self.column, self.json, refusal) = (name, sql, column, json, "")
-        }
-
-        init(_ name: String, _ sql: String, _ column: String, refusedWith refusal: String) {
-            (testDescription, self.sql, self.column, json, self.refusal) = (name, sql, column, nil, refusal)
-        }
-    }
-
-    private static let megabyte = String(repeating: "0123456789abcde😀", count: 1 << 16)
-
-    static let kept = [
-        Value("NULL", "NULL", "t", "null"),
-        Value("NaN", "9e999 - 9e999", "r", "null"),
-        Value("0", "0", "i", "0"),
-        Value("2^53 - 1", "9007199254740991", "i", "9007199254740991"),
-        Value("2^53 + 1", "9007199254740993", "i", "9007199254740993"),
-        Value("2^63 - 1", "9223372036854775807", "i", "9223372036854775807"),
-        Value("-2^63", "-9223372036854775807 - 1", "i", "-9223372036854775808"),
-        Value("0.0", "0.0", "r", "0.0"),
-        Value("-0.0", "-0.0", "r", "-0.0"),
-        Value("0.1 + 0.2", "0.1 + 0.2", "r", "0.30000000000000004"),
-        Value("1.0 / 3", "1.0 / 3", "r", "0.3333333333333333"),
-        Value("2^53 as real", "9007199254740992.0", "r", "9007199254740992.0"),
-        Value("1e21", "1e21", "r", "1e21"),
-        Value("least", "5e-324", "r", "5e-324"),
-        Value("greatest", "1.7976931348623157e308", "r", "1.7976931348623157e308"),
-        Value("-greatest", "-1.7976931348623157e308", "r", "-1.7976931348623157e308"),
-        Value("empty", "''", "t", #""""#),
-        Value("quotes", #"'"\/'"#, "t", #""\"\\/""#),
-        Value(
-            "control characters",
-            "char(1, 8, 9, 10, 12, 13, 31, 127)",
-            "t",
-            #""\u0001\b\t\n\f\r\u001f"# + "\u{7f}\""
-        ),
-        Value("NUL", "'a' || char(0) || 'b'", "t", #""a\u0000b""#),
-        Value("every plane", "'é麵😀' || char(1114111)", "t", "\"é麵😀\u{10ffff}\""),
-        Value("JSON function", "json_object('a', 1)", "t", #""{\"a\":1}""#),
-        Value("like JSON", "'null'", "t", #""null""#),
-        Value("a megabyte", "'\(megabyte)'", "t", "\"\(megabyte)\""),
-    ]
-
-    static let refused =
-        [
-            Value("Infinity", "9e999", "r", refusedWith: "infinite numbers"),
-            Value("-Infinity", "-9e999", "r", refusedWith: "infinite numbers"),
-            Value("Infinity for a text", "9e999", "t", refusedWith: "infinite numbers"),
-            Value("text that ends inside a character", "CAST(x'61c3' AS TEXT)", "t", refusedWith: "UTF-8"),
-            Value("half a surrogate pair", "CAST(x'eda080' AS TEXT)", "t", refusedWith: "UTF-8"),
-            Value("overlong", "CAST(x'c080' AS TEXT)", "t", refusedWith: "UTF-8"),
-            Value("no UTF-8", "CAST(x'ff' AS TEXT)", "t", refusedWith: "UTF-8"),
-            Value("empty BLOB", "x''", "t", refusedWith: "JSON cannot hold BLOB values"),
-            Value("BLOB for a number", "x'00'", "i", refusedWith: "JSON cannot hold BLOB values"),
-        ]
-        // What SQLite takes for JSONB from version 3.45 on: all types, sizes in the header and behind it, containers, broken ones.
-        + [
-            "1331", "2331", "143078", "35312e35", "0c", "0b", "1741", "1841", "2a5c6e", "3c1761", "2b1330", "4c176113",
-            "c30131",
-            "d3000131", "e30000000131", "f300000000000000 0131", "cc00", "1c", "ff", "2c1761", "dc00",
-        ].map {
-            Value("JSONB \($0)", "x'\($0.replacing(" ", with: ""))'", "t", refusedWith: "JSON cannot hold BLOB values")
-        }
-
     private static let columns = [
         ClientColumn(name: "t", type: .text), ClientColumn(name: "i", type: .integer),
         ClientColumn(name: "r", type: .real), ClientColumn(name: "other", type: .integer),
@@ -126,7 +51,7 @@ import Testing
     }
 
     /// Whether a column holds the value of an expression, bit for bit.
-    private func expectStored(_ value: Value, in table: String, _ database: LocalTestDatabase) throws {
+    private func expectStored(_ value: ColumnValue, in table: String, _ database: LocalTestDatabase) throws {
         try database.queue.read { db in
             let stored = try db.makeStatement(sql: "SELECT \(value.column) FROM \(table)")
             let written = try db.makeStatement(sql: "SELECT \(value.sql)")
@@ -157,16 +82,16 @@ import Testing
         #expect(write.damage == nil)
     }
 
-    private static func data(_ value: Value, nulls: Bool) -> String {
+    private static func data(_ value: ColumnValue, nulls: Bool) -> String {
         value.json == "null" && !nulls ? "{}" : #"{"\#(value.column)":\#(value.json ?? "")}"#
     }
 
-    private static func previous(_ value: Value, other: String) -> String {
+    private static func previous(_ value: ColumnValue, other: String) -> String {
         let members = ["t", "i", "r"].map { #""\#($0)":\#($0 == value.column ? value.json ?? "" : "null")"# }
         return "{\(members.joined(separator: ",")),\"other\":\(other)}"
     }
 
-    @Test(arguments: kept) func viewsKeep(_ value: Value) throws {
+    @Test(arguments: ColumnValue.kept) func viewsKeep(_ value: ColumnValue) throws {
         let database = try Self.database()
         try database.write("INSERT INTO items(id, \(value.column)) VALUES ('x', \(value.sql))")
         try expectStored(value, in: "items", database)
@@ -202,7 +127,7 @@ import Testing
         )
     }
 
-    @Test(arguments: kept) func localTablesKeep(_ value: Value) throws {
+    @Test(arguments: ColumnValue.kept) func localTablesKeep(_ value: ColumnValue) throws {
         let database = try Self.database(isLocalOnly: true)
         try database.write("INSERT INTO items(id, \(value.column)) VALUES ('x', \(value.sql))")
         try expectStored(value, in: "items", database)
@@ -211,7 +136,7 @@ import Testing
         try expectStored(value, in: "items", database)
     }
 
-    @Test(arguments: kept) func insertOnlyTablesUpload(_ value: Value) throws {
+    @Test(arguments: ColumnValue.kept) func insertOnlyTablesUpload(_ value: ColumnValue) throws {
         let database = try Self.database(isInsertOnly: true)
         try database.write("INSERT INTO items(id, \(value.column)) VALUES ('x', \(value.sql))")
         try expectEntry(
@@ -221,7 +146,7 @@ import Testing
         )
     }
 
-    @Test(arguments: kept) func rawTablesKeep(_ value: Value) throws {
+    @Test(arguments: ColumnValue.kept) func rawTablesKeep(_ value: ColumnValue) throws {
         let database = try Self.rawDatabase()
         try database.write("INSERT INTO raw(id, \(value.column)) VALUES ('x', \(value.sql))")
         try expectStored(value, in: "raw", database)
@@ -246,7 +171,7 @@ import Testing
     }
 
     /// Metadata is text: numbers become it.
-    @Test(arguments: kept) func metadataKeeps(_ value: Value) throws {
+    @Test(arguments: ColumnValue.kept) func metadataKeeps(_ value: ColumnValue) throws {
         let database = try Self.database(tracksMetadata: true)
         try database.write("INSERT INTO items(id, _metadata) VALUES ('x', \(value.sql))")
         let json = value.json ?? ""
@@ -257,7 +182,7 @@ import Testing
     // MARK: - Refused
 
     /// Expects that a statement fails with a message that names table and column, and changes nothing.
-    private func expectRefusal(_ value: Value, _ database: LocalTestDatabase, _ sql: String) throws {
+    private func expectRefusal(_ value: ColumnValue, _ database: LocalTestDatabase, _ sql: String) throws {
         let before = try database.rows("SELECT count(*), total(length(data)) FROM ps_crud")
         let code: Int32 = value.refusal.contains("BLOB") ? 1 : 3091
         let isRaw = sql.contains("raw")
@@ -265,7 +190,7 @@ import Testing
         #expect(try database.rows("SELECT count(*), total(length(data)) FROM ps_crud") == before)
     }
 
-    @Test(arguments: refused) func viewsRefuse(_ value: Value) throws {
+    @Test(arguments: ColumnValue.refused) func viewsRefuse(_ value: ColumnValue) throws {
         for (isLocalOnly, isInsertOnly) in [(false, false), (true, false), (false, true)] {
             let database = try Self.database(isLocalOnly: isLocalOnly, isInsertOnly: isInsertOnly)
             try expectRefusal(value, database, "INSERT INTO items(id, \(value.column)) VALUES ('x', \(value.sql))")
@@ -279,7 +204,9 @@ import Testing
         }
     }
 
-    @Test(arguments: refused.filter { $0.refusal != "UTF-8" }) func rawTablesRefuseToUpload(_ value: Value) throws {
+    @Test(arguments: ColumnValue.refused.filter { $0.refusal != "UTF-8" }) func rawTablesRefuseToUpload(
+        _ value: ColumnValue
+    ) throws {
         let database = try Self.rawDatabase()
         try expectRefusal(value, database, "INSERT INTO raw(id, \(value.column)) VALUES ('x', \(value.sql))")
         #expect(try database.rows("SELECT id FROM raw").isEmpty)
@@ -289,7 +216,7 @@ import Testing
     }
 
     /// What the service or the app's own statements put into a raw table does not keep other columns from being written.
-    @Test(arguments: refused) func rawTablesKeepWhatTheyHave(_ value: Value) throws {
+    @Test(arguments: ColumnValue.refused) func rawTablesKeepWhatTheyHave(_ value: ColumnValue) throws {
         let database = try Self.rawDatabase()
         try database.queue.write { db in
             try Publishing.whilePublishing(db) {
@@ -355,7 +282,7 @@ import Testing
     ])
     func updatesKeepWhatTheyCouldNotWrite(row: String, column: String, sql: String, previous: String?) throws {
         let database = try Self.database()
-        let value = Value(row, sql, column, refusedWith: "")
+        let value = ColumnValue(row, sql, column, refusedWith: "")
         try database.write("INSERT INTO ps_data__items VALUES ('x', ?)", [row])
         try expectStored(value, in: "items", database)
         try database.write("UPDATE items SET other = 1")
