@@ -33,7 +33,7 @@ import Testing
     @Test(arguments: [UploadRejectionPolicy.skip, .park]) func aGoodEntryBehindManyDamagedOnesIsUploaded(
         _ policy: UploadRejectionPolicy
     ) async throws {
-        let count = policy == .skip ? 2_000 : 200
+        let count = policy == .skip ? 10_000 : 1_000
         try await poison(count)
         let uploaded = UploadedNames()
         harness.connector.onUpload { database, _ in
