@@ -60,6 +60,23 @@ import Testing
 
     private static let cases = places.flatMap { place in values.map { (place, $0) } }
 
+    /// A table or a column that is added to the format belongs to the list above.
+    @Test func everyColumnIsAPlace() throws {
+        let database = try LocalTestDatabase()
+        try database.queue.write { db in
+            try RejectedWrites.createTable(db)
+            _ = try ParkedWrites.park([], db)
+        }
+        let columns = try database.texts(
+            """
+            SELECT t.name || '.' || c.name FROM sqlite_master t, pragma_table_info(t.name) c
+            WHERE t.type = 'table' AND (t.name GLOB 'ps_*' OR t.name GLOB 'powersync*')
+              AND t.name NOT GLOB 'ps_data_*'
+            """
+        )
+        #expect(Set(columns.compactMap(\.self)) == Set(Self.places.map(\.testDescription)))
+    }
+
     @Test(arguments: cases.one(in: 2))
     func noValueTraps(_ place: Place, _ value: String) throws {
         guard let database = try makeDatabase(place, value) else { return }
