@@ -14,7 +14,7 @@ import Testing
         return scenario
     }
 
-    @Test("the worked example of 7.4", arguments: Delivery.allCases)
+    @Test("a worked example, line by line", arguments: Delivery.allCases)
     func workedExample(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try scenario.receive(.ops("a", .put(1, "a", 10, type: "t"), .put(2, "b", 20, type: "t")))
