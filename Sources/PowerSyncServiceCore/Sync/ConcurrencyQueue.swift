@@ -2,6 +2,8 @@ import Synchronization
 
 /// Limits how much of one kind of work is done at the same time (docs/service.md "Configuration").
 ///
+/// Slots are handed over in the order in which they were asked for: a released one wakes the one task that gets it.
+///
 /// A slot is an object: it is free again when it is released, or else when the last reference to it goes away, as when a
 /// response is dropped before it was written.
 package final class ConcurrencyQueue: Sendable {
@@ -37,6 +39,21 @@ package final class ConcurrencyQueue: Sendable {
     private struct State {
         var running = 0
         var waiting = 0
+        /// The ticket of the task that came last.
+        var lastTicket: UInt64 = 0
+        /// No task with a smaller ticket waits.
+        var firstTicket: UInt64 = 0
+        var waiters: [UInt64: CheckedContinuation<Slot, any Error>] = [:]
+
+        /// Takes out the task that has waited longest.
+        mutating func nextWaiter() -> CheckedContinuation<Slot, any Error>? {
+            guard !waiters.isEmpty else { return nil }
+            while firstTicket <= lastTicket {
+                defer { firstTicket += 1 }
+                if let waiter = waiters.removeValue(forKey: firstTicket) { return waiter }
+            }
+            return nil
+        }
     }
 
     private let maximumRunning: Int
@@ -44,7 +61,6 @@ package final class ConcurrencyQueue: Sendable {
     private let timeout: Duration?
     private let clock: any Clock<Duration>
     private let state = Mutex(State())
-    private let released = ChangeSignal()
 
     /// Creates a queue.
     ///
@@ -68,6 +84,9 @@ package final class ConcurrencyQueue: Sendable {
     /// How many slots are in use.
     package var running: Int { state.withLock { $0.running } }
 
+    /// Whether a new task would have to wait.
+    package var isBusy: Bool { running >= maximumRunning }
+
     /// How many tasks wait for a slot.
     package var waiting: Int { state.withLock { $0.waiting } }
 
@@ -78,21 +97,34 @@ package final class ConcurrencyQueue: Sendable {
         return try await body()
     }
 
-    /// Waits for a slot.
+    /// Takes a slot if that is possible without waiting.
+    ///
+    /// - Returns: `nil` when all slots are taken.
+    package func takeIfAvailable() -> Slot? {
+        let isFree = state.withLock { state in
+            guard state.running < maximumRunning else { return false }
+            state.running += 1
+            return true
+        }
+        return isFree ? Slot(self) : nil
+    }
+
+    /// Waits for a slot; who comes first is served first.
     ///
     /// - Throws: ``Failure``, or `CancellationError`.
     package func acquire() async throws -> Slot {
         if let slot = takeIfAvailable() { return slot }
-        let isAdmitted = state.withLock { state in
-            guard state.waiting < maximumWaiting else { return false }
+        let ticket = state.withLock { state -> UInt64? in
+            guard state.waiting < maximumWaiting else { return nil }
             state.waiting += 1
-            return true
+            state.lastTicket += 1
+            return state.lastTicket
         }
-        guard isAdmitted else { throw Failure.overflow }
+        guard let ticket else { throw Failure.overflow }
         defer { state.withLock { $0.waiting -= 1 } }
-        guard let timeout else { return try await wait() }
+        guard let timeout else { return try await wait(ticket) }
         return try await withThrowingTaskGroup(of: Slot.self) { group in
-            group.addTask { try await self.wait() }
+            group.addTask { try await self.wait(ticket) }
             group.addTask { [clock] in
                 try await clock.sleep(for: timeout)
                 throw Failure.timeout
@@ -103,25 +135,34 @@ package final class ConcurrencyQueue: Sendable {
         }
     }
 
-    private func wait() async throws -> Slot {
-        while true {
-            let seen = released.version
-            if let slot = takeIfAvailable() { return slot }
-            try await released.wait(after: seen)
+    private func wait(_ ticket: UInt64) async throws -> Slot {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Slot, any Error>) in
+                let answer = state.withLock { state -> Result<Slot, any Error>? in
+                    // The handler below may have run already; then nobody else would resume the continuation.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if state.running < maximumRunning {
+                        state.running += 1
+                        return .success(Slot(self))
+                    }
+                    state.waiters[ticket] = continuation
+                    state.firstTicket = min(state.firstTicket, ticket)
+                    return nil
+                }
+                if let answer { continuation.resume(with: answer) }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: ticket) }?.resume(throwing: CancellationError())
         }
     }
 
-    private func takeIfAvailable() -> Slot? {
-        let isFree = state.withLock { state in
-            guard state.running < maximumRunning else { return false }
-            state.running += 1
-            return true
-        }
-        return isFree ? Slot(self) : nil
-    }
-
+    /// Hands a slot over to the task that has waited longest.
     private func release() {
-        state.withLock { $0.running -= 1 }
-        released.advance()
+        let waiter = state.withLock { state in
+            let waiter = state.nextWaiter()
+            if waiter == nil { state.running -= 1 }
+            return waiter
+        }
+        waiter?.resume(returning: Slot(self))
     }
 }
