@@ -168,7 +168,7 @@ let package = Package(
             dependencies: [
                 "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncServiceSQLite", "RSocket",
                 "Yams", .crypto, .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1,
-                .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioWebSocket, .serviceLifecycle,
+                .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioPosix, .nioWebSocket, .serviceLifecycle,
             ],
             swiftSettings: settings
         ),
@@ -268,7 +268,7 @@ let package = Package(
                 "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService", "PowerSyncServiceCore",
                 "PowerSyncServiceSQLite", "PowerSyncTesting", "RSocket", "TestSupport", .asyncHTTPClient, .crypto,
                 .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .nioCore, .nioEmbedded,
-                .nioHTTP1, .nioHTTPCompression,
+                .nioHTTP1, .nioHTTPCompression, .nioPosix,
             ],
             swiftSettings: settings
         ),

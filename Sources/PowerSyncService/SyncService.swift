@@ -1,4 +1,6 @@
 public import Logging
+import NIOCore
+import NIOPosix
 import PowerSyncRules
 import PowerSyncServiceCore
 public import ServiceLifecycle
@@ -54,7 +56,11 @@ public final class SyncService: Service {
     /// - Throws: `ServiceError` with code `invalidSyncConfig` and all diagnostics, `invalidConfiguration` when the sync
     ///   config cannot be read or the port is impossible, `missingKey` when the token endpoint has no key to sign with.
     public convenience init(configuration: ServiceConfiguration, logger: Logger) throws(ServiceError) {
-        try self.init(configuration: configuration, logger: logger, timing: Timing())
+        try self.init(
+            configuration: configuration,
+            logger: logger,
+            timing: Timing(clock: EventLoopClock(eventLoops: .singletonMultiThreadedEventLoopGroup))
+        )
     }
 
     /// Creates a service with its own time, randomness and limits of connections.
