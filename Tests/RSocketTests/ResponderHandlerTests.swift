@@ -58,9 +58,9 @@ import Testing
 
     @Test func aPayloadWaitsForCreditAndKeepalivesDoNot() async throws {
         let handle = try await request(credit: 1)
-        try await handle.send(Payload("a"), on: one)
+        try await handle.send([Payload("a")], on: one)
         #expect(try await sent() == .next("a", on: one))
-        async let second: Void = handle.send(Payload("b"), on: one)
+        async let second: Void = handle.send([Payload("b")], on: one)
         try await receive(.keepalive(KeepaliveFrame(expectsAnswer: true)))
         #expect(try await sent() == .keepalive(KeepaliveFrame(expectsAnswer: false)))
         try await receive(.requestN(one, RequestN(1)))
@@ -68,13 +68,25 @@ import Testing
         try await second
         handle.complete(one)
         #expect(try await sent() == .complete(one))
-        await #expect(throws: StreamEndedError.self) { try await handle.send(Payload("c"), on: one) }
+        await #expect(throws: StreamEndedError.self) { try await handle.send([Payload("c")], on: one) }
+    }
+
+    @Test func severalPayloadsAreSentAsFarAsThereIsCredit() async throws {
+        let handle = try await request(credit: 2)
+        async let all: Void = handle.send([Payload("a"), Payload("b"), Payload("c"), Payload("d")], on: one)
+        #expect(try await sent() == .next("a", on: one))
+        #expect(try await sent() == .next("b", on: one))
+        try await receive(.requestN(one, RequestN(1)))
+        #expect(try await sent() == .next("c", on: one))
+        try await receive(.requestN(one, RequestN(5)))
+        #expect(try await sent() == .next("d", on: one))
+        try await all
     }
 
     @Test func aCancelledStreamFreesWhoeverWaitsForCredit() async throws {
         let handle = try await request(credit: 1)
-        try await handle.send(Payload("a"), on: one)
-        let second = Task { try await handle.send(Payload("b"), on: one) }
+        try await handle.send([Payload("a")], on: one)
+        let second = Task { try await handle.send([Payload("b")], on: one) }
         try await receive(.cancel(one))
         await #expect(throws: StreamEndedError.self) { try await second.value }
         guard case .cancelled(one) = try await channel.waitForInboundWrite(as: ResponderEvent.self) else {
@@ -85,8 +97,8 @@ import Testing
 
     @Test func aCancelledTaskStopsWaitingForCredit() async throws {
         let handle = try await request(credit: 1)
-        try await handle.send(Payload("a"), on: one)
-        let second = Task { try await handle.send(Payload("b"), on: one) }
+        try await handle.send([Payload("a")], on: one)
+        let second = Task { try await handle.send([Payload("b")], on: one) }
         second.cancel()
         await #expect(throws: CancellationError.self) { try await second.value }
         // The stream lives on.
@@ -111,7 +123,7 @@ import Testing
         #expect(channel.isActive)
         await channel.testingEventLoop.advanceTime(by: .seconds(11))
         try await channel.closeFuture.get()
-        await #expect(throws: (any Error).self) { try await handle.send(Payload("a"), on: one) }
+        await #expect(throws: (any Error).self) { try await handle.send([Payload("a")], on: one) }
     }
 
     /// The time for SETUP would end later.
@@ -129,9 +141,9 @@ import Testing
 
     @Test func shuttingDownCompletesStreamsAndClosesTheConnection() async throws {
         let handle = try await request(credit: 1)
-        try await handle.send(Payload("a"), on: one)
+        try await handle.send([Payload("a")], on: one)
         _ = try await sent()
-        let second = Task { try await handle.send(Payload("b"), on: one) }
+        let second = Task { try await handle.send([Payload("b")], on: one) }
         try await channel.testingEventLoop.executeInContext { [channel] in
             channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
         }

@@ -21,16 +21,18 @@ package struct ResponderHandle: Sendable {
         eventLoop.execute { handler.value.rejectSetup(code: code, message: message) }
     }
 
-    /// Waits for credit, sends a payload, and waits until the socket has taken it.
+    /// Waits for credit, sends payloads, and waits until the socket has taken them.
+    ///
+    /// Those that there is credit for are written together.
     ///
     /// One call at a time for each stream.
     ///
     /// - Throws: ``StreamEndedError`` when nobody wants it any more, `CancellationError` while it waits for credit, or an
     ///   error of the channel.
-    package func send(_ payload: Payload, on streamID: StreamID) async throws {
+    package func send(_ payloads: [Payload], on streamID: StreamID) async throws {
         try Task.checkCancellation()
         let promise = eventLoop.makePromise(of: Void.self)
-        eventLoop.execute { handler.value.send(payload, on: streamID, promise: promise) }
+        eventLoop.execute { handler.value.send(payloads[...], on: streamID, promise: promise) }
         try await withTaskCancellationHandler {
             try await promise.futureResult.get()
         } onCancel: {

@@ -5,17 +5,17 @@ package import NIOCore
 /// Reads and writes WebSocket messages; what the service has to do comes out as ``ResponderEvent`` values. Everything
 /// that the service does goes through a ``ResponderHandle``.
 ///
-/// While the socket does not take what is sent, nothing is read. A payload without credit waits here; there is at most
-/// one for each stream, because whoever sends it waits for its promise.
+/// While the socket does not take what is sent, nothing is read. Payloads without credit wait here; they are those of at most
+/// one call for each stream, because whoever sends them waits for their promise.
 package final class ResponderHandler: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ResponderEvent
     package typealias OutboundIn = Never
     package typealias OutboundOut = ByteBuffer
 
-    /// A payload that waits for credit.
+    /// Payloads that wait for credit.
     private struct Waiting {
-        var payload: Payload
+        var payloads: ArraySlice<Payload>
         var promise: EventLoopPromise<Void>
     }
 
@@ -90,19 +90,28 @@ extension ResponderHandler {
         if let closure = connection.rejectSetup(code: code, message: message) { close(closure) }
     }
 
-    /// Sends a payload when there is credit for it.
+    /// Sends payloads when there is credit for them.
     ///
-    /// The promise fails with ``StreamEndedError`` when nobody wants it any more.
-    func send(_ payload: Payload, on streamID: StreamID, promise: EventLoopPromise<Void>) {
-        guard streams.contains(streamID) else { return promise.fail(StreamEndedError()) }
-        switch connection.send(payload, on: streamID) {
-        case .send(let frame): write(frame, promise: promise)
-        case .waitForCredit: waiting[streamID] = Waiting(payload: payload, promise: promise)
-        case .streamEnded: promise.fail(StreamEndedError())
+    /// The promise fails with ``StreamEndedError`` when nobody wants them any more.
+    func send(_ payloads: ArraySlice<Payload>, on streamID: StreamID, promise: EventLoopPromise<Void>) {
+        var rest = payloads
+        defer { context?.flush() }
+        while let payload = rest.first {
+            guard streams.contains(streamID) else { return promise.fail(StreamEndedError()) }
+            switch connection.send(payload, on: streamID) {
+            case .send(let frame):
+                rest.removeFirst()
+                write(frame, promise: rest.isEmpty ? promise : nil, isFlushed: false)
+            case .waitForCredit:
+                waiting[streamID] = Waiting(payloads: rest, promise: promise)
+                return
+            case .streamEnded: return promise.fail(StreamEndedError())
+            }
         }
+        if payloads.isEmpty { promise.succeed() }
     }
 
-    /// Takes back a payload that waits for credit.
+    /// Takes back payloads that wait for credit.
     func withdraw(_ streamID: StreamID) {
         waiting.removeValue(forKey: streamID)?.promise.fail(CancellationError())
     }
@@ -134,7 +143,7 @@ extension ResponderHandler {
         case .start(let request): start(request)
         case .resume(let streamID):
             guard let next = waiting.removeValue(forKey: streamID) else { return }
-            send(next.payload, on: streamID, promise: next.promise)
+            send(next.payloads, on: streamID, promise: next.promise)
         case .cancel(let streamID): cancelled(streamID)
         case .abort(let error):
             cancelled(error.streamID)
@@ -173,14 +182,15 @@ extension ResponderHandler {
         for streamID in streams { _ = forget(streamID) }
     }
 
-    private func write(_ frame: Frame, promise: EventLoopPromise<Void>?) {
+    private func write(_ frame: Frame, promise: EventLoopPromise<Void>?, isFlushed: Bool = true) {
         guard let context else {
             promise?.fail(ChannelError.ioOnClosedChannel)
             return
         }
         do {
             let message = try frame.encoded(allocator: context.channel.allocator)
-            context.writeAndFlush(wrapOutboundOut(message), promise: promise)
+            context.write(wrapOutboundOut(message), promise: promise)
+            if isFlushed { context.flush() }
         } catch {
             promise?.fail(error)
         }
