@@ -42,11 +42,15 @@ extension SyncService {
             transition(to: .ready(address))
             logger.notice("The service is ready", metadata: ["url": "\(address.url)"])
         }
-        let server = makeServer(storage: storage, source: source, probes: probes)
+        let dispatcher = CheckpointDispatcher(storage: storage)
+        let server = makeServer(storage: storage, source: source, dispatcher: dispatcher, probes: probes)
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
         let compaction = CompactionJob(storage: storage, logger: logger)
-        var group = ServiceGroupConfiguration(services: [compaction, replicator, readiness, server], logger: logger)
+        var group = ServiceGroupConfiguration(
+            services: [compaction, replicator, dispatcher, readiness, server],
+            logger: logger
+        )
         // Streams end at once; this is for a handler that hangs.
         group.maximumGracefulShutdownDuration = .seconds(15)
         try await ServiceGroup(configuration: group).run()
@@ -55,6 +59,7 @@ extension SyncService {
     private func makeServer(
         storage: any BucketStorage,
         source: any ReplicationSource,
+        dispatcher: CheckpointDispatcher,
         probes: Probes
     ) -> some ApplicationProtocol {
         let limits = configuration.limits
@@ -63,19 +68,21 @@ extension SyncService {
             tokens: TokenVerifier(keys: authentication.keys.map(\.key), audience: authentication.audience),
             sessions: SyncSession.Environment(
                 storage: storage,
+                dispatcher: dispatcher,
                 dataReaders: ConcurrencyQueue(
                     maximumRunning: limits.maxDataFetchConcurrency,
                     maximumWaiting: .max,
                     timeout: .seconds(30),
                     clock: timing.clock
                 ),
+                userStreams: UserStreams(limit: limits.maxStreamsPerUser),
                 limits: BucketLimits(
                     maximumBuckets: limits.maxBucketsPerConnection,
                     maximumParameterResults: limits.maxParameterQueryResults
                 ),
                 timing: timing
             ),
-            writeCheckpoints: WriteCheckpointIssuer(storage: storage, source: source),
+            writeCheckpoints: WriteCheckpointIssuer(storage: storage, source: source, dispatcher: dispatcher),
             probes: probes,
             probeOptions: configuration.probes,
             writableSource: configuration.development.writeEndpoint ? source as? any WritableSource : nil,

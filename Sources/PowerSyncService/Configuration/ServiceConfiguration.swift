@@ -140,6 +140,8 @@ extension ServiceConfiguration {
 public struct ServiceLimits: Sendable, Equatable {
     /// Sync streams that may be open at the same time; more are answered with 429.
     public var maxConcurrentConnections = 200
+    /// Sync streams that one user may have open at the same time, over all devices; more are answered with 429.
+    public var maxStreamsPerUser = 100
     /// Sync streams that may read bucket data at the same time; others wait.
     public var maxDataFetchConcurrency = 10
     /// Buckets that one stream may have.

@@ -42,6 +42,7 @@ extension ServiceRoutes {
             channel: context.channel,
             statistics: opened.statistics,
             slot: slot,
+            place: opened.place,
             logger: opened.logger
         )
         let coding = ContentCoding.negotiated(acceptEncoding: request.headers[.acceptEncoding])

@@ -8,8 +8,8 @@ import ServiceLifecycle
 
 /// Writes a sync stream for as long as its client, its token and the process last (docs/protocol.md "End of a stream").
 ///
-/// It owns three tasks: the session and the keepalives, which hand their lines to a ``LineQueue``, and the watch for a client
-/// that does not read. The lines are written by the task that runs ``write(to:)``.
+/// It owns two tasks, the session and the keepalives, which hand their lines to a ``LineQueue``. The latter also watch for a client
+/// that does not read to the end. The lines are written by the task that runs ``write(to:)``.
 struct SyncStreamResponse: Sendable {
     /// The line that is sent with the head.
     let firstLine: ByteBuffer
@@ -23,6 +23,8 @@ struct SyncStreamResponse: Sendable {
     let statistics: StreamStatistics
     /// The place among the concurrent streams, free when the stream has ended.
     let slot: ConcurrencyQueue.Slot
+    /// The place among the streams of the user, free when this response is gone.
+    let place: UserStreams.Place
     /// With the ids of the request.
     let logger: Logger
 
@@ -67,8 +69,7 @@ struct SyncStreamResponse: Sendable {
     private func write(_ lines: LineQueue, to writer: inout any ResponseBodyWriter) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { [keepalives, channel] in
-                guard (try? await keepalives.timing.sleep(until: keepalives.schedule.closesAt)) != nil else { return }
-                lines.finish(.unread)
+                guard (try? await keepalives.run(lines)) != nil else { return }
                 channel.close(promise: nil)
             }
             defer { group.cancelAll() }
@@ -78,15 +79,21 @@ struct SyncStreamResponse: Sendable {
                 var session = session
                 await lines.finish(afterRunning: { try await session.run(lines) })
             }
-            group.addTask { [keepalives] in
-                await lines.finish(afterRunning: { try await keepalives.run(lines) })
-            }
-            while let line = try await lines.next() {
-                let byteCount = line.readableBytes
-                try await writer.write(line)
-                statistics.didWrite(byteCount: byteCount)
+            while let batch = try await lines.next() {
+                let bytes = Self.joined(batch)
+                try await writer.write(bytes)
+                statistics.didWrite(byteCount: bytes.readableBytes)
             }
             if case .completed = lines.end { try await writer.finish(nil) }
         }
+    }
+
+    /// Lines as one buffer, so that they leave in one write.
+    private static func joined(_ lines: [ByteBuffer]) -> ByteBuffer {
+        guard lines.count > 1 else { return lines.first ?? ByteBuffer() }
+        var joined = ByteBuffer()
+        joined.reserveCapacity(lines.reduce(0) { $0 + $1.readableBytes })
+        for line in lines { joined.writeImmutableBuffer(line) }
+        return joined
     }
 }

@@ -9,6 +9,7 @@ package import PowerSyncProtocol
 package struct WriteCheckpointIssuer: Sendable {
     private let storage: any BucketStorage
     private let source: any ReplicationSource
+    private let dispatcher: CheckpointDispatcher?
     /// One record at a time.
     ///
     /// A client may have several requests under way. Recorded in another order than their positions were read, the last
@@ -16,9 +17,19 @@ package struct WriteCheckpointIssuer: Sendable {
     private let order = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
 
     /// Creates an issuer.
-    package init(storage: any BucketStorage, source: any ReplicationSource) {
+    ///
+    /// - Parameters:
+    ///   - storage: Where write checkpoints are recorded.
+    ///   - source: Tells its position.
+    ///   - dispatcher: Wakes the sessions of the user when the write checkpoint is visible, if there are any.
+    package init(
+        storage: any BucketStorage,
+        source: any ReplicationSource,
+        dispatcher: CheckpointDispatcher? = nil
+    ) {
         self.storage = storage
         self.source = source
+        self.dispatcher = dispatcher
     }
 
     /// Creates a write checkpoint for everything that has been committed to the source before the call.
@@ -28,7 +39,7 @@ package struct WriteCheckpointIssuer: Sendable {
     /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation, or an error of the
     ///   source.
     package func create(userKey: String) async throws -> WriteCheckpoint {
-        try await record { head in try await storage.createWriteCheckpoint(userKey: userKey, head: head) }
+        try await record(for: userKey) { head in try await storage.createWriteCheckpoint(userKey: userKey, head: head) }
     }
 
     /// Records a number that the client has chosen, for everything that has been committed to the source before the call.
@@ -39,11 +50,21 @@ package struct WriteCheckpointIssuer: Sendable {
     /// - Returns: The recorded number: the larger one of `id` and what was recorded before.
     /// - Throws: As ``create(userKey:)``.
     package func request(_ id: WriteCheckpoint, userKey: String) async throws -> WriteCheckpoint {
-        try await record { head in try await storage.recordCheckpointRequest(id, userKey: userKey, head: head) }
+        try await record(for: userKey) { head in
+            try await storage.recordCheckpointRequest(id, userKey: userKey, head: head)
+        }
     }
 
-    private func record(_ body: (SourcePosition) async throws -> WriteCheckpoint) async throws -> WriteCheckpoint {
-        let checkpoint = try await order.withSlot { try await body(try await source.head()) }
+    private func record(
+        for userKey: String,
+        _ body: (SourcePosition) async throws -> WriteCheckpoint
+    ) async throws -> WriteCheckpoint {
+        let (head, checkpoint) = try await order.withSlot {
+            let head = try await source.head()
+            return (head, try await body(head))
+        }
+        // After the record: whoever is woken finds it.
+        dispatcher?.writeCheckpointRecorded(userKey: userKey, at: head.lsn)
         // Also when nothing was recorded: a repeated request makes up for a marker that was lost.
         try await source.emitMarker()
         return checkpoint

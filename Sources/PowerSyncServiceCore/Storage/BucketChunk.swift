@@ -26,7 +26,7 @@ package struct BucketDataLimits: Sendable {
     /// A chunk is closed before its row data would exceed this many bytes, unless it would be empty.
     package var chunkBytes = 1024 * 1024
     /// A read ends after the chunk that makes its row data exceed this many bytes; bounds the memory of one reader.
-    package var totalBytes = 8 * 1024 * 1024
+    package var totalBytes = 1024 * 1024
 
     /// The limits of the protocol.
     package init() {}

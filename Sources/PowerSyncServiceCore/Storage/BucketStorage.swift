@@ -180,6 +180,15 @@ package protocol BucketStorage: Sendable {
     /// - Throws: An error of the database.
     func visibleWriteCheckpoint(userKey: String, at checkpoint: StorageCheckpoint) async throws -> WriteCheckpoint?
 
+    /// The position at which another write checkpoint of a user becomes visible.
+    ///
+    /// - Parameters:
+    ///   - userKey: As in ``createWriteCheckpoint(userKey:head:)``.
+    ///   - checkpoint: What the user has seen.
+    /// - Returns: A position after that of the checkpoint; `nil` when no write checkpoint waits for one in its history.
+    /// - Throws: An error of the database.
+    func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN?
+
     // MARK: Compaction
 
     /// Takes away what no client needs: operations of rows that were written again later, superseded entries of parameter

@@ -4,7 +4,7 @@ import PowerSyncRules
 /// Finds the buckets of one client at a checkpoint, with their checksums.
 ///
 /// Remembers the last result: buckets are looked up again only if a parameter lookup changed, and checksums are read only
-/// for buckets that are new or changed (docs/sync-config.md "When buckets are found again").
+/// for buckets that are new, or changed and not read by the dispatcher (docs/sync-config.md "When buckets are found again").
 struct BucketResolver: Sendable {
     /// What was found at a checkpoint.
     private struct Result {
@@ -22,6 +22,14 @@ struct BucketResolver: Sendable {
     ///
     /// For the log.
     private(set) var parameterResultCount = 0
+    /// The position at which another write checkpoint becomes visible, if one was found waiting.
+    private(set) var nextWriteCheckpoint: LSN?
+
+    /// What may change the last result.
+    var interest: Interest {
+        guard let last else { return Interest() }
+        return Interest(buckets: Set(last.candidate.buckets.map(\.name)), lookups: last.lookups)
+    }
 
     /// Creates a resolver for one connection.
     ///
@@ -37,32 +45,25 @@ struct BucketResolver: Sendable {
         self.writeCheckpointKey = writeCheckpointKey
     }
 
-    /// The buckets at a checkpoint that is not older than the last one.
+    /// The buckets at the checkpoint of some news.
+    ///
+    /// When it throws, the next news have to be unknown ones: these are lost.
     ///
     /// - Throws: `BucketLimitError` when the client has too many, or an error of the storage.
-    mutating func candidate(at checkpoint: StorageCheckpoint) async throws -> SyncSession.Candidate {
-        let changes: CheckpointChanges =
-            if let last { try await storage.changes(from: last.candidate.checkpoint, to: checkpoint) } else { .unknown }
-        let (buckets, lookups) = try await buckets(at: checkpoint, changes: changes)
-
-        var checksums: [BucketName: BucketChecksum] = [:]
-        checksums.reserveCapacity(buckets.count)
-        var unknown: [BucketName] = []
-        for bucket in buckets {
-            if let known = last?.candidate.checksums[bucket.name], !changes.mayAffect(bucket: bucket.name) {
-                checksums[bucket.name] = known
-            } else {
-                unknown.append(bucket.name)
-            }
+    mutating func candidate(for news: CheckpointNews) async throws -> SyncSession.Candidate {
+        let (checkpoint, scope) = (news.checkpoint, news.scope)
+        let (buckets, lookups) = try await buckets(at: checkpoint, scope)
+        let checksums = try await checksums(of: buckets, at: checkpoint, scope)
+        var writeCheckpoint = last?.candidate.writeCheckpoint
+        nextWriteCheckpoint = nil
+        if last == nil || scope.isUnknown || scope.hasWriteCheckpoint {
+            let key = writeCheckpointKey
+            writeCheckpoint = try await storage.visibleWriteCheckpoint(userKey: key, at: checkpoint)
+            nextWriteCheckpoint = try await storage.nextWriteCheckpoint(userKey: key, after: checkpoint)
         }
-        if !unknown.isEmpty {
-            let read = try await storage.checksums(unknown, at: checkpoint)
-            for name in unknown { checksums[name] = read[name] ?? .empty }
-        }
-
         let candidate = SyncSession.Candidate(
             checkpoint: checkpoint,
-            writeCheckpoint: try await storage.visibleWriteCheckpoint(userKey: writeCheckpointKey, at: checkpoint),
+            writeCheckpoint: writeCheckpoint,
             buckets: buckets,
             checksums: checksums
         )
@@ -70,11 +71,41 @@ struct BucketResolver: Sendable {
         return candidate
     }
 
+    private func checksums(
+        of buckets: [ResolvedBucket],
+        at checkpoint: StorageCheckpoint,
+        _ scope: CheckpointNews.Scope
+    ) async throws -> [BucketName: BucketChecksum] {
+        var checksums: [BucketName: BucketChecksum]
+        var unread: [BucketName] = []
+        if scope.mayHaveOtherBuckets {
+            checksums = [:]
+            for bucket in buckets.lazy.map(\.name) {
+                let isChanged = scope.isUnknown || scope.buckets.contains(bucket)
+                checksums[bucket] = isChanged ? nil : last?.candidate.checksums[bucket]
+                if checksums[bucket] == nil { unread.append(bucket) }
+            }
+        } else {
+            checksums = last?.candidate.checksums ?? [:]
+            for bucket in scope.buckets {
+                if let checksum = scope.checksums[bucket] {
+                    checksums[bucket] = checksum
+                } else {
+                    unread.append(bucket)
+                }
+            }
+        }
+        guard !unread.isEmpty else { return checksums }
+        let read = try await storage.checksums(unread, at: checkpoint)
+        for name in unread { checksums[name] = read[name] ?? .empty }
+        return checksums
+    }
+
     private mutating func buckets(
         at checkpoint: StorageCheckpoint,
-        changes: CheckpointChanges
+        _ scope: CheckpointNews.Scope
     ) async throws -> ([ResolvedBucket], Set<ParameterLookup>) {
-        if let last, !querier.hasDynamicBuckets || !changes.mayAffect(lookups: last.lookups) {
+        if let last, !querier.hasDynamicBuckets || !scope.mayHaveOtherBuckets {
             return (last.candidate.buckets, last.lookups)
         }
         var used: Set<ParameterLookup> = []
@@ -91,23 +122,5 @@ struct BucketResolver: Sendable {
         }
         parameterResultCount = rowCount
         return (buckets, used)
-    }
-}
-
-extension CheckpointChanges {
-    /// Whether a bucket may have other operations.
-    fileprivate func mayAffect(bucket: BucketName) -> Bool {
-        switch self {
-        case .unknown: true
-        case .known(let buckets, _): buckets.contains(bucket)
-        }
-    }
-
-    /// Whether one of these lookups may give other rows.
-    fileprivate func mayAffect(lookups: Set<ParameterLookup>) -> Bool {
-        switch self {
-        case .unknown: true
-        case .known(_, let changed): !changed.isDisjoint(with: lookups)
-        }
     }
 }

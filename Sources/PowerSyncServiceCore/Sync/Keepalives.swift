@@ -15,14 +15,20 @@ package struct Keepalives: Sendable {
         encode(schedule.secondsLeft(at: timing.seconds))
     }
 
-    /// Sends keepalives between the other lines; returns after the one with value 0.
+    /// Sends keepalives between the other lines, and then waits for the client to read the last one, with value 0, which ends
+    /// the stream.
+    ///
+    /// Returns when the client has not read it in time; cancel the task when the stream has ended. This is the only task of a
+    /// stream that waits for a time.
     package func run(_ lines: LineQueue) async throws {
-        while true {
+        var seconds: Int32
+        repeat {
             try await timing.clock.sleep(for: schedule.delay(at: timing.seconds, fraction: timing.random()))
-            let seconds = schedule.secondsLeft(at: timing.seconds)
-            try await lines.send(encode(seconds))
-            if seconds == 0 { return }
-        }
+            seconds = schedule.secondsLeft(at: timing.seconds)
+            lines.offer(encode(seconds), isLast: seconds == 0)
+        } while seconds > 0
+        try await timing.sleep(until: schedule.closesAt)
+        lines.finish(.unread)
     }
 
     private func encode(_ seconds: Int32) -> ByteBuffer {

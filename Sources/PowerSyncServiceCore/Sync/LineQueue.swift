@@ -1,10 +1,11 @@
 package import NIOCore
 import Synchronization
 
-/// Hands encoded lines from the tasks of a session to the one that writes the response.
+/// Hands encoded lines from the tasks of a stream to the one that writes the response.
 ///
-/// It holds nothing back: ``send(_:)`` returns when the writer has taken the line, which it does when the network has
-/// accepted the line before. That is the back-pressure of the stream, and what lets a keepalive go between two data lines.
+/// It holds nothing back: ``send(_:)`` returns when the writer has taken the lines, which it does when the network has
+/// accepted the lines before. That is the back-pressure of the stream. Keepalives are offered beside: they go between two
+/// batches, and nobody waits for them.
 package final class LineQueue: Sendable {
     /// Why no more lines come.
     package enum End: Sendable {
@@ -20,21 +21,40 @@ package final class LineQueue: Sendable {
         case failed(any Error)
     }
 
-    private struct Sender {
-        var line: ByteBuffer
+    fileprivate struct Sender {
+        var lines: [ByteBuffer]
         var continuation: CheckedContinuation<Void, any Error>
     }
 
-    private struct State {
-        var nextID: UInt64 = 0
-        /// Lines in the order of arrival; at most one for each sending task.
-        var order: [UInt64] = []
-        var senders: [UInt64: Sender] = [:]
+    fileprivate struct Offer {
+        var line: ByteBuffer
+        /// Whether the stream ends after it.
+        var isLast: Bool
+    }
+
+    fileprivate struct State {
+        var lastID: UInt64 = 0
+        /// What waits for the writer; one task sends.
+        var sender: (id: UInt64, Sender)?
+        var offer: Offer?
+        /// Batches that the writer has taken.
+        var taken: UInt64 = 0
+        /// Batches that the network has accepted.
+        var written: UInt64 = 0
         var end: End?
+    }
+
+    fileprivate enum Next {
+        case lines([ByteBuffer], CheckedContinuation<Void, any Error>?)
+        /// The queue ends with this line; whoever sends something else learns it.
+        case last(ByteBuffer, Sender?)
+        case ended
+        case wait
     }
 
     private let state = Mutex(State())
     private let signal = ChangeSignal()
+    private let progress = ChangeSignal()
 
     /// Creates an open queue.
     package init() {}
@@ -42,66 +62,101 @@ package final class LineQueue: Sendable {
     /// Why the queue ended; `nil` while it is open.
     package var end: End? { state.withLock { $0.end } }
 
-    /// Hands over a line.
+    /// The bytes of lines that the writer has not taken.
+    var waitingBytes: Int { state.withLock { $0.sender?.1.lines.reduce(0) { $0 + $1.readableBytes } ?? 0 } }
+
+    /// Hands over lines that are written together; one task at a time.
     ///
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
-    package func send(_ line: ByteBuffer) async throws {
+    package func send(_ lines: [ByteBuffer]) async throws {
         let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
+            state.lastID += 1
+            return state.lastID
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let isRefused = state.withLock { state in
                     // The handler below may have run already; then nobody else would resume the continuation.
                     if state.end != nil || Task.isCancelled { return true }
-                    state.senders[id] = Sender(line: line, continuation: continuation)
-                    state.order.append(id)
+                    precondition(state.sender == nil, "two tasks send lines at the same time")
+                    state.sender = (id, Sender(lines: lines, continuation: continuation))
                     return false
                 }
                 if isRefused { continuation.resume(throwing: CancellationError()) } else { signal.advance() }
             }
         } onCancel: {
-            let sender = state.withLock { state in
-                state.order.removeAll { $0 == id }
-                return state.senders.removeValue(forKey: id)
+            let sender = state.withLock { state -> Sender? in
+                guard let (waiting, sender) = state.sender, waiting == id else { return nil }
+                state.sender = nil
+                return sender
             }
             sender?.continuation.resume(throwing: CancellationError())
         }
+    }
+
+    /// Waits until the network has accepted everything that was sent before, so that no more than that is in memory.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
+    package func waitUntilWritten() async throws {
+        let target = state.withLock(\.taken)
+        while true {
+            let seen = progress.version
+            let (written, end) = state.withLock { ($0.written, $0.end) }
+            if end != nil { throw CancellationError() }
+            if written >= target { return }
+            try await progress.wait(after: seen)
+        }
+    }
+
+    /// Puts a line before what waits; it replaces an earlier one that the writer has not taken.
+    ///
+    /// - Parameters:
+    ///   - line: The line.
+    ///   - isLast: Whether the queue ends when the writer has taken it.
+    package func offer(_ line: ByteBuffer, isLast: Bool = false) {
+        state.withLock { state in
+            if state.end == nil { state.offer = Offer(line: line, isLast: isLast) }
+        }
+        signal.advance()
     }
 
     /// Ends the queue.
     ///
     /// The first reason counts. Lines that have not been taken are dropped.
     package func finish(_ end: End) {
-        let senders = state.withLock { state -> [Sender] in
-            guard state.end == nil else { return [] }
-            state.end = end
-            defer { (state.senders, state.order) = ([:], []) }
-            return Array(state.senders.values)
+        let sender = state.withLock { state -> Sender? in
+            guard state.end == nil else { return nil }
+            return state.finish(end)
         }
-        for sender in senders { sender.continuation.resume(throwing: CancellationError()) }
+        sender?.continuation.resume(throwing: CancellationError())
         signal.advance()
+        progress.advance()
     }
 
-    /// Waits for the next line.
+    /// Waits for the next lines; what was taken before has been accepted by the network.
     ///
     /// - Returns: `nil` when the queue has ended.
     /// - Throws: `CancellationError` when the task is cancelled.
-    package func next() async throws -> ByteBuffer? {
+    package func next() async throws -> [ByteBuffer]? {
         while true {
             let seen = signal.version
-            let (sender, isEnded) = state.withLock { state -> (Sender?, Bool) in
-                guard let id = state.order.first else { return (nil, state.end != nil) }
-                state.order.removeFirst()
-                return (state.senders.removeValue(forKey: id), false)
+            let (next, isProgress) = state.withLock { state in
+                let isProgress = state.written < state.taken
+                state.written = state.taken
+                return (state.next(), isProgress)
             }
-            if let sender {
-                sender.continuation.resume()
-                return sender.line
+            if isProgress { progress.advance() }
+            switch next {
+            case .lines(let lines, let continuation):
+                continuation?.resume()
+                return lines
+            case .last(let line, let sender):
+                sender?.continuation.resume(throwing: CancellationError())
+                progress.advance()
+                return [line]
+            case .ended: return nil
+            case .wait: try await signal.wait(after: seen)
             }
-            if isEnded { return nil }
-            try await signal.wait(after: seen)
         }
     }
 
@@ -115,5 +170,26 @@ package final class LineQueue: Sendable {
         } catch {
             finish(.failed(error))
         }
+    }
+}
+
+extension LineQueue.State {
+    fileprivate mutating func finish(_ end: LineQueue.End) -> LineQueue.Sender? {
+        self.end = end
+        defer { (sender, offer) = (nil, nil) }
+        return sender?.1
+    }
+
+    fileprivate mutating func next() -> LineQueue.Next {
+        if let offer {
+            self.offer = nil
+            guard offer.isLast else { return .lines([offer.line], nil) }
+            return .last(offer.line, finish(.completed))
+        }
+        if end != nil { return .ended }
+        guard let (_, sender) = sender else { return .wait }
+        self.sender = nil
+        taken += 1
+        return .lines(sender.lines, sender.continuation)
     }
 }

@@ -10,6 +10,8 @@ package struct OpenedSyncStream: Sendable {
     package let session: SyncSession?
     /// Sends keepalives between them.
     package let keepalives: Keepalives
+    /// The place among the streams of the user, free when the stream has ended.
+    package let place: UserStreams.Place
     /// Counts what is sent.
     package let statistics: StreamStatistics
     /// With the ids of the request.
@@ -25,7 +27,7 @@ package struct OpenedSyncStream: Sendable {
     ///   - userAgent: What the client calls itself; for the log.
     ///   - environment: What all sessions share.
     ///   - logger: With the id of the request.
-    /// - Throws: ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, or an error of the storage.
+    /// - Throws: ``UserStreams/Overflow``, ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, or an error of the storage.
     package init(
         _ request: StreamingSyncRequest,
         token: VerifiedToken,
@@ -35,6 +37,7 @@ package struct OpenedSyncStream: Sendable {
         environment: SyncSession.Environment,
         logger: Logger
     ) async throws {
+        place = try environment.userStreams.enter(token.userID)
         guard let active = try await environment.storage.activeStream() else { throw BucketStorageError.noActiveStream }
         var logger = logger
         logger[metadataKey: "user_id"] = "\(token.userID)"

@@ -26,11 +26,11 @@ package final class StreamStatistics: Sendable {
     var operationCounts: [SyncOperation.Kind: Int] { counts.withLock { $0.operations } }
 
     /// A data line was sent.
-    func didSend(_ line: DataLine) {
-        Self.syncedOperations.increment(by: line.operations.count)
-        counts.withLock { counts in
-            for operation in line.operations { counts.operations[operation.kind, default: 0] += 1 }
-        }
+    ///
+    /// - Parameter operations: How many operations of each kind it has.
+    func didSend(_ operations: [SyncOperation.Kind: Int]) {
+        Self.syncedOperations.increment(by: operations.values.reduce(0, +))
+        counts.withLock { $0.operations.merge(operations, uniquingKeysWith: +) }
     }
 
     /// A line of some bytes was written.

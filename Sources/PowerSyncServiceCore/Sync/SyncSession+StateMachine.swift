@@ -15,6 +15,7 @@ import PowerSyncRules
 //              │        │ next() = .sendPartial ────────┘  │ advance(to:): superseded by a newer line,
 //              │        │ next() = .sendComplete           │ also in the middle of a group
 //              │        │ abandonDownload()                │
+//              │        │   (then any later checkpoint)    │
 //              └────────┴──────────────────────────────────┘
 //
 // Building a line is separate from taking it up: `prepareLine(for:)` changes nothing, and its result may be thrown away.
@@ -45,8 +46,9 @@ extension SyncSession {
 
     /// What to do next.
     enum Step: Equatable {
-        /// Wait for a checkpoint, prepare a line for it, and ``StateMachine/advance(to:)`` to it.
-        case waitForCheckpoint
+        /// Wait for a checkpoint that concerns the client, or any one after this one; prepare a line for it, and
+        /// ``StateMachine/advance(to:)`` to it.
+        case waitForCheckpoint(after: StorageCheckpoint?)
         /// Read data of these buckets at a checkpoint and send it.
         case read([StreamingSyncRequest.BucketPosition], at: StorageCheckpoint)
         /// Send this completion.
@@ -81,8 +83,11 @@ extension SyncSession {
 
         /// What the connection is doing.
         enum State: Sendable {
-            /// Everything that was announced has been dealt with.
-            case waitingForCheckpoint
+            /// Nothing can be sent for what was announced.
+            ///
+            /// Everything has been sent, or, with a checkpoint, that one could not be completed, and a later one has to make up
+            /// for it.
+            case waitingForCheckpoint(after: StorageCheckpoint?)
             /// Data is being sent.
             case downloading(Download)
         }
@@ -92,7 +97,7 @@ extension SyncSession {
         /// Smaller ones always finish, so that a client makes progress under a constant stream of writes.
         static let uninterruptedOperations = 1000
 
-        private var state = State.waitingForCheckpoint
+        private var state = State.waitingForCheckpoint(after: nil)
         /// The last op id that the client has, for every bucket it has.
         private(set) var positions: [BucketName: OpID]
         /// The checksums of the last line; `nil` before the first one.
@@ -190,9 +195,13 @@ extension SyncSession {
         ///
         /// Asking for a completion takes it as sent.
         mutating func next() -> Step {
-            guard case .downloading(var download) = state else { return .waitForCheckpoint }
+            var download: Download
+            switch state {
+            case .waitingForCheckpoint(after: let missed): return .waitForCheckpoint(after: missed)
+            case .downloading(let current): download = current
+            }
             guard download.isGroupDone else {
-                let reads = download.groups[0].buckets.map { name in
+                let reads = download.groups[0].buckets.filter(pendingDownloads.contains).map { name in
                     StreamingSyncRequest.BucketPosition(name: name, after: positions[name] ?? .zero)
                 }
                 return .read(reads, at: download.checkpoint)
@@ -200,14 +209,14 @@ extension SyncSession {
             // No completion of any kind for an invalidated checkpoint, and lower priorities are skipped: the next
             // checkpoint, which must be at or after the target, is normally available at once.
             guard !download.isInvalidated else {
-                state = .waitingForCheckpoint
-                return .waitForCheckpoint
+                state = .waitingForCheckpoint(after: download.checkpoint)
+                return .waitForCheckpoint(after: download.checkpoint)
             }
             let group = download.groups.removeFirst()
             let lastOpID = download.checkpoint.opID
             // The last group never gets a partial completion.
             guard !download.groups.isEmpty, let priority = group.priority else {
-                state = .waitingForCheckpoint
+                state = .waitingForCheckpoint(after: nil)
                 return .send(.checkpointComplete(CheckpointComplete(lastOpID: lastOpID)))
             }
             download.isGroupDone = false
@@ -216,11 +225,11 @@ extension SyncSession {
         }
 
         /// A chunk of the last ``Step/read(_:at:)`` has been sent.
-        mutating func didSend(_ chunk: BucketChunk) {
-            if let position = chunk.line.nextAfter { positions[chunk.line.bucket] = position }
-            if !chunk.line.hasMore { pendingDownloads.remove(chunk.line.bucket) }
+        mutating func didSend(_ chunk: SentChunk) {
+            if let position = chunk.nextAfter { positions[chunk.bucket] = position }
+            if !chunk.hasMore { pendingDownloads.remove(chunk.bucket) }
             guard case .downloading(var download) = state else { return }
-            download.operationCount += chunk.line.operations.count
+            download.operationCount += chunk.operationCount
             if let target = chunk.targetOp, target > download.checkpoint.opID { download.isInvalidated = true }
             state = .downloading(download)
         }
@@ -229,7 +238,16 @@ extension SyncSession {
         ///
         /// What is left is sent with the next one, which compaction has not passed.
         mutating func abandonDownload() {
-            state = .waitingForCheckpoint
+            guard case .downloading(let download) = state else { return }
+            state = .waitingForCheckpoint(after: download.checkpoint)
+        }
+
+        /// A checkpoint had nothing to tell the client, or could not be read.
+        ///
+        /// If one has to make up for another, it is a later one.
+        mutating func skip(_ checkpoint: StorageCheckpoint) {
+            guard case .waitingForCheckpoint(after: .some) = state else { return }
+            state = .waitingForCheckpoint(after: checkpoint)
         }
 
         /// All chunks of the last ``Step/read(_:at:)`` have been sent.

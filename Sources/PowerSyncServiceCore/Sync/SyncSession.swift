@@ -16,8 +16,12 @@ package struct SyncSession: Sendable {
     package struct Environment: Sendable {
         /// Where the buckets are.
         package var storage: any BucketStorage
+        /// Tells of checkpoints.
+        package var dispatcher: CheckpointDispatcher
         /// Who may read bucket data.
         package var dataReaders: ConcurrencyQueue
+        /// How many streams each user has.
+        package var userStreams: UserStreams
         /// Limits of one connection.
         package var limits: BucketLimits
         /// Time and randomness.
@@ -27,24 +31,30 @@ package struct SyncSession: Sendable {
         ///
         /// - Parameters:
         ///   - storage: Where the buckets are.
+        ///   - dispatcher: Tells of its checkpoints, while it runs.
         ///   - dataReaders: Who may read bucket data.
+        ///   - userStreams: How many streams each user has; as many as they want, if nothing is given.
         ///   - limits: Limits of one connection.
         ///   - timing: Time and randomness.
         package init(
             storage: any BucketStorage,
+            dispatcher: CheckpointDispatcher,
             dataReaders: ConcurrencyQueue,
+            userStreams: UserStreams = UserStreams(limit: .max),
             limits: BucketLimits,
             timing: Timing
         ) {
             self.storage = storage
+            self.dispatcher = dispatcher
             self.dataReaders = dataReaders
+            self.userStreams = userStreams
             self.limits = limits
             self.timing = timing
         }
     }
 
     /// How lines are encoded.
-    package struct Encoding: Sendable {
+    package struct Encoding: Sendable, Hashable {
         /// The format of the response.
         package var format: SyncLineFormat
         /// NDJSON only: whether row data is a string rather than an object.
@@ -57,10 +67,12 @@ package struct SyncSession: Sendable {
         }
     }
 
-    /// The pause after a checkpoint, which lets several transactions share the next line.
-    static let pauseAfterCheckpoint = Duration.milliseconds(10)
-    /// The pause after a checkpoint that did not concern the client.
-    static let pauseAfterIrrelevantCheckpoint = Duration.milliseconds(25)
+    /// How many bytes of lines are written together at most, unless one line is longer: 64 KiB.
+    static let batchBytes = 64 * 1024
+    /// After lines of more bytes than that, nothing is read for a client before they are written: 2 MiB.
+    static let readAheadBytes = 2 * 1024 * 1024
+    /// The most buckets that are looked up one by one among the runs that are shared.
+    private static let sharedBuckets = 16
 
     private let environment: Environment
     private let stream: ActiveSyncStream
@@ -69,6 +81,10 @@ package struct SyncSession: Sendable {
     private let logger: Logger
     private var machine: StateMachine
     private var resolver: BucketResolver
+    private let subscription: CheckpointSubscription
+    /// Lines that will be written together.
+    private var batch: [ByteBuffer] = []
+    private var batchCount = 0
 
     /// Creates a session.
     ///
@@ -100,12 +116,14 @@ package struct SyncSession: Sendable {
             streams: request.streams
         )
         let querier = stream.plan.querier(for: planRequest, bucketPrefix: stream.bucketPrefix)
+        let userKey = token.writeCheckpointKey(clientID: request.clientID)
+        subscription = environment.dispatcher.subscribe(to: stream, userKey: userKey)
         machine = StateMachine(positions: request.buckets, streams: querier.streams)
         resolver = BucketResolver(
             storage: environment.storage,
             querier: querier,
             limits: environment.limits,
-            writeCheckpointKey: token.writeCheckpointKey(clientID: request.clientID)
+            writeCheckpointKey: userKey
         )
     }
 
@@ -114,17 +132,13 @@ package struct SyncSession: Sendable {
     /// - Returns: The encoded line; `nil` when another sync config became active in the meantime.
     /// - Throws: `BucketLimitError`, or an error of the storage.
     package mutating func open() async throws -> ByteBuffer? {
-        var checkpoints = environment.storage.checkpoints(of: stream).makeAsyncIterator()
-        while let checkpoint = try await checkpoints.next() {
+        while let news = try await subscription.next() {
             do {
-                let candidate = try await resolver.candidate(at: checkpoint)
+                guard let candidate = try await candidate(for: news) else { continue }
                 guard let prepared = machine.prepareLine(for: candidate) else { return nil }
                 return announce(prepared)
             } catch let error as BucketStorageError where error.code == .unknownStream {
                 return nil
-            } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
-                // Compaction works on what a later checkpoint consists of: that one is there, or about to be.
-                continue
             }
         }
         return nil
@@ -138,58 +152,60 @@ package struct SyncSession: Sendable {
     /// - Parameter lines: Where lines go.
     /// - Throws: `CancellationError`, `BucketLimitError`, or an error of the storage.
     package mutating func run(_ lines: LineQueue) async throws {
-        let mailbox = CheckpointMailbox()
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { [checkpoints = environment.storage.checkpoints(of: stream)] in
-                for try await checkpoint in checkpoints { mailbox.put(checkpoint) }
-                mailbox.finish()
-            }
-            do {
-                try await send(lines, mailbox)
-            } catch let error as BucketStorageError where error.code == .unknownStream {
-                // Another sync config became active between two reads; the mailbox has not been told yet.
-            }
-            group.cancelAll()
-        }
-    }
-
-    private mutating func send(_ lines: LineQueue, _ mailbox: CheckpointMailbox) async throws {
-        // What is read after another stream has become active may be half deleted, so nothing of it is sent.
-        while !mailbox.isFinished {
-            switch machine.next() {
-            case .waitForCheckpoint:
-                guard let checkpoint = try await mailbox.take() else { return }
-                if try await !announceIfNews(checkpoint, lines, mailbox) {
-                    try await environment.timing.clock.sleep(for: Self.pauseAfterIrrelevantCheckpoint)
-                }
-            case .read(let positions, let checkpoint):
-                try await sendData(positions, checkpoint, lines, mailbox)
-            case .send(let line):
-                try await lines.send(encode(line))
-                logCompletion(line)
-                if case .checkpointComplete = line {
-                    try await environment.timing.clock.sleep(for: Self.pauseAfterCheckpoint)
-                }
-            }
-        }
-    }
-
-    /// Sends the line of a checkpoint, if it concerns the client.
-    private mutating func announceIfNews(
-        _ checkpoint: StorageCheckpoint,
-        _ lines: LineQueue,
-        _ mailbox: CheckpointMailbox
-    ) async throws -> Bool {
-        let candidate: Candidate
+        defer { subscription.cancel() }
         do {
-            candidate = try await resolver.candidate(at: checkpoint)
-        } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
+            try await send(to: lines)
+        } catch let error as BucketStorageError where error.code == .unknownStream {
+            // Another sync config became active between two reads; the subscription has not been told yet.
+        }
+    }
+
+    private mutating func send(to lines: LineQueue) async throws {
+        // What is read after another stream has become active may be half deleted, so nothing of it is sent.
+        while !subscription.isFinished {
+            switch machine.next() {
+            case .waitForCheckpoint(after: let missed):
+                try await flush(lines)
+                if let missed { subscription.awaitAny(after: missed) }
+                guard let news = try await subscription.next() else { return }
+                _ = try await announceIfNews(news)
+            case .read(let positions, let checkpoint):
+                try await sendData(positions, checkpoint, lines)
+            case .send(let line):
+                try await add(encode(line), lines)
+                logCompletion(line)
+            }
+        }
+    }
+
+    // MARK: Checkpoints
+
+    /// Adds the line of a checkpoint to what is sent, if it concerns the client.
+    private mutating func announceIfNews(_ news: CheckpointNews) async throws -> Bool {
+        guard let candidate = try await candidate(for: news), !subscription.isFinished,
+            let prepared = machine.prepareLine(for: candidate)
+        else {
+            machine.skip(news.checkpoint)
             return false
         }
-        guard !mailbox.isFinished else { return false }
-        guard let prepared = machine.prepareLine(for: candidate) else { return false }
-        try await lines.send(announce(prepared))
+        add(announce(prepared))
         return true
+    }
+
+    /// Finds what could be announced.
+    ///
+    /// - Returns: `nil` when compaction works on what a later checkpoint consists of: that one is there, or about to be.
+    private mutating func candidate(for news: CheckpointNews) async throws -> Candidate? {
+        let candidate: Candidate
+        do {
+            candidate = try await resolver.candidate(for: news)
+        } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
+            subscription.awaitAny(after: news.checkpoint)
+            return nil
+        }
+        if news.scope.mayHaveOtherBuckets { subscription.settle(resolver.interest) }
+        if let position = resolver.nextWriteCheckpoint { subscription.expectWriteCheckpoint(at: position) }
+        return candidate
     }
 
     private mutating func announce(_ prepared: PreparedLine) -> ByteBuffer {
@@ -198,38 +214,100 @@ package struct SyncSession: Sendable {
         return encode(prepared.line)
     }
 
+    // MARK: Data
+
+    /// Sends what there is of some buckets, up to the limits of a read.
     private mutating func sendData(
         _ positions: [StreamingSyncRequest.BucketPosition],
         _ checkpoint: StorageCheckpoint,
-        _ lines: LineQueue,
-        _ mailbox: CheckpointMailbox
+        _ lines: LineQueue
     ) async throws {
-        // The slot and the transaction of the storage are free again before the network is waited for.
-        let storage = environment.storage
-        let chunks: [BucketChunk]
-        do {
-            chunks = try await environment.dataReaders.withSlot {
-                try await storage.bucketData(positions, at: checkpoint)
-            }
-        } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
-            logSuperseded(checkpoint, reason: "compacted")
-            machine.abandonDownload()
-            return
-        }
-        guard !mailbox.isFinished else { return }
-        for chunk in chunks {
-            try await lines.send(encode(.data(chunk.line)))
-            machine.didSend(chunk)
-            statistics.didSend(chunk.line)
-            // A newer checkpoint that concerns the client takes over; the machine remembers what is left to send.
-            if machine.isInterruptible, let newer = mailbox.takeIfAvailable(),
-                try await announceIfNews(newer, lines, mailbox)
-            {
-                logSuperseded(checkpoint, reason: "checkpoint_superseded")
+        var rest = positions[...]
+        while let (part, isShared) = nextPart(of: rest) {
+            let run: EncodedRun
+            do {
+                run = try await read(part, checkpoint, isShared: isShared, lines)
+            } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
+                logSuperseded(checkpoint, reason: "compacted")
+                machine.abandonDownload()
                 return
             }
+            guard !subscription.isFinished else { return }
+            for line in run.lines {
+                try await add(line.bytes, lines)
+                machine.didSend(line.contents)
+                statistics.didSend(line.operationCounts)
+                if line.bytes.readableBytes > Self.readAheadBytes { try await lines.waitUntilWritten() }
+                if try await isSuperseded(checkpoint, lines) { return }
+            }
+            rest = rest.dropFirst(part.count)
+            // More of the last bucket comes before the others.
+            if run.lines.last?.contents.hasMore == true { return machine.didFinishRead(hasMore: true) }
         }
-        machine.didFinishRead(hasMore: chunks.last?.line.hasMore ?? false)
+        machine.didFinishRead(hasMore: false)
+    }
+
+    /// Whether a newer checkpoint that concerns the client takes over; the machine remembers what is left to send.
+    private mutating func isSuperseded(_ checkpoint: StorageCheckpoint, _ lines: LineQueue) async throws -> Bool {
+        guard machine.isInterruptible, let news = subscription.takeIfAvailable() else { return false }
+        try await flush(lines)
+        guard try await announceIfNews(news) else { return false }
+        logSuperseded(checkpoint, reason: "checkpoint_superseded")
+        return true
+    }
+
+    /// The positions to read together: those that nobody else wants, or those that others want.
+    private func nextPart(
+        of positions: ArraySlice<StreamingSyncRequest.BucketPosition>
+    ) -> (positions: [StreamingSyncRequest.BucketPosition], isShared: Bool)? {
+        guard let first = positions.first else { return nil }
+        let isShared = environment.dispatcher.isShared(first.name)
+        let part = positions.prefix { environment.dispatcher.isShared($0.name) == isShared }
+        // Of a few, each is looked for by itself: others may want it with other buckets.
+        return (Array(isShared && part.count <= Self.sharedBuckets ? part.prefix(1) : part), isShared)
+    }
+
+    private mutating func read(
+        _ positions: [StreamingSyncRequest.BucketPosition],
+        _ checkpoint: StorageCheckpoint,
+        isShared: Bool,
+        _ lines: LineQueue
+    ) async throws -> EncodedRun {
+        // What may take a while is not waited for with lines in hand.
+        if environment.dataReaders.isBusy { try await flush(lines) }
+        let (environment, encoding) = (environment, encoding)
+        // The slot and the transaction of the storage are free again before the network is waited for.
+        func readAndEncode() async throws -> EncodedRun {
+            try await environment.dataReaders.withSlot {
+                EncodedRun(try await environment.storage.bucketData(positions, at: checkpoint), as: encoding)
+            }
+        }
+        guard isShared else { return try await readAndEncode() }
+        let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
+        return try await environment.dispatcher.runs.run(for: key, readAndEncode)
+    }
+
+    // MARK: Lines
+
+    /// Adds a line to those that are written together, without waiting.
+    private mutating func add(_ line: ByteBuffer) {
+        batch.append(line)
+        batchCount += line.readableBytes
+    }
+
+    /// Adds a line, and sends what is not to be written with others that follow.
+    private mutating func add(_ line: ByteBuffer, _ lines: LineQueue) async throws {
+        if batchCount + line.readableBytes > Self.batchBytes { try await flush(lines) }
+        add(line)
+        if batchCount >= Self.batchBytes { try await flush(lines) }
+    }
+
+    /// Hands over what has been added.
+    private mutating func flush(_ lines: LineQueue) async throws {
+        guard !batch.isEmpty else { return }
+        let ready = batch
+        (batch, batchCount) = ([], 0)
+        try await lines.send(ready)
     }
 
     private func encode(_ line: SyncLine) -> ByteBuffer {
@@ -246,6 +324,7 @@ extension SyncSession {
     private static let loggedBuckets = 20
 
     private func logCheckpoint(_ prepared: PreparedLine) {
+        guard logger.logLevel <= .info else { return }
         let candidate = prepared.candidate
         var metadata: Logger.Metadata = [
             "checkpoint": "\(candidate.checkpoint.opID)",
@@ -269,6 +348,7 @@ extension SyncSession {
     }
 
     private func logCompletion(_ line: SyncLine) {
+        guard logger.logLevel <= .info else { return }
         var metadata: Logger.Metadata = ["operations_synced": "\(statistics.operationCount)"]
         switch line {
         case .partialCheckpointComplete(let completion):

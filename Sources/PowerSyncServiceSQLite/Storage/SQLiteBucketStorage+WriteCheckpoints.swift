@@ -120,4 +120,20 @@ extension SQLiteBucketStorage {
         }
         return number.map { WriteCheckpoint($0) }
     }
+
+    package func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN? {
+        let position = try await pool.read { db in
+            try String.fetchOne(
+                db,
+                sql: """
+                    SELECT w.lsn FROM write_checkpoints AS w JOIN sync_rules AS s ON s.id = :stream
+                    WHERE w.user_id = :user AND w.history_id = s.history_id AND w.lsn > :lsn
+                    """,
+                arguments: [
+                    "user": userKey, "lsn": checkpoint.lsn.rawValue, "stream": checkpoint.streamID.rawValue,
+                ]
+            )
+        }
+        return position.map { LSN($0) }
+    }
 }

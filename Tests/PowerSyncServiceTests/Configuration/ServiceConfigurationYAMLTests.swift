@@ -68,6 +68,7 @@ import Testing
             api:
               parameters:
                 max_concurrent_connections: 3
+                max_streams_per_user: 7
                 max_data_fetch_concurrency: 4
                 max_buckets_per_connection: 5
                 max_parameter_query_results: 6
@@ -94,6 +95,7 @@ import Testing
         #expect(configuration.authentication.audience == ["powersync-dev"])
         #expect(configuration.authentication.keys.map(\.key.id) == ["a"])
         #expect(configuration.limits.maxConcurrentConnections == 3)
+        #expect(configuration.limits.maxStreamsPerUser == 7)
         #expect(configuration.limits.maxDataFetchConcurrency == 4)
         #expect(configuration.limits.maxBucketsPerConnection == 5)
         #expect(configuration.limits.maxParameterQueryResults == 6)

@@ -91,7 +91,6 @@ import Testing
                 let token = try scenario.token(lifetime: .seconds(25), now: TestClock.start)
                 try await connection.send(Self.request(token))
                 _ = try await connection.text(until: "checkpoint_complete")
-                try await clock.waitForTimer(of: SyncSession.pauseAfterCheckpoint)
                 try await clock.waitForTimer(of: .seconds(5))
                 clock.advance(by: .seconds(5))
                 try await clock.waitForTimer(of: .seconds(20))

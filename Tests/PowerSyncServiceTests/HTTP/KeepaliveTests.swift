@@ -9,19 +9,13 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct KeepaliveTests {
     private typealias Scenario = ServiceScenario
 
-    /// Waits until the stream is idle: the pause after the checkpoint and the next keepalive are scheduled.
-    private static func idle(_ clock: TestClock, nextKeepaliveIn delay: Duration) async throws {
-        try await clock.waitForTimer(of: SyncSession.pauseAfterCheckpoint)
-        try await clock.waitForTimer(of: delay)
-    }
-
     @Test("an idle stream gets keepalives")
     func keepalives() async throws {
         let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
             var stream = try await scenario.stream(try scenario.token(now: TestClock.start))
             #expect(try await stream.untilComplete().last == "complete 0")
-            try await Self.idle(clock, nextKeepaliveIn: .seconds(20))
+            try await clock.waitForTimer(of: .seconds(20))
             for seconds in [3580, 3560, 3540] as [Int64] {
                 clock.advance(by: .seconds(20))
                 #expect(try await stream.next() == ["token_expires_in": .integer(seconds)])
@@ -37,7 +31,7 @@ import Testing
         try await Scenario.run(timing: clock.timing, log: log) { scenario in
             var stream = try await scenario.stream(try scenario.token(lifetime: .seconds(25), now: TestClock.start))
             _ = try await stream.untilComplete()
-            try await Self.idle(clock, nextKeepaliveIn: .seconds(5))
+            try await clock.waitForTimer(of: .seconds(5))
             clock.advance(by: .seconds(5))
             #expect(try await stream.next() == ["token_expires_in": 20])
             try await clock.waitForTimer(of: .seconds(20))

@@ -136,6 +136,7 @@ import Testing
             tokens: TokenVerifier(keys: configuration.authentication.keys.map(\.key), audience: ["powersync-dev"]),
             sessions: SyncSession.Environment(
                 storage: storage,
+                dispatcher: CheckpointDispatcher(storage: storage),
                 dataReaders: ConcurrencyQueue(maximumRunning: 1, maximumWaiting: 1),
                 limits: BucketLimits(),
                 timing: timing

@@ -55,7 +55,7 @@ import Testing
             let token = try scenario.token(now: TestClock.start)
             #expect(try await scenario.status("POST", "/sync/stream", token: token, body: "{}") == 429)
 
-            try await clock.waitForTimer(of: .seconds(55))
+            try await clock.waitForTimer(of: .seconds(5))
             clock.advance(by: .seconds(55))
             let line = try await log.line(containing: "Sync stream complete")
             #expect(line.contains("client_id=unread"))

@@ -1,4 +1,6 @@
 import PowerSyncProtocol
+import RSocket
+import TestSupport
 import Testing
 
 @testable import PowerSyncService
@@ -104,10 +106,38 @@ import Testing
             let reply = try await scenario.send("POST", "/sync/stream", token: try scenario.token(), body: "{}")
             #expect(reply.status == 429)
             #expect(reply.body.isEmpty)
+            #expect(reply.headers["retry-after"] == "5")
             #expect(reply.headers["access-control-allow-origin"] == "*")
             // Still open, and other routes are not concerned.
             #expect(try await scenario.send("GET", "/probes/liveness").status == 200)
             withExtendedLifetime(stream) {}
+        }
+    }
+
+    @Test("a user has a limit of streams, over HTTP and WebSocket together, which others do not feel")
+    func streamsOfAUser() async throws {
+        try await Scenario.run(configure: { $0.limits.maxStreamsPerUser = 2 }) { scenario in
+            let token = try scenario.token("u1")
+            try await RSocketPeer.connect(port: scenario.address.port) { peer in
+                try await peer.send(.setup(token: token), .request(1, credit: 100))
+                _ = try await peer.lines(2)
+                var stream: StreamReader? = try await scenario.stream(token)
+                _ = try await stream?.untilComplete()
+                let reply = try await scenario.send("POST", "/sync/stream", token: token, body: "{}")
+                #expect(reply.status == 429)
+                #expect(try reply.error("code") == "PSYNC_S2304")
+                #expect(reply.headers["retry-after"] == "5")
+                try await peer.send(.request(3, credit: 100))
+                guard case .error(let error) = try await peer.next() else {
+                    Issue.record("no ERROR")
+                    return
+                }
+                #expect(error.message.hasPrefix("[PSYNC_S2304]"), "\(error.message)")
+                var other = try await scenario.stream(try scenario.token("u2"))
+                #expect(try await other.untilComplete().last?.hasPrefix("complete") == true)
+                withExtendedLifetime(stream) {}
+                stream = nil
+            }
         }
     }
 

@@ -261,7 +261,6 @@ import Testing
                     .request(1, credit: 100)
                 )
                 #expect(try await peer.lines(2).last == "complete 0")
-                try await clock.waitForTimer(of: SyncSession.pauseAfterCheckpoint)
                 try await clock.waitForTimer(of: .seconds(45))
                 clock.advance(by: .seconds(45))
                 #expect(try await peer.payload().text == #"{"token_expires_in":20}"#)

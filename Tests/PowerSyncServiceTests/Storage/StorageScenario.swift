@@ -13,7 +13,8 @@ struct StorageScenario {
     private(set) var storage: SQLiteBucketStorage
     private(set) var stream: ReplicationStream
     var writer: any BucketStorageWriter
-    private var position: Int64 = 0
+    /// The position of the last commit.
+    private(set) var position: Int64 = 0
 
     /// Deploys a config.
     ///

@@ -45,7 +45,7 @@ import Testing
         _ ids: ClosedRange<Int64>,
         hasMore: Bool = false,
         target: Int64? = nil
-    ) -> BucketChunk {
+    ) -> SentChunk {
         var line = DataLine(
             bucket: BucketName(bucket),
             after: OpID(ids.lowerBound - 1),
@@ -53,7 +53,7 @@ import Testing
             hasMore: hasMore
         )
         for id in ids { line.append(.put, opID: OpID(id), checksum: Checksum(1)) }
-        return BucketChunk(line: line, targetOp: target.map { OpID($0) })
+        return SentChunk(BucketChunk(line: line, targetOp: target.map { OpID($0) }))
     }
 
     static func machine(_ positions: [(String, Int64)] = []) -> StateMachine {
@@ -128,7 +128,7 @@ import Testing
         #expect(machine.next() == Self.read([("a", 0)], at: 0))
         machine.didFinishRead(hasMore: false)
         #expect(machine.next() == Self.complete(0))
-        #expect(machine.next() == .waitForCheckpoint)
+        #expect(machine.next() == .waitForCheckpoint(after: nil))
     }
 
     @Test("no buckets: an empty checkpoint is completed at once")
@@ -136,7 +136,7 @@ import Testing
         var machine = Self.machine()
         try Self.announce(Self.candidate(7, []), &machine)
         #expect(machine.next() == Self.complete(7))
-        #expect(machine.next() == .waitForCheckpoint)
+        #expect(machine.next() == .waitForCheckpoint(after: nil))
     }
 
     @Test("nothing new for the client, no line")
@@ -284,7 +284,10 @@ import Testing
         machine.didFinishRead(hasMore: true)
         #expect(machine.next() == Self.read([("a", 1)], at: 2))
         machine.didFinishRead(hasMore: false)
-        #expect(machine.next() == .waitForCheckpoint)
+        #expect(machine.next() == .waitForCheckpoint(after: Self.checkpoint(2)))
+        // One that has nothing to tell does not make up for it.
+        machine.skip(Self.checkpoint(3))
+        #expect(machine.next() == .waitForCheckpoint(after: Self.checkpoint(3)))
         #expect(machine.pendingDownloads == [BucketName("b")])
 
         try Self.announce(
@@ -295,6 +298,22 @@ import Testing
         machine.didFinishRead(hasMore: false)
         #expect(machine.next() == Self.partial(4, 1))
         #expect(machine.next() == Self.read([("b", 0)], at: 4))
+    }
+
+    @Test("what compaction has taken away is made up for by a later checkpoint")
+    func abandonedDownload() throws {
+        var machine = Self.machine()
+        let a = Bucket(name: "a", checksum: 1, count: 2)
+        try Self.announce(Self.candidate(2, [a]), &machine)
+        #expect(machine.next() == Self.read([("a", 0)], at: 2))
+        machine.abandonDownload()
+        #expect(machine.next() == .waitForCheckpoint(after: Self.checkpoint(2)))
+        try Self.announce(Self.candidate(3, [Bucket(name: "a", checksum: 1, count: 1)]), &machine)
+        #expect(machine.next() == Self.read([("a", 0)], at: 3))
+        machine.didFinishRead(hasMore: false)
+        #expect(machine.next() == Self.complete(3))
+        machine.skip(Self.checkpoint(4))
+        #expect(machine.next() == .waitForCheckpoint(after: nil))
     }
 
     @Test("a target at or below the checkpoint is fine")

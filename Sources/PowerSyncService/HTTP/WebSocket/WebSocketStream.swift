@@ -6,7 +6,7 @@ import RSocket
 /// Sends a sync stream over RSocket for as long as its client, its token and the process last
 /// (docs/protocol.md "WebSocket").
 ///
-/// A line is taken from the session when the line before it has had credit and the socket has taken it.
+/// Lines are taken from the session when those before them have had credit and the socket has taken them.
 struct WebSocketStream: Sendable {
     /// The stream within its connection.
     let id: StreamID
@@ -22,7 +22,7 @@ struct WebSocketStream: Sendable {
         let start = opened.statistics.didStart()
         defer { opened.statistics.didEnd(lines.end, startedAt: start, logger: opened.logger) }
         do {
-            try await send(opened.firstLine)
+            try await send([opened.firstLine])
             if let session = opened.session {
                 try await send(lines, session)
             } else {
@@ -46,15 +46,14 @@ struct WebSocketStream: Sendable {
                 var session = session
                 await lines.finish(afterRunning: { try await session.run(lines) })
             }
-            group.addTask { [keepalives = opened.keepalives] in
-                await lines.finish(afterRunning: { try await keepalives.run(lines) })
-            }
-            while let line = try await lines.next() { try await send(line) }
+            // When the client does not read its last line, the whole connection is closed.
+            group.addTask { [keepalives = opened.keepalives] in try await keepalives.run(lines) }
+            while let batch = try await lines.next() { try await send(batch) }
         }
     }
 
-    private func send(_ line: ByteBuffer) async throws {
-        try await connection.send(Payload(data: line), on: id)
-        opened.statistics.didWrite(byteCount: line.readableBytes)
+    private func send(_ lines: [ByteBuffer]) async throws {
+        try await connection.send(lines.map { Payload(data: $0) }, on: id)
+        opened.statistics.didWrite(byteCount: lines.reduce(0) { $0 + $1.readableBytes })
     }
 }

@@ -244,6 +244,14 @@ final class InMemoryBucketStorage: BucketStorage {
         }
     }
 
+    func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN? {
+        state.withLock { state in
+            let history = state.streams[Int(checkpoint.streamID.rawValue) - 1].history
+            guard let number = state.numbers[userKey], number.history == history else { return nil }
+            return number.lsn > checkpoint.lsn ? number.lsn : nil
+        }
+    }
+
     func compact() async throws -> CompactionResult { CompactionResult() }
 
     func close() throws {}

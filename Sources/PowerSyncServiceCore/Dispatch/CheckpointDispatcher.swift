@@ -1,0 +1,267 @@
+import PowerSyncProtocol
+import ServiceLifecycle
+import Synchronization
+
+/// Tells sessions of the checkpoints that concern them (docs/service.md "Fan-out").
+///
+/// One task of the process follows the storage, finds out what a commit has changed, and wakes the sessions that want it; the
+/// others do not notice. When commits come faster than that, several are taken together.
+package final class CheckpointDispatcher: Service {
+    fileprivate struct State {
+        var lastSession: UInt64 = 0
+        /// What is followed.
+        var stream: ActiveSyncStream?
+        /// Its sessions.
+        var board: DispatchBoard?
+        /// Streams up to this one are not served any more.
+        var lastEnded: ReplicationStreamID?
+        var isStopped = false
+        var waiters: [SessionID: CheckedContinuation<Void, any Error>] = [:]
+        var deliveries = 0
+
+        /// Takes out the sessions that wait, to be resumed without the lock.
+        mutating func takeWaiters(of sessions: [SessionID]) -> [CheckedContinuation<Void, any Error>] {
+            sessions.compactMap { waiters.removeValue(forKey: $0) }
+        }
+    }
+
+    /// What the dispatcher holds, for tests and diagnostics.
+    package struct Census: Sendable, Equatable {
+        /// Registered sessions.
+        package var sessions = 0
+        /// Sessions that wait for news.
+        package var waiting = 0
+        /// Whether nothing is remembered of any session.
+        package var isEmpty = true
+    }
+
+    /// The time between two looks at the storage, which lets several transactions share a line: 10 ms.
+    package static let pause = Duration.milliseconds(10)
+
+    /// Runs of operations that several sessions want.
+    package let runs = SharedRuns()
+
+    private let storage: any BucketStorage
+    private let clock: any Clock<Duration>
+    private let state = Mutex(State())
+    /// Advanced when there is another stream to follow.
+    private let streamChanged = ChangeSignal()
+
+    /// Creates a dispatcher; nobody is told anything before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - storage: What is followed.
+    ///   - clock: Measures the pauses.
+    package init(storage: any BucketStorage, clock: any Clock<Duration> = ContinuousClock()) {
+        self.storage = storage
+        self.clock = clock
+    }
+
+    /// How many times a session has been told something.
+    package var deliveries: Int { state.withLock(\.deliveries) }
+
+    /// What is held at this moment.
+    package var census: Census {
+        state.withLock { state in
+            let board = state.board
+            return Census(
+                sessions: board?.count ?? 0,
+                waiting: state.waiters.count,
+                isEmpty: state.waiters.isEmpty && board?.isEmpty ?? true
+            )
+        }
+    }
+
+    /// Whether more than one session wants a bucket.
+    func isShared(_ bucket: BucketName) -> Bool {
+        state.withLock { $0.board?.isShared(bucket) ?? false }
+    }
+
+    /// A write checkpoint of a user has been recorded.
+    ///
+    /// - Parameters:
+    ///   - userKey: Whose it is.
+    ///   - position: Checkpoints from there on cover it.
+    package func writeCheckpointRecorded(userKey: String, at position: LSN) {
+        let waiters = state.withLock { state in
+            state.takeWaiters(of: state.board?.expectWriteCheckpoint(of: userKey, at: position) ?? [])
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    // MARK: Following
+
+    /// Follows the storage until shutdown or cancellation; then all sessions end.
+    package func run() async throws {
+        defer { stop() }
+        do {
+            try await cancelWhenGracefulShutdown {
+                while true {
+                    let seen = self.streamChanged.version
+                    if let stream = self.state.withLock({ $0.stream }) {
+                        try await self.follow(stream)
+                        self.end(stream.id)
+                    } else {
+                        try await self.streamChanged.wait(after: seen)
+                    }
+                }
+            }
+        } catch is CancellationError {
+            return
+        }
+    }
+
+    private func follow(_ stream: ActiveSyncStream) async throws {
+        var last: StorageCheckpoint?
+        for try await checkpoint in storage.checkpoints(of: stream) {
+            publish(checkpoint, try await changes(from: last, to: checkpoint))
+            last = checkpoint
+            try await clock.sleep(for: Self.pause)
+        }
+    }
+
+    /// Finds out what a commit has changed.
+    ///
+    /// - Returns: `nil` when nobody was there who wanted to know.
+    private func changes(
+        from last: StorageCheckpoint?,
+        to checkpoint: StorageCheckpoint
+    ) async throws -> CommitChanges? {
+        let isAlone = state.withLock { $0.board?.count ?? 0 } == 0
+        guard let last, !isAlone else { return nil }
+        do {
+            let changes = try await storage.changes(from: last, to: checkpoint)
+            let wanted = state.withLock { $0.board?.wantedBuckets(of: changes) ?? [] }
+            guard !wanted.isEmpty else { return CommitChanges(changes: changes) }
+            return CommitChanges(changes: changes, checksums: try await storage.checksums(wanted, at: checkpoint))
+        } catch {
+            if Task.isCancelled { throw CancellationError() }
+            // Sessions look for themselves, and meet the error where it concerns them.
+            return CommitChanges(changes: .unknown)
+        }
+    }
+
+    private func publish(_ checkpoint: StorageCheckpoint, _ commit: CommitChanges?) {
+        let waiters = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
+            guard state.stream?.id == checkpoint.streamID else { return [] }
+            return state.takeWaiters(of: state.board?.publish(checkpoint, commit) ?? [])
+        }
+        runs.forget(before: checkpoint)
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Another stream is active: all sessions of this one end.
+    private func end(_ stream: ReplicationStreamID) {
+        resumeAll { state in
+            guard state.stream?.id == stream else { return }
+            state.end()
+        }
+    }
+
+    private func stop() {
+        resumeAll { state in
+            state.isStopped = true
+            state.end()
+        }
+    }
+
+    /// Changes the state, and wakes who is not on the board any more.
+    private func resumeAll(after change: (inout State) -> Void) {
+        let waiters = state.withLock { state in
+            change(&state)
+            let gone = state.waiters.keys.filter { state.board?.contains($0) != true }
+            return state.takeWaiters(of: gone)
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    // MARK: Sessions
+
+    /// Registers a session.
+    ///
+    /// - Parameters:
+    ///   - stream: What it serves.
+    ///   - userKey: Whose write checkpoints it announces.
+    /// - Returns: What the session waits with; finished at once when another stream is active already.
+    func subscribe(to stream: ActiveSyncStream, userKey: String) -> CheckpointSubscription {
+        var session = SessionID(rawValue: 0)
+        var isNew = false
+        resumeAll { state in
+            state.lastSession += 1
+            session = SessionID(rawValue: state.lastSession)
+            if state.isStopped { return }
+            if let ended = state.lastEnded, stream.id <= ended { return }
+            if let current = state.stream?.id, current > stream.id { return }
+            if state.stream?.id != stream.id {
+                state.end()
+                state.stream = stream
+                state.board = DispatchBoard(streamID: stream.id)
+                isNew = true
+            }
+            state.board?.add(session, userKey: userKey)
+        }
+        if isNew { streamChanged.advance() }
+        return CheckpointSubscription(dispatcher: self, session: session, userKey: userKey)
+    }
+
+    /// Whether a session is told anything more.
+    func isRegistered(_ session: SessionID) -> Bool {
+        state.withLock { $0.board?.contains(session) ?? false }
+    }
+
+    func settle(_ interest: Interest, of session: SessionID) {
+        state.withLock { $0.board?.settle(interest, of: session) }
+    }
+
+    func awaitAny(_ session: SessionID, after checkpoint: StorageCheckpoint) {
+        state.withLock { $0.board?.awaitAny(session, after: checkpoint) }
+    }
+
+    func take(_ session: SessionID) -> CheckpointNews? {
+        state.withLock { state in
+            let news = state.board?.take(session)
+            if news != nil { state.deliveries += 1 }
+            return news
+        }
+    }
+
+    func remove(_ session: SessionID) {
+        let waiter = state.withLock { state in
+            state.board?.remove(session)
+            return state.waiters.removeValue(forKey: session)
+        }
+        waiter?.resume()
+    }
+
+    /// Waits until a session has news, or is not on the board any more.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    func wait(_ session: SessionID) async throws {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let isDone = state.withLock { state in
+                    // The handler may have run already; then nobody else would resume the continuation.
+                    if Task.isCancelled { return true }
+                    guard let board = state.board, board.contains(session), !board.hasNews(session) else {
+                        return true
+                    }
+                    state.waiters[session] = continuation
+                    return false
+                }
+                if isDone { continuation.resume() }
+            }
+            try Task.checkCancellation()
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: session) }?.resume(throwing: CancellationError())
+        }
+    }
+}
+
+extension CheckpointDispatcher.State {
+    /// The stream that is followed has ended.
+    fileprivate mutating func end() {
+        if let stream { lastEnded = stream.id }
+        stream = nil
+        board = nil
+    }
+}

@@ -1,0 +1,225 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import TestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// Sessions with the dispatcher over the real storage (docs/service.md "Fan-out").
+@Suite(.timeLimit(.minutes(2))) struct CheckpointDispatcherTests {
+    private static let config = """
+        config: {edition: 3}
+        streams:
+          lists: {auto_subscribe: true, priority: 1, query: SELECT * FROM lists WHERE owner = auth.user_id()}
+          todos:
+            auto_subscribe: true
+            query: SELECT * FROM todos WHERE list IN (SELECT id FROM lists WHERE owner = auth.user_id())
+          news: {auto_subscribe: true, query: SELECT * FROM news}
+        """
+
+    @Test("a commit wakes the sessions that it concerns, and no other")
+    func interest() async throws {
+        try await SessionScenario.run(Self.config) { scenario in
+            let lists = try await scenario.storage.table("lists")
+            var first = try await scenario.client("u1")
+            var second = try await scenario.client("u2")
+            _ = try await first.untilComplete()
+            _ = try await second.untilComplete()
+            let deliveries = scenario.dispatcher.deliveries
+            for number in 0..<5 {
+                try await scenario.insert("l\(number)", ["owner": "u1"], into: lists)
+                try await scenario.storage.commit()
+                _ = try await first.untilComplete()
+            }
+            // The second session would have been told before the first one has answered to the fifth commit.
+            #expect(scenario.dispatcher.deliveries == deliveries + 5)
+            try await scenario.insert("x", ["owner": "u2"], into: lists)
+            try await scenario.storage.commit()
+            _ = try await second.untilComplete()
+            #expect(scenario.dispatcher.deliveries == deliveries + 6)
+            await first.leave()
+            await second.leave()
+        }
+    }
+
+    @Test("a stream that was opened and closed leaves nothing behind")
+    func nothingStays() async throws {
+        try await SessionScenario.run(Self.config) { scenario in
+            let lists = try await scenario.storage.table("lists")
+            for number in 0..<20 {
+                var client = try await scenario.client("u\(number % 3)", clientID: "c\(number)")
+                _ = try await client.untilComplete()
+                scenario.dispatcher.writeCheckpointRecorded(userKey: "u\(number % 3)/c\(number)", at: .at(1_000))
+                #expect(scenario.dispatcher.census.sessions == 1)
+                try await scenario.insert("l\(number)", ["owner": "u\(number % 3)"], into: lists)
+                try await scenario.storage.commit()
+                if number % 2 == 0 { _ = try await client.untilComplete() }
+                await client.leave()
+                #expect(scenario.dispatcher.census == CheckpointDispatcher.Census())
+            }
+            do {
+                // One that is never run, as when the client goes away while its response begins.
+                var session = try await scenario.session()
+                _ = try await session.open()
+                #expect(scenario.dispatcher.census.sessions == 1)
+                withExtendedLifetime(session) {}
+            }
+            #expect(scenario.dispatcher.census == CheckpointDispatcher.Census())
+        }
+    }
+
+    @Test("a write checkpoint arrives when its position is reached, also if nothing else happens")
+    func writeCheckpoints() async throws {
+        try await SessionScenario.run(Self.config) { scenario in
+            let storage = scenario.storage.storage
+            // Recorded before the session: nobody tells it but the storage.
+            let first = try await storage.createWriteCheckpoint(
+                userKey: "u1",
+                head: .at(scenario.storage.position + 1)
+            )
+            var client = try await scenario.client("u1")
+            _ = try await client.untilComplete()
+            try await scenario.storage.commit()
+            #expect(try await client.summary() == "diff 0 write \(first):  -[]")
+            #expect(try await client.summary() == "complete 0")
+            // Recorded and reached while the session is there.
+            let head = SourcePosition.at(scenario.storage.position + 1)
+            let second = try await storage.createWriteCheckpoint(userKey: "u1", head: head)
+            scenario.dispatcher.writeCheckpointRecorded(userKey: "u1", at: head.lsn)
+            try await scenario.storage.commit()
+            #expect(try await client.summary() == "diff 0 write \(second):  -[]")
+            await client.leave()
+        }
+    }
+
+    @Test("a session whose checkpoint was compacted while it waited goes on with a later one")
+    func compaction() async throws {
+        let readers = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
+        try await SessionScenario.run(Self.config, dataReaders: readers) { scenario in
+            let news = try await scenario.storage.table("news")
+            for number in 0..<10 { try await scenario.insert("n\(number)", into: news) }
+            try await scenario.storage.commit()
+            let slot = try await readers.acquire()
+            var client = try await scenario.client()
+            #expect(try await client.summary()?.hasPrefix("checkpoint 10") == true)
+            // While the session waits for its turn to read, everything is deleted, and compacted.
+            for number in 0..<10 {
+                try await scenario.storage.save(.delete(key: [.text("n\(number)")]), of: news)
+            }
+            try await scenario.storage.commit()
+            _ = try await scenario.storage.storage.compact()
+            slot.release()
+            let bucket = BucketName("1#news|0[]")
+            let checkpoint = try scenario.storage.checkpoint
+            let sums = try await scenario.storage.storage.checksums([bucket], at: checkpoint)
+            let lists = BucketName(#"1#lists|0["u1"]"#)
+            try await client.read(until: sums.merging([lists: .empty]) { $1 })
+            await client.leave()
+        }
+    }
+
+    @Test("all sessions end with the dispatcher")
+    func end() async throws {
+        let storage = try await StorageScenario(Self.config)
+        let dispatcher = CheckpointDispatcher(storage: storage.storage)
+        let stream = try #require(try await storage.storage.activeStream())
+        let running = Task { try await dispatcher.run() }
+        let subscription = dispatcher.subscribe(to: stream, userKey: "u")
+        #expect(try await subscription.next() != nil)
+        let waiting = Task { try await subscription.next() }
+        running.cancel()
+        try await running.value
+        #expect(try await waiting.value == nil)
+        #expect(try await dispatcher.subscribe(to: stream, userKey: "u").next() == nil)
+    }
+
+    @Test("waiting ends when the task is cancelled, and the news stay")
+    func cancellation() async throws {
+        let storage = try await StorageScenario(Self.config)
+        let dispatcher = CheckpointDispatcher(storage: storage.storage)
+        let stream = try #require(try await storage.storage.activeStream())
+        let subscription = dispatcher.subscribe(to: stream, userKey: "u")
+        // Nobody follows the storage yet.
+        let waiting = Task { try await subscription.next() }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await waiting.value }
+        let running = Task { try await dispatcher.run() }
+        #expect(try await subscription.next()?.checkpoint == storage.checkpoint)
+        running.cancel()
+        try await running.value
+    }
+
+    /// Random rows of random users between random clients: at rest, each has exactly what it would find if it came now.
+    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    func atRestEveryClientHasWhatItShould(seed: UInt64) async throws {
+        try await SessionScenario.run(Self.config) { scenario in
+            var random = SeededGenerator(seed: seed)
+            let lists = try await scenario.storage.table("lists")
+            let todos = try await scenario.storage.table("todos")
+            let news = try await scenario.storage.table("news")
+            var numbers = 0
+            for round in 0..<4 {
+                // Half of the clients are there before the commits of a round, the others come in between.
+                var first = try await scenario.client("u\(random.number(below: 3))", clientID: "a")
+                var second = try await scenario.client("u\(random.number(below: 3))", clientID: "b")
+                var third: SessionClient?
+                for commit in 0..<12 {
+                    for _ in 0..<random.number(below: 4) {
+                        numbers += 1
+                        let owner = "u\(random.number(below: 5))"
+                        let list = "l\(random.number(below: 6))"
+                        switch random.number(below: 6) {
+                        case 0: try await scenario.insert(list, ["owner": owner], into: lists)
+                        case 1: try await scenario.storage.save(.delete(key: [.text(list)]), of: lists)
+                        case 2...4: try await scenario.insert("t\(numbers % 20)", ["list": list], into: todos)
+                        default: try await scenario.insert("n\(numbers % 5)", ["n": "\(numbers)"], into: news)
+                        }
+                    }
+                    if random.number(below: 4) == 0 {
+                        let key = "\(first.userID)/a"
+                        let head = SourcePosition.at(scenario.storage.position + 1)
+                        _ = try await scenario.storage.storage.createWriteCheckpoint(userKey: key, head: head)
+                        scenario.dispatcher.writeCheckpointRecorded(userKey: key, at: head.lsn)
+                    }
+                    try await scenario.storage.commit()
+                    if commit == 6 {
+                        third = try await scenario.client("u\(random.number(below: 5))", clientID: "c")
+                    }
+                    if random.number(below: 3) == 0 { _ = try await first.next() }
+                }
+                try await scenario.expectRest(&first, "a", "seed \(seed), round \(round)")
+                try await scenario.expectRest(&second, "b", "seed \(seed), round \(round)")
+                if var client = third.take() {
+                    try await scenario.expectRest(&client, "c", "seed \(seed), round \(round)")
+                    await client.leave()
+                }
+                await first.leave()
+                await second.leave()
+            }
+            #expect(scenario.dispatcher.census == CheckpointDispatcher.Census(), "seed \(seed)")
+        }
+    }
+}
+
+extension SessionScenario {
+    /// Reads until a client has what a new one would find.
+    fileprivate func expectRest(
+        _ client: inout SessionClient,
+        _ clientID: String,
+        _ comment: Comment
+    ) async throws {
+        let stream = try #require(try await storage.storage.activeStream())
+        let token = VerifiedToken(payload: ["sub": .string(client.userID)], expiresAt: 0)
+        let request = SyncPlanRequest(tokenPayload: token.payload, parameters: [:], streams: .init())
+        var resolver = BucketResolver(
+            storage: storage.storage,
+            querier: stream.plan.querier(for: request, bucketPrefix: stream.bucketPrefix),
+            limits: BucketLimits(),
+            writeCheckpointKey: token.writeCheckpointKey(clientID: clientID)
+        )
+        let news = CheckpointNews(checkpoint: try storage.checkpoint, scope: .unknown)
+        let expected = try await resolver.candidate(for: news)
+        try await client.read(until: expected.checksums, writeCheckpoint: expected.writeCheckpoint)
+    }
+}

@@ -1,0 +1,167 @@
+import NIOCore
+import PowerSyncProtocol
+import PowerSyncRules
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// Sessions over a real storage with its dispatcher, without HTTP.
+struct SessionScenario {
+    var storage: StorageScenario
+    let environment: SyncSession.Environment
+
+    var dispatcher: CheckpointDispatcher { environment.dispatcher }
+
+    /// Runs the dispatcher for as long as `body` runs.
+    static func run(
+        _ config: String,
+        dataReaders: ConcurrencyQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: .max),
+        _ body: (inout SessionScenario) async throws -> Void
+    ) async throws {
+        let storage = try await StorageScenario(config)
+        let environment = SyncSession.Environment(
+            storage: storage.storage,
+            dispatcher: CheckpointDispatcher(storage: storage.storage),
+            dataReaders: dataReaders,
+            limits: BucketLimits(),
+            timing: Timing()
+        )
+        var scenario = SessionScenario(storage: storage, environment: environment)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await environment.dispatcher.run() }
+            try await body(&scenario)
+            group.cancelAll()
+        }
+    }
+
+    /// A session that is not open yet.
+    func session(_ userID: String = "u1", clientID: String? = nil) async throws -> SyncSession {
+        var request = StreamingSyncRequest()
+        request.clientID = clientID
+        return SyncSession(
+            request: request,
+            token: VerifiedToken(payload: ["sub": .string(userID)], expiresAt: 0),
+            stream: try #require(try await storage.storage.activeStream()),
+            environment: environment,
+            encoding: SyncSession.Encoding(format: .ndjson, isRawData: true),
+            statistics: StreamStatistics(),
+            logger: ServiceScenario.logger
+        )
+    }
+
+    /// Opens a session and runs it.
+    func client(_ userID: String = "u1", clientID: String? = nil) async throws -> SessionClient {
+        var session = try await session(userID, clientID: clientID)
+        let first = try #require(try await session.open())
+        return try SessionClient(userID, first, session)
+    }
+
+    /// Inserts a row.
+    mutating func insert(
+        _ id: String,
+        _ columns: KeyValuePairs<String, String> = [:],
+        into table: SourceTable
+    ) async throws {
+        var row = SourceRow(columns: [.init(name: "id", value: .text(id))])
+        for (name, value) in columns { row.columns.append(.init(name: name, value: .text(value))) }
+        try await storage.save(.update(row), of: table)
+    }
+}
+
+/// A client of a session, which adds up what it gets.
+struct SessionClient: ~Copyable {
+    let userID: String
+    private let lines = LineQueue()
+    private let task: Task<Void, Never>
+    /// Lines that were taken and not looked at.
+    private var pending: [ByteBuffer]
+    /// How many batches were taken.
+    private(set) var batchCount = 0
+
+    /// The checksums that were announced.
+    private var announced: [String: Int64] = [:]
+    /// The sums of the checksums of the operations.
+    private var received: [String: Checksum] = [:]
+    private var writeCheckpoint: String?
+    private var isComplete = false
+
+    init(_ userID: String, _ first: ByteBuffer, _ session: consuming SyncSession) throws {
+        self.userID = userID
+        pending = [first]
+        task = Task { [lines, session] in
+            var session = session
+            await lines.finish(afterRunning: { try await session.run(lines) })
+        }
+    }
+
+    deinit { task.cancel() }
+
+    /// Ends the session, and waits for its end.
+    consuming func leave() async {
+        task.cancel()
+        await task.value
+    }
+
+    /// The next line; `nil` when the session has ended.
+    mutating func next() async throws -> JSONObject? {
+        if pending.isEmpty {
+            guard let batch = try await lines.next() else { return nil }
+            batchCount += 1
+            pending = batch
+        }
+        let line = try JSONObject(parsing: pending.removeFirst())
+        take(line)
+        return line
+    }
+
+    /// The next line in short form.
+    mutating func summary() async throws -> String? { try await next()?.summary }
+
+    /// The lines up to a `complete`, in short form.
+    mutating func untilComplete() async throws -> [String] {
+        var summaries: [String] = []
+        while let summary = try await summary() {
+            summaries.append(summary)
+            if summary.hasPrefix("complete") { break }
+        }
+        return summaries
+    }
+
+    /// Reads until the client has all operations of some buckets, and no other bucket.
+    mutating func read(
+        until expected: [BucketName: BucketChecksum],
+        writeCheckpoint expectedNumber: WriteCheckpoint? = nil
+    ) async throws {
+        let sums = Dictionary(uniqueKeysWithValues: expected.map { ($0.rawValue, $1.checksum) })
+        while !isComplete
+            || received.filter({ announced[$0.key] != nil && $0.value != .zero })
+                != sums.filter({ $0.value != .zero })
+            || Set(announced.keys) != Set(sums.keys)
+            || writeCheckpoint != expectedNumber?.description
+        {
+            _ = try #require(try await next(), "the session has ended")
+        }
+    }
+
+    private mutating func take(_ line: JSONObject) {
+        for kind in ["checkpoint", "checkpoint_diff"] where line[kind] != nil {
+            isComplete = false
+            let content = line.object(kind)
+            for bucket in content.objects("buckets") + content.objects("updated_buckets") {
+                announced[bucket.text("bucket") ?? ""] = 0
+            }
+            if case .array(let removed) = content["removed_buckets"] {
+                for case .string(let bucket) in removed { (announced[bucket], received[bucket]) = (nil, nil) }
+            }
+            if let number = content.text("write_checkpoint") { writeCheckpoint = number }
+        }
+        let data = line.object("data")
+        for operation in data.objects("data") {
+            let bucket = data.text("bucket") ?? ""
+            let checksum = operation.text("checksum").flatMap { Int64($0) } ?? 0
+            received[bucket, default: .zero] += Checksum(truncating: checksum)
+        }
+        if line["checkpoint_complete"] != nil { isComplete = true }
+    }
+}
