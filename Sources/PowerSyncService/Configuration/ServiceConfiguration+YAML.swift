@@ -249,6 +249,8 @@ extension ServiceConfiguration {
             let any = 1...Int.max
             limits.maxConcurrentConnections =
                 try section.integer("max_concurrent_connections", in: any) ?? limits.maxConcurrentConnections
+            limits.maxStreamsPerUser =
+                try section.integer("max_streams_per_user", in: any) ?? limits.maxStreamsPerUser
             limits.maxDataFetchConcurrency =
                 try section.integer("max_data_fetch_concurrency", in: any) ?? limits.maxDataFetchConcurrency
             limits.maxBucketsPerConnection =

@@ -59,6 +59,13 @@ extension ErrorEnvelope {
             self = error
         case let error as AuthorizationError:
             self.init(code: error.code, description: error.description, name: "AuthorizationError")
+        case let error as UserStreams.Overflow:
+            self.init(
+                code: .connectionLimit,
+                description: "Maximum active concurrent connections limit has been reached",
+                name: "ServiceError",
+                details: "The limit of one user is \(error.limit)."
+            )
         case let error as BucketLimitError:
             self.init(code: .bucketLimit, description: error.message, name: "ServiceError")
         case let error as HTTPParserError:
@@ -79,12 +86,17 @@ extension ErrorEnvelope {
 
     /// The response of a route that failed.
     var response: Response {
-        Response(
+        var headers: HTTPFields = [.contentType: "application/json"]
+        if httpStatus == 429 { headers[.retryAfter] = Self.retryDelay }
+        return Response(
             status: HTTPResponse.Status(code: httpStatus),
-            headers: [.contentType: "application/json"],
+            headers: headers,
             body: ResponseBody(byteBuffer: encodedJSON())
         )
     }
+
+    /// How long a client should wait when there are too many requests, in seconds: places become free when others leave.
+    static let retryDelay = "5"
 }
 
 extension Response {

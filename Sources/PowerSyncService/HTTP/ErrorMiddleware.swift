@@ -35,7 +35,7 @@ struct ErrorMiddleware: RouterMiddleware {
                 ]
             )
             // An empty body, not the envelope.
-            return Response(status: .tooManyRequests)
+            return Response(status: .tooManyRequests, headers: [.retryAfter: ErrorEnvelope.retryDelay])
         } catch {
             response = Self.response(to: error, request: request, logger: context.logger)
             // A client would take it for the next response.
