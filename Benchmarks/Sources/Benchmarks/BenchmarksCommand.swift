@@ -1,11 +1,11 @@
 /// Runs the named areas, or all of them.
 ///
 /// ```
-/// benchmarks [decode] [apply] [one-row] [sync] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening] [watching]
+/// benchmarks [decode] [apply] [one-row] [sync] [serve] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening] [watching]
 ///            [writers] [rules] [million]
 /// ```
 ///
-/// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. Every line compares
+/// A number is that of the idle streams of `serve`, 10,000 if the limit of open files allows it. `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. Every line compares
 /// with the floors measured in the same run; compare ratios, machines are noisy.
 @main
 enum BenchmarksCommand {
@@ -14,6 +14,7 @@ enum BenchmarksCommand {
         ("apply", { try ApplyBenchmarks.run(includesMillion: $0.includesMillion) }),
         ("one-row", { _ in try OneRowBenchmarks.run() }),
         ("sync", { try SyncBenchmarks.run(includesMillion: $0.includesMillion) }),
+        ("serve", { try await ServeBenchmarks.run(streams: $0.streams) }),
         ("local-writes", { _ in try LocalWriteBenchmarks.run() }),
         ("upload-queue", { _ in try UploadQueueBenchmarks.run() }),
         ("reads", { _ in try ViewReadBenchmarks.run() }),
@@ -27,6 +28,7 @@ enum BenchmarksCommand {
 
     private struct Options {
         var includesMillion: Bool
+        var streams: Int?
     }
 
     static func main() async throws {
@@ -34,7 +36,8 @@ enum BenchmarksCommand {
             return try await ChildProcess.main(CommandLine.arguments.dropFirst(2))
         }
         var names = Set(CommandLine.arguments.dropFirst())
-        let options = Options(includesMillion: names.remove("million") != nil)
+        let streams = names.first { Int($0) != nil }.flatMap { names.remove($0) }.flatMap { Int($0) }
+        let options = Options(includesMillion: names.remove("million") != nil, streams: streams)
         if let unknown = names.subtracting(areas.map(\.name)).min() {
             print("There is no area '\(unknown)'. Areas:", areas.map(\.name).joined(separator: " "), "[million]")
             return

@@ -21,6 +21,15 @@ struct Report {
         print(name, time(ours), floors.map { ($0.name, time($0.time), $0.time.best / ours.best) })
     }
 
+    /// Prints one case whose unit is neither a rate nor a time.
+    static func figure(_ name: String, ours: String, floors: [(name: String, value: String)] = []) {
+        let texts = floors.map { "  (\($0.name): \($0.value))" }
+        Swift.print(pad(name, to: 44) + pad(ours, to: 12) + texts.joined())
+    }
+
+    /// A share of one core.
+    static func percent(_ share: Double) -> String { twoDecimals(max(0, share) * 100) + " % of a core" }
+
     /// Prints the most memory that a case took.
     static func memory(_ name: String, ours: PeakMemory) {
         print(name, "\(ours.bytes / 1_000_000) MB", [])

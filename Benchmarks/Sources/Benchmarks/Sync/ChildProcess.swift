@@ -14,6 +14,10 @@ struct ChildProcess: ~Copyable {
         case download
         /// See ``SyncedRowsFloor``.
         case insert
+        /// See ``ServeScenario``.
+        case serve
+        /// See ``PlainServer``.
+        case plainServer
     }
 
     /// The first argument of a child.
@@ -32,6 +36,9 @@ struct ChildProcess: ~Copyable {
         process.standardOutput = output
         try process.run()
     }
+
+    /// The number of the process.
+    var identifier: Int32 { process.processIdentifier }
 
     /// Waits for the answer.
     func answer<Answer: Decodable>(_: Answer.Type = Answer.self) throws -> Answer {
@@ -74,6 +81,8 @@ struct ChildProcess: ~Copyable {
         case .service: try await ServiceProcess.run(decode(SyncScenario.self))
         case .firstSync: try report(await decode(FirstSync.self).run())
         case .download: try report(await decode(DownloadFloor.self).run())
+        case .serve: try await decode(ServeScenario.self).run()
+        case .plainServer: try await decode(PlainServer.self).run()
         case .insert: try report(decode(SyncedRowsFloor.self).run())
         }
     }

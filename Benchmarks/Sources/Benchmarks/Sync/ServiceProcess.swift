@@ -26,7 +26,7 @@ enum ServiceProcess {
     }
 
     /// Waits on a thread of its own: the threads of tasks are needed by the service.
-    private static func endOfInput() async {
+    static func endOfInput() async {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 _ = FileHandle.standardInput.readDataToEndOfFile()

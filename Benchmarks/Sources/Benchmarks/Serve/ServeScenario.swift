@@ -1,0 +1,97 @@
+import Foundation
+import GRDB
+import Logging
+import PowerSyncService
+
+/// What the service of the `serve` benchmarks serves.
+///
+/// | Stream | Buckets | Who wants it |
+/// | --- | --- | --- |
+/// | `mine` | one for each user | the streams of the user |
+/// | `news` | one | every stream |
+/// | `bulk` | one | streams that subscribe |
+struct ServeScenario: Codable {
+    /// The rows of `bulk`.
+    var bulkRows: Int
+    /// The folder of the service's files.
+    var folder: String
+
+    /// The service, on any free port, with room for everybody.
+    var configuration: ServiceConfiguration {
+        var configuration = ServiceConfiguration(
+            source: .embedded(path: sourcePath, statements: Self.statements),
+            storage: .sqlite(path: folder + "/buckets.db"),
+            syncConfig: .content(
+                """
+                config: {edition: 3}
+                streams:
+                  mine: {auto_subscribe: true, query: SELECT * FROM mine WHERE owner = auth.user_id()}
+                  news: {auto_subscribe: true, query: SELECT * FROM news}
+                  bulk: {query: SELECT * FROM bulk}
+                """
+            )
+        )
+        configuration.host = "127.0.0.1"
+        configuration.port = 0
+        configuration.limits.maxConcurrentConnections = 1_000_000
+        configuration.limits.maxStreamsPerUser = 1_000_000
+        configuration.authentication.keys = [
+            .hs256(secret: Array("benchmark-key-0123456789abcdefgh".utf8), id: "bench")
+        ]
+        configuration.authentication.audience = ["powersync-bench"]
+        return configuration
+    }
+
+    private var sourcePath: String { folder + "/source.db" }
+
+    private static let statements = ["mine", "news", "bulk"].map {
+        "CREATE TABLE \($0)(id TEXT PRIMARY KEY NOT NULL, owner TEXT, title TEXT)"
+    }
+
+    /// The child: fills the source, serves it, tells where, and ends when its input does.
+    func run() async throws {
+        let source = try DatabaseQueue(path: sourcePath)
+        try await source.write { db in
+            for sql in Self.statements { try db.execute(sql: sql) }
+            for row in Workload(rows: bulkRows, buckets: 1).rows {
+                try db.cachedStatement(sql: "INSERT INTO bulk(id, owner, title) VALUES (?, 'bulk', ?)")
+                    .execute(arguments: [row.id, row.data])
+            }
+        }
+        try source.close()
+        var logger = Logger(label: "service") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        let configuration = configuration
+        try await SyncService.withService(configuration: configuration, logger: logger) { running in
+            let token = try configuration.makeDevelopmentToken(userID: "writer")
+            try ChildProcess.report(ServiceProcess.Address(url: running.address.url, token: token))
+            await ServiceProcess.endOfInput()
+        }
+    }
+
+    /// The request of a stream.
+    ///
+    /// - Parameters:
+    ///   - user: Whose stream it is.
+    ///   - subscribesToBulk: Whether it wants `bulk`, and nothing else.
+    /// - Returns: Head and body.
+    /// - Throws: When no token can be signed.
+    func request(user: String, subscribesToBulk: Bool = false) throws -> String {
+        let body =
+            subscribesToBulk
+            ? #"{"streams":{"include_defaults":false,"subscriptions":[{"stream":"bulk","parameters":{},"#
+                + #""override_priority":null}]},"raw_data":true,"buckets":[]}"#
+            : #"{"raw_data":true,"buckets":[]}"#
+        let token = try configuration.makeDevelopmentToken(userID: user)
+        return """
+            POST /sync/stream HTTP/1.1\r
+            Host: 127.0.0.1\r
+            Authorization: Token \(token)\r
+            Content-Type: application/json\r
+            Accept: application/x-ndjson\r
+            Content-Length: \(body.utf8.count)\r
+            \r
+            \(body)
+            """
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// Many clients of one service on raw sockets: they read, look for the ends of checkpoints, and do nothing else.
+final class StreamClients: Sendable {
+    private struct State {
+        var channels: [any Channel] = []
+        /// Streams that have got the end of a checkpoint since ``expect(_:)``.
+        var completed: Set<Int> = []
+        var expected = 0
+        var continuation: CheckedContinuation<Void, Never>?
+        var lastCompletion = ContinuousClock.now
+        var byteCount = 0
+        var delays: [Duration] = []
+    }
+
+    private let state = Mutex(State())
+    private let start = ContinuousClock.now
+
+    /// The text that a row has to have for its way to be measured: the time in nanoseconds, of 16 digits.
+    var stamp: String {
+        let digits = String(Int64((ContinuousClock.now - start) / .nanoseconds(1)))
+        return "stamp-" + String(repeating: "0", count: max(0, 16 - digits.count)) + digits
+    }
+
+    /// All bytes that were received.
+    var byteCount: Int { state.withLock { $0.byteCount } }
+
+    /// Takes the times between the stamps of rows and their arrival.
+    func takeDelays() -> [Duration] {
+        state.withLock { state in
+            defer { state.delays = [] }
+            return state.delays
+        }
+    }
+
+    /// Opens streams, a hundred at a time, and waits until each has its first checkpoint.
+    ///
+    /// - Parameters:
+    ///   - requests: A request for each.
+    ///   - port: Where the service is.
+    /// - Throws: An error of a connection.
+    func open(_ requests: [String], port: Int) async throws {
+        for start in stride(from: 0, to: requests.count, by: 100) {
+            let part = requests[start..<min(start + 100, requests.count)]
+            let wait = expect(part.count)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (index, request) in zip(start..., part) {
+                    group.addTask { try await self.connect(index, request, port: port) }
+                }
+                try await group.waitForAll()
+            }
+            await wait()
+        }
+    }
+
+    private func connect(_ index: Int, _ request: String, port: Int) async throws {
+        let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let handler = Handler(index: index, clients: self)
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+            .connect(host: "127.0.0.1", port: port).get()
+        state.withLock { $0.channels.append(channel) }
+        try await channel.writeAndFlush(ByteBuffer(string: request))
+    }
+
+    /// Prepares to wait for the end of a checkpoint on a number of streams.
+    func expect(_ count: Int) -> () async -> Void {
+        state.withLock { state in
+            state.completed = []
+            state.expected = count
+        }
+        return {
+            await withCheckedContinuation { continuation in
+                let isDone = self.state.withLock { state in
+                    if state.completed.count >= state.expected { return true }
+                    state.continuation = continuation
+                    return false
+                }
+                if isDone { continuation.resume() }
+            }
+        }
+    }
+
+    /// Sends a request whose answer does not matter.
+    func send(_ request: String, port: Int) async throws {
+        try await connect(0, request, port: port)
+    }
+
+    /// When the last stream got the end of its checkpoint.
+    var lastCompletion: ContinuousClock.Instant { state.withLock { $0.lastCompletion } }
+
+    /// Closes all streams.
+    func close() async {
+        let channels = state.withLock { state in
+            defer { state.channels = [] }
+            return state.channels
+        }
+        for channel in channels { try? await channel.close() }
+    }
+
+    private func received(_ index: Int, byteCount: Int, isComplete: Bool, stamps: [Int64]) {
+        let now = ContinuousClock.now
+        let continuation = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            state.byteCount += byteCount
+            for stamp in stamps { state.delays.append(now - start - .nanoseconds(stamp)) }
+            guard isComplete, state.completed.insert(index).inserted else { return nil }
+            state.lastCompletion = now
+            guard state.completed.count >= state.expected else { return nil }
+            defer { state.continuation = nil }
+            return state.continuation
+        }
+        continuation?.resume()
+    }
+
+    /// Looks for the end of a checkpoint in the last bytes of each read: the service writes nothing after it.
+    private final class Handler: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        private static let end = Array("checkpoint_complete".utf8)
+        private static let stamp = Array("stamp-".utf8)
+
+        private let index: Int
+        private let clients: StreamClients
+        private var tail: [UInt8] = []
+
+        init(index: Int, clients: StreamClients) {
+            self.index = index
+            self.clients = clients
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let bytes = unwrapInboundIn(data)
+            tail += bytes.readableBytesView.suffix(128)
+            tail.removeFirst(max(0, tail.count - 128))
+            // The word is followed by an op id and the ends of the line and of the chunk.
+            let isComplete = tail.firstRange(of: Self.end) != nil
+            if isComplete { tail = [] }
+            let stamps = bytes.readableBytes < 16_384 ? Self.stamps(in: bytes) : []
+            clients.received(index, byteCount: bytes.readableBytes, isComplete: isComplete, stamps: stamps)
+        }
+
+        private static func stamps(in bytes: ByteBuffer) -> [Int64] {
+            let view = bytes.readableBytesView
+            var stamps: [Int64] = []
+            var rest = view[...]
+            while let range = rest.firstRange(of: stamp) {
+                rest = rest[range.upperBound...]
+                if let stamp = Int64(String(decoding: rest.prefix(16), as: UTF8.self)) { stamps.append(stamp) }
+            }
+            return stamps
+        }
+    }
+}
