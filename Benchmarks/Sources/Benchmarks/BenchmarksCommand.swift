@@ -2,11 +2,12 @@
 ///
 /// ```
 /// benchmarks [decode] [apply] [one-row] [sync] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening] [watching]
-///            [writers] [rules] [million]
+///            [writers] [rules] [store] [million] [<rows>]
 /// ```
 ///
-/// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. Every line compares
-/// with the floors measured in the same run; compare ratios, machines are noisy.
+/// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. A number is
+/// that of the rows which `store` is measured with, 300,000 by default. Every line compares with the floors measured in the same
+/// run; compare ratios, machines are noisy.
 @main
 enum BenchmarksCommand {
     private static let areas: [(name: String, run: @Sendable (Options) async throws -> Void)] = [
@@ -22,11 +23,13 @@ enum BenchmarksCommand {
         ("opening", { _ in try OpeningBenchmarks.run() }),
         ("watching", { _ in try await WatchingBenchmarks.run() }),
         ("rules", { _ in try await RulesBenchmarks.run() }),
+        ("store", { try await StoreBenchmarks.run(rows: $0.storedRows) }),
         ("writers", { try await WriterBenchmarks.run(includesMillion: $0.includesMillion) }),
     ]
 
     private struct Options {
         var includesMillion: Bool
+        var storedRows: Int
     }
 
     static func main() async throws {
@@ -34,9 +37,18 @@ enum BenchmarksCommand {
             return try await ChildProcess.main(CommandLine.arguments.dropFirst(2))
         }
         var names = Set(CommandLine.arguments.dropFirst())
-        let options = Options(includesMillion: names.remove("million") != nil)
+        let numbers = names.compactMap { Int($0) }.filter { $0 >= 1_000 }
+        names.subtract(numbers.map(String.init))
+        let options = Options(
+            includesMillion: names.remove("million") != nil,
+            storedRows: numbers.max() ?? 300_000
+        )
         if let unknown = names.subtracting(areas.map(\.name)).min() {
-            print("There is no area '\(unknown)'. Areas:", areas.map(\.name).joined(separator: " "), "[million]")
+            print(
+                "There is no area '\(unknown)'. Areas:",
+                areas.map(\.name).joined(separator: " "),
+                "[million] [<rows>]"
+            )
             return
         }
         for area in areas where names.isEmpty || names.contains(area.name) {
