@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncServiceCore
@@ -40,7 +41,7 @@ struct BenchmarkStorage {
     mutating func insert(_ count: Int) async throws -> Duration {
         let first = rows
         rows += count
-        return try await write(stride(from: first, to: first + count, by: Self.batch)) { start in
+        return try await writeBesideSealing(stride(from: first, to: first + count, by: Self.batch)) { start in
             (start..<min(start + Self.batch, first + count)).map { .insert(StoreWorkload.row($0)) }
         }
     }
@@ -49,7 +50,7 @@ struct BenchmarkStorage {
     mutating func update(_ count: Int) async throws -> Duration {
         var random = SplitMix64(seed: UInt64(rows))
         let rows = rows
-        return try await write(stride(from: 0, to: count, by: Self.batch)) { _ in
+        return try await writeBesideSealing(stride(from: 0, to: count, by: Self.batch)) { _ in
             (0..<Self.batch).map { _ in
                 let number = Int.random(in: 0..<rows, using: &random)
                 return .update(StoreWorkload.row(number, version: random.next() >> 40))
@@ -57,8 +58,30 @@ struct BenchmarkStorage {
         }
     }
 
+    /// Writes while the storage is kept in shape, as in a service.
+    private mutating func writeBesideSealing(
+        _ batches: StrideTo<Int>,
+        _ changes: (Int) -> [SourceChange]
+    ) async throws -> Duration {
+        let job = CompactionJob(storage: open, logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
+        let keeping = Task { try await job.run() }
+        let time = try await write(batches, changes)
+        keeping.cancel()
+        try? await keeping.value
+        return time
+    }
+
+    /// Seals what is left, as the service does when nothing is written.
+    ///
+    /// - Returns: The time.
+    func seal() async throws -> Duration {
+        let start = ContinuousClock.now
+        try await open.seal()
+        return ContinuousClock.now - start
+    }
+
     private mutating func write(
-        _ batches: some Sequence<Int>,
+        _ batches: StrideTo<Int>,
         _ changes: (Int) -> [SourceChange]
     ) async throws -> Duration {
         var position = position

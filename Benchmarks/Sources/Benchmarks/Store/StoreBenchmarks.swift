@@ -18,6 +18,8 @@ enum StoreBenchmarks {
         total += last
         Report.line("store.in.\(name).all", ours: rate(rows, total), floors: floors)
         Report.line("store.in.\(name).last_\(measured / 1_000)k", ours: rate(measured, last), floors: floors)
+        let sealing = try await benchmark.seal()
+        Report.time("store.seal_rest.\(name)", ours: Measurement(best: sealing), floors: [])
         let opened = try await benchmark.reopen()
         benchmark = opened.storage
         let bytes = benchmark.bytes
