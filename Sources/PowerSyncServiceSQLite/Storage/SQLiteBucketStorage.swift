@@ -109,7 +109,7 @@ package final class SQLiteBucketStorage: BucketStorage {
 
     package func close() throws {
         defer { lock?.release() }
-        try log.close()
+        try log.finish()
         try pool.close()
     }
 
