@@ -158,8 +158,8 @@ let package = Package(
         .target(
             name: "PowerSyncServiceSQLite",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncSQLite", .grdb, .logging,
-                .nioCore,
+                "CZlib", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncSQLite", .grdb,
+                .logging, .nioCore,
             ],
             swiftSettings: settings
         ),

@@ -1,12 +1,13 @@
 /// Runs the named areas, or all of them.
 ///
 /// ```
-/// benchmarks [decode] [apply] [one-row] [sync] [serve] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening] [watching]
-///            [writers] [rules] [million]
+/// benchmarks [decode] [apply] [one-row] [sync] [serve] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening]
+///            [watching] [writers] [rules] [store] [million] [<number>]
 /// ```
 ///
-/// A number is that of the idle streams of `serve`, 10,000 if the limit of open files allows it. `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. Every line compares
-/// with the floors measured in the same run; compare ratios, machines are noisy.
+/// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. A number is
+/// that of the idle streams of `serve`, 10,000 by default if the limit of open files allows it, and of the rows of `store`, 300,000
+/// by default. Every line compares with the floors measured in the same run; compare ratios, machines are noisy.
 @main
 enum BenchmarksCommand {
     private static let areas: [(name: String, run: @Sendable (Options) async throws -> Void)] = [
@@ -14,7 +15,7 @@ enum BenchmarksCommand {
         ("apply", { try ApplyBenchmarks.run(includesMillion: $0.includesMillion) }),
         ("one-row", { _ in try OneRowBenchmarks.run() }),
         ("sync", { try SyncBenchmarks.run(includesMillion: $0.includesMillion) }),
-        ("serve", { try await ServeBenchmarks.run(streams: $0.streams) }),
+        ("serve", { try await ServeBenchmarks.run(streams: $0.number) }),
         ("local-writes", { _ in try LocalWriteBenchmarks.run() }),
         ("upload-queue", { _ in try UploadQueueBenchmarks.run() }),
         ("reads", { _ in try ViewReadBenchmarks.run() }),
@@ -23,12 +24,13 @@ enum BenchmarksCommand {
         ("opening", { _ in try OpeningBenchmarks.run() }),
         ("watching", { _ in try await WatchingBenchmarks.run() }),
         ("rules", { _ in try await RulesBenchmarks.run() }),
+        ("store", { try await StoreBenchmarks.run(rows: $0.number ?? 300_000) }),
         ("writers", { try await WriterBenchmarks.run(includesMillion: $0.includesMillion) }),
     ]
 
     private struct Options {
         var includesMillion: Bool
-        var streams: Int?
+        var number: Int?
     }
 
     static func main() async throws {
@@ -36,10 +38,14 @@ enum BenchmarksCommand {
             return try await ChildProcess.main(CommandLine.arguments.dropFirst(2))
         }
         var names = Set(CommandLine.arguments.dropFirst())
-        let streams = names.first { Int($0) != nil }.flatMap { names.remove($0) }.flatMap { Int($0) }
-        let options = Options(includesMillion: names.remove("million") != nil, streams: streams)
+        let number = names.first { Int($0) != nil }.flatMap { names.remove($0) }.flatMap { Int($0) }
+        let options = Options(includesMillion: names.remove("million") != nil, number: number)
         if let unknown = names.subtracting(areas.map(\.name)).min() {
-            print("There is no area '\(unknown)'. Areas:", areas.map(\.name).joined(separator: " "), "[million]")
+            print(
+                "There is no area '\(unknown)'. Areas:",
+                areas.map(\.name).joined(separator: " "),
+                "[million] [<number>]"
+            )
             return
         }
         for area in areas where names.isEmpty || names.contains(area.name) {

@@ -1,7 +1,8 @@
 package import Logging
 import ServiceLifecycle
 
-/// Compacts the storage soon after the start and then once a day, while clients download.
+/// Keeps the storage in shape while clients download: seals what was written every few seconds, and compacts soon after the
+/// start and then once a day.
 package struct CompactionJob: Service {
     private let storage: any BucketStorage
     private let clock: any Clock<Duration>
@@ -12,11 +13,14 @@ package struct CompactionJob: Service {
     /// The time between two runs.
     package static let interval = Duration.seconds(24 * 3600)
 
+    /// The pause between two rounds of sealing.
+    package static let sealingInterval = Duration.seconds(5)
+
     /// Creates a job.
     ///
     /// - Parameters:
     ///   - storage: What to compact.
-    ///   - clock: Measures ``firstDelay`` and ``interval``.
+    ///   - clock: Measures ``firstDelay``, ``interval`` and ``sealingInterval``.
     ///   - logger: Gets the result of each run at `notice`, and errors.
     package init(storage: any BucketStorage, clock: any Clock<Duration> = ContinuousClock(), logger: Logger) {
         self.storage = storage
@@ -24,20 +28,37 @@ package struct CompactionJob: Service {
         self.logger = logger
     }
 
-    /// Compacts until shutdown or cancellation.
+    /// Seals and compacts until shutdown or cancellation.
     ///
-    /// A run that fails is logged, and goes on a day later.
+    /// A run that fails is logged, and goes on with the next one.
     package func run() async throws {
         do {
-            try await cancelWhenGracefulShutdown {
-                try await clock.sleep(for: Self.firstDelay)
-                while true {
-                    try await compact()
-                    try await clock.sleep(for: Self.interval)
-                }
-            }
+            try await cancelWhenGracefulShutdown { try await run(on: clock) }
         } catch is CancellationError {
             return
+        }
+    }
+
+    private func run(on clock: some Clock<Duration>) async throws {
+        var next = clock.now.advanced(by: Self.firstDelay)
+        while true {
+            try await clock.sleep(for: Self.sealingInterval)
+            try await seal()
+            guard clock.now >= next else { continue }
+            try await compact()
+            next = clock.now.advanced(by: Self.interval)
+        }
+    }
+
+    private func seal() async throws {
+        do {
+            try await storage.seal()
+        } catch {
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            logger.error(
+                "Operations could not be sealed.",
+                metadata: [ReplicationLogKey.error: "\(error)"]
+            )
         }
     }
 

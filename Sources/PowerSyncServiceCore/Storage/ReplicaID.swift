@@ -43,6 +43,34 @@ package struct ReplicaID: Hashable, Sendable {
         (high, low) = words
     }
 
+    /// The UUID that a text is the usual form of: 36 characters, digits in lower case.
+    ///
+    /// `nil` for every other text, so that ``appendText(to:)`` gives the same one again.
+    package init?(canonicalText text: [UInt8]) {
+        guard text.count == 36 else { return nil }
+        var words: (UInt64, UInt64) = (0, 0)
+        var digits = 0
+        for (index, character) in text.enumerated() {
+            if index == 8 || index == 13 || index == 18 || index == 23 {
+                guard character == UInt8(ascii: "-") else { return nil }
+                continue
+            }
+            let digit: UInt8
+            switch character {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = character - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = character - UInt8(ascii: "a") + 10
+            default: return nil
+            }
+            if digits < 16 {
+                words.0 = words.0 << 4 | UInt64(digit)
+            } else {
+                words.1 = words.1 << 4 | UInt64(digit)
+            }
+            digits += 1
+        }
+        (high, low) = words
+    }
+
     /// The bytes, as they are stored.
     package var bytes: [UInt8] {
         withUnsafeBytes(of: high.bigEndian) { Array($0) } + withUnsafeBytes(of: low.bigEndian) { Array($0) }
@@ -103,10 +131,26 @@ extension ReplicaID: CustomStringConvertible {
 
     /// Appends the 36 characters of the usual form.
     package func appendText(to text: inout [UInt8]) {
-        for (index, byte) in bytes.enumerated() {
-            if index == 4 || index == 6 || index == 8 || index == 10 { text.append(UInt8(ascii: "-")) }
-            text.append(Self.hexadecimalDigit(byte >> 4))
-            text.append(Self.hexadecimalDigit(byte & 15))
+        let start = text.count
+        text.append(contentsOf: repeatElement(0, count: Self.textBytes))
+        text.withUnsafeMutableBytes { writeText(to: UnsafeMutableRawBufferPointer(rebasing: $0[start...])) }
+    }
+
+    /// The characters of the usual form.
+    package static let textBytes = 36
+
+    /// Writes the ``textBytes`` characters of the usual form.
+    package func writeText(to text: UnsafeMutableRawBufferPointer) {
+        precondition(text.count >= Self.textBytes, "no room for a UUID in \(text.count) bytes")
+        var index = 0
+        for digit in 0..<32 {
+            if digit == 8 || digit == 12 || digit == 16 || digit == 20 {
+                text[index] = UInt8(ascii: "-")
+                index += 1
+            }
+            let word = digit < 16 ? high : low
+            text[index] = Self.hexadecimalDigit(UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (digit & 15))) & 15)
+            index += 1
         }
     }
 

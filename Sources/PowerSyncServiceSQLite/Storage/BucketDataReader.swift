@@ -8,7 +8,9 @@ import PowerSyncServiceCore
 ///
 /// Texts go from SQLite's memory into the buffer of the line; no `String` is made of them.
 struct BucketDataReader {
-    private let statement: PreparedStatement
+    private let db: Database
+    private let segments: PreparedStatement?
+    private let tail: PreparedStatement
     private let checkpoint: StorageCheckpoint
     private let limits: BucketDataLimits
 
@@ -22,7 +24,9 @@ struct BucketDataReader {
 
     /// Creates a reader for one read transaction.
     init(_ db: Database, _ view: StreamView, checkpoint: StorageCheckpoint, limits: BucketDataLimits) throws {
-        statement = try PreparedStatement(db, sql: view.queries.data, interruption: .cancellation)
+        self.db = db
+        segments = try view.queries.segments.map { try PreparedStatement(db, sql: $0, interruption: .cancellation) }
+        tail = try PreparedStatement(db, sql: view.queries.data, interruption: .cancellation)
         self.checkpoint = checkpoint
         self.limits = limits
         remainingOperations = limits.operations
@@ -30,7 +34,10 @@ struct BucketDataReader {
 
     /// Reads the buckets in the order given.
     consuming func read(_ positions: [StreamingSyncRequest.BucketPosition]) throws -> [BucketChunk] {
-        defer { statement.reset() }
+        defer {
+            segments?.reset()
+            tail.reset()
+        }
         for position in positions {
             guard remainingOperations > 0 else { break }
             guard totalBytes <= limits.totalBytes else {
@@ -38,58 +45,71 @@ struct BucketDataReader {
                 chunks[chunks.count - 1].line.hasMore = true
                 break
             }
-            try read(position)
+            if try readSegments(position) { try readTail(position) }
+            close(hasMore: remainingOperations == 0)
         }
         return chunks
     }
 
-    private mutating func read(_ position: StreamingSyncRequest.BucketPosition) throws {
-        statement.bind(checkpoint.streamID.rawValue, at: 1)
-        statement.bind(position.name.rawValue, at: 2)
-        statement.bind(position.after.rawValue, at: 3)
-        statement.bind(checkpoint.opID.rawValue, at: 4)
-        statement.bind(Int64(remainingOperations), at: 5)
-        var after = position.after
-        while try statement.step() {
-            let bytes = statement.text(at: Column.data)?.count ?? 0
-            if let chunk = current, currentBytes + bytes > limits.chunkBytes {
-                after = chunk.line.nextAfter ?? after
-                close(hasMore: true)
-                if totalBytes > limits.totalBytes {
-                    statement.reset()
-                    return
-                }
+    /// - Returns: Whether what follows may be read.
+    private mutating func readSegments(_ position: StreamingSyncRequest.BucketPosition) throws -> Bool {
+        guard let segments else { return true }
+        segments.bind(checkpoint.streamID.rawValue, at: 1)
+        segments.bind(position.name.rawValue, at: 2)
+        segments.bind(position.after.rawValue, at: 3)
+        var hasRoom = true
+        while hasRoom, try segments.step() {
+            try BucketSegments.read(segments.blob(at: 0), of: segments.integer(at: 1), db) { operation in
+                guard operation.opID > position.after.rawValue else { return true }
+                // Nothing that follows is part of the checkpoint.
+                hasRoom = operation.opID <= checkpoint.opID.rawValue && append(operation, of: position)
+                return hasRoom
             }
-            append(bucket: position.name, after: after)
-            currentBytes += bytes
-            totalBytes += bytes
-            remainingOperations -= 1
         }
-        close(hasMore: remainingOperations == 0)
+        segments.reset()
+        return hasRoom
     }
 
-    private mutating func append(bucket: BucketName, after: OpID) {
-        var chunk = current ?? BucketChunk(line: DataLine(bucket: bucket, after: after))
+    private mutating func readTail(_ position: StreamingSyncRequest.BucketPosition) throws {
+        tail.bind(checkpoint.streamID.rawValue, at: 1)
+        tail.bind(position.name.rawValue, at: 2)
+        tail.bind(position.after.rawValue, at: 3)
+        tail.bind(checkpoint.opID.rawValue, at: 4)
+        tail.bind(Int64(remainingOperations), at: 5)
+        while try tail.step(), append(StoredOperation(tail), of: position) {}
+        tail.reset()
+    }
+
+    /// Adds an operation to the line, unless there are enough.
+    ///
+    /// - Returns: Whether there is room for another one.
+    private mutating func append(
+        _ stored: StoredOperation,
+        of position: StreamingSyncRequest.BucketPosition
+    ) -> Bool {
+        var after = position.after
+        if let chunk = current, currentBytes + stored.data.count > limits.chunkBytes {
+            after = chunk.line.nextAfter ?? after
+            close(hasMore: true)
+            if totalBytes > limits.totalBytes { return false }
+        }
+        var chunk = current ?? BucketChunk(line: DataLine(bucket: position.name, after: after))
         current = nil
-        let opID = OpID(statement.integer(at: Column.opID))
-        let kind = kind
-        var operation = SyncOperation(
-            opID: opID,
-            kind: kind,
-            checksum: Checksum(truncating: statement.integer(at: Column.checksum))
-        )
-        if kind == .put || kind == .remove {
-            operation.objectType = appendText(at: Column.tableName, to: &chunk.line.text)
-            operation.objectID = appendText(at: Column.rowID, to: &chunk.line.text)
-            operation.subkey = appendSubkey(to: &chunk.line.text)
+        var operation = SyncOperation(opID: OpID(stored.opID), kind: stored.kind, checksum: stored.checksum)
+        if stored.kind == .put || stored.kind == .remove {
+            operation.objectType = append(stored.table, to: &chunk.line.text)
+            operation.objectID = append(stored.rowID, to: &chunk.line.text)
+            operation.subkey = appendSubkey(of: stored, to: &chunk.line.text)
         }
-        if kind == .put { operation.data = appendText(at: Column.data, to: &chunk.line.text) }
-        if !statement.isNull(at: Column.targetOp) {
-            chunk.targetOp = max(chunk.targetOp ?? .zero, OpID(statement.integer(at: Column.targetOp)))
-        }
+        if stored.kind == .put { operation.data = append(stored.data, to: &chunk.line.text) }
+        if let target = stored.targetOp { chunk.targetOp = max(chunk.targetOp ?? .zero, OpID(target)) }
         chunk.line.operations.append(operation)
-        chunk.line.nextAfter = opID
+        chunk.line.nextAfter = operation.opID
         current = chunk
+        currentBytes += stored.data.count
+        totalBytes += stored.data.count
+        remainingOperations -= 1
+        return remainingOperations > 0
     }
 
     private mutating func close(hasMore: Bool) {
@@ -100,42 +120,23 @@ struct BucketDataReader {
         chunks.append(chunk)
     }
 
-    /// The kind of the current operation, from the first letter of its name.
-    private var kind: SyncOperation.Kind {
-        switch statement.text(at: Column.op)?.first {
-        case UInt8(ascii: "P"): .put
-        case UInt8(ascii: "R"): .remove
-        case UInt8(ascii: "C"): .clear
-        default: .move
-        }
-    }
-
-    private func appendText(at column: CInt, to text: inout ByteBuffer) -> TextRange {
+    private func append(_ bytes: UnsafeRawBufferPointer, to text: inout ByteBuffer) -> TextRange {
         let offset = text.readableBytes
-        guard let bytes = statement.text(at: column) else { return TextRange(offset: offset, count: 0) }
         text.writeBytes(bytes)
         return TextRange(offset: offset, count: bytes.count)
     }
 
     /// Appends `<source table id>/<replica id>`.
-    private func appendSubkey(to text: inout ByteBuffer) -> TextRange {
+    private func appendSubkey(of operation: StoredOperation, to text: inout ByteBuffer) -> TextRange {
         let offset = text.readableBytes
-        if let table = statement.text(at: Column.sourceTable) { text.writeBytes(table) }
-        var rest = [UInt8(ascii: "/")]
-        ReplicaID(bytes: statement.blob(at: Column.sourceKey)).appendText(to: &rest)
-        text.writeBytes(rest)
-        return TextRange(offset: offset, count: text.readableBytes - offset)
-    }
-
-    private enum Column {
-        static let opID: CInt = 0
-        static let op: CInt = 1
-        static let checksum: CInt = 2
-        static let targetOp: CInt = 3
-        static let sourceTable: CInt = 4
-        static let sourceKey: CInt = 5
-        static let tableName: CInt = 6
-        static let rowID: CInt = 7
-        static let data: CInt = 8
+        let (table, key) = (operation.sourceTable, ReplicaID(bytes: operation.sourceKey))
+        let count = table.count + 1 + ReplicaID.textBytes
+        text.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { memory in
+            memory.copyMemory(from: table)
+            memory[table.count] = UInt8(ascii: "/")
+            key.writeText(to: UnsafeMutableRawBufferPointer(rebasing: memory[(table.count + 1)...]))
+            return count
+        }
+        return TextRange(offset: offset, count: count)
     }
 }

@@ -12,7 +12,8 @@ struct BucketTable {
         var lastOp: Int64
         var checksum: Checksum
         var count: Int64
-        var isChanged = false
+        /// Operations that this transaction has added.
+        var added: Int64 = 0
     }
 
     private let db: Database
@@ -35,7 +36,9 @@ struct BucketTable {
         find = try statement("SELECT last_op, checksum, count, id FROM buckets WHERE group_id = ? AND name = ?")
         read = try statement("SELECT last_op, checksum, count FROM buckets WHERE id = ?")
         insert = try statement("INSERT INTO buckets (group_id, name) VALUES (?, ?)")
-        update = try statement("UPDATE buckets SET last_op = ?, checksum = ?, count = ? WHERE id = ?")
+        update = try statement(
+            "UPDATE buckets SET last_op = ?1, checksum = ?2, count = ?3, tail = tail + ?4 WHERE id = ?5"
+        )
     }
 
     /// The number of a bucket; a new one when there is none.
@@ -70,17 +73,18 @@ struct BucketTable {
         state.lastOp = opID
         state.checksum += checksum
         state.count += 1
-        state.isChanged = true
+        state.added += 1
         states[bucket] = state
     }
 
     /// Writes the states that have changed.
     func store() throws {
-        for (id, state) in states where state.isChanged {
+        for (id, state) in states where state.added > 0 {
             update.bind(state.lastOp, at: 1)
             update.bind(Int64(state.checksum.rawValue), at: 2)
             update.bind(state.count, at: 3)
-            update.bind(id, at: 4)
+            update.bind(state.added, at: 4)
+            update.bind(id, at: 5)
             try update.run()
         }
     }

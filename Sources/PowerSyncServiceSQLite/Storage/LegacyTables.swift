@@ -15,12 +15,16 @@ enum LegacyTables {
     /// Makes the streams of a file of version 1 ready to be replaced: what is served goes on being served, and is not
     /// replicated any more.
     static func prepare(_ db: Database) throws {
+        try stopReplication(db)
+        try db.execute(sql: "DROP TABLE current_data; DROP TABLE source_tables")
+    }
+
+    /// Makes all streams ready to be replaced, without touching their data.
+    static func stopReplication(_ db: Database) throws {
         try db.execute(
             sql: """
                 UPDATE sync_rules SET state = 'ERRORED' WHERE state = 'ACTIVE';
                 UPDATE sync_rules SET state = 'STOP' WHERE state = 'PROCESSING';
-                DROP TABLE current_data;
-                DROP TABLE source_tables;
                 """
         )
     }
@@ -60,7 +64,7 @@ enum LegacyTables {
             GROUP BY source_table, source_key
             """,
         checksum: """
-            SELECT coalesce(sum(checksum), 0), count(*), 0 FROM bucket_data
+            SELECT coalesce(sum(checksum), 0), count(*), 0, 0 FROM bucket_data
             WHERE group_id = ? AND bucket_name = ? AND op_id <= ?
             """,
         data: """

@@ -4,16 +4,6 @@ import PowerSyncRules
 import PowerSyncSQLite
 import PowerSyncServiceCore
 
-/// Where a row is visible: a bucket, and the row's identity in it.
-struct Membership: Hashable {
-    /// The number of the bucket.
-    var bucket: Int64
-    /// The number of the table's name on clients.
-    var table: Int64
-    /// The row id on clients.
-    var id: [UInt8]
-}
-
 /// Appends operations and parameter entries in one storage transaction.
 struct OperationLog {
     /// What happens to a row in a bucket.
@@ -28,10 +18,10 @@ struct OperationLog {
     private let streamID: ReplicationStreamID
     private var buckets: BucketTable
     private let insertOperation: PreparedStatement
-    private let selectOperation: PreparedStatement
     private let insertEntry: PreparedStatement
     private let selectEntry: PreparedStatement
-    private let insertSuperseded: PreparedStatement
+    private let insertSupersededOperation: PreparedStatement
+    private let insertSupersededEntry: PreparedStatement
     private let selectLookup: PreparedStatement
     private let insertLookup: PreparedStatement
 
@@ -53,14 +43,18 @@ struct OperationLog {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
         )
-        selectOperation = try statement("SELECT bucket, table_name, row_id FROM operations WHERE op_id = ?")
         insertEntry = try statement(
             """
             INSERT INTO parameter_entries (op_id, lookup, source_table, source_key, outputs) VALUES (?, ?, ?, ?, ?)
             """
         )
         selectEntry = try statement("SELECT lookup FROM parameter_entries WHERE op_id = ?")
-        insertSuperseded = try statement("INSERT INTO superseded (op_id, group_id, by_op) VALUES (?, ?, ?)")
+        insertSupersededOperation = try statement(
+            "INSERT INTO superseded_operations (bucket, op_id, by_op) VALUES (?, ?, ?)"
+        )
+        insertSupersededEntry = try statement(
+            "INSERT INTO superseded_entries (op_id, group_id, by_op) VALUES (?, ?, ?)"
+        )
         selectLookup = try statement("SELECT id FROM lookups WHERE group_id = ? AND lookup = ?")
         insertLookup = try statement("INSERT INTO lookups (group_id, lookup) VALUES (?, ?)")
         firstOp = try OpID.last(db).rawValue
@@ -112,21 +106,6 @@ struct OperationLog {
         return lastOp
     }
 
-    /// Where a stored `PUT` makes its row visible.
-    func membership(_ opID: Int64) throws -> Membership {
-        selectOperation.bind(opID, at: 1)
-        var found: Membership?
-        while try selectOperation.step() {
-            found = Membership(
-                bucket: selectOperation.integer(at: 0),
-                table: selectOperation.integer(at: 1),
-                id: selectOperation.text(at: 2).map { Array($0) } ?? []
-            )
-        }
-        guard let found else { throw missing(opID) }
-        return found
-    }
-
     // MARK: Parameter entries
 
     /// The number of a lookup.
@@ -171,12 +150,20 @@ struct OperationLog {
 
     // MARK: Compaction
 
-    /// Notes that an operation or parameter entry has become useless, so that compaction need not look for it.
-    func supersede(_ opID: Int64, by later: Int64) throws {
-        insertSuperseded.bind(opID, at: 1)
-        insertSuperseded.bind(streamID.rawValue, at: 2)
-        insertSuperseded.bind(later, at: 3)
-        try insertSuperseded.run()
+    /// Notes that a `PUT` has become useless, so that compaction need not look for it.
+    func supersede(_ put: StoredRow.Put, by later: Int64) throws {
+        insertSupersededOperation.bind(put.membership.bucket, at: 1)
+        insertSupersededOperation.bind(put.opID, at: 2)
+        insertSupersededOperation.bind(later, at: 3)
+        try insertSupersededOperation.run()
+    }
+
+    /// Notes that a parameter entry has become useless.
+    func supersedeEntry(_ opID: Int64, by later: Int64) throws {
+        insertSupersededEntry.bind(opID, at: 1)
+        insertSupersededEntry.bind(streamID.rawValue, at: 2)
+        insertSupersededEntry.bind(later, at: 3)
+        try insertSupersededEntry.run()
     }
 
     private func missing(_ opID: Int64) -> BucketStorageError {

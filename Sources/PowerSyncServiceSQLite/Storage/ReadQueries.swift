@@ -4,14 +4,19 @@ struct ReadQueries {
     ///
     /// Bare columns beside `max` are those of the row with the maximum. Parameters: stream, lookup, checkpoint.
     var parameters: String
-    /// Sum and number of the operations, and the op id below which the bucket cannot be read.
+    /// Sum and number of the operations, those left out that are above the checkpoint and not in segments; the number of
+    /// the bucket, and the last op id in its segments.
     ///
     /// Parameters: stream, name of the bucket, checkpoint. No row for a bucket that was never written.
     var checksum: String
-    /// Operations in order.
+    /// Operations in order, those left out that are in segments.
     ///
     /// Parameters: stream, name of the bucket, the op ids to read after and up to, the most rows.
     var data: String
+    /// The segments with operations after an op id, in order, with the number of the bucket.
+    ///
+    /// Parameters: stream, name of the bucket, the op id. `nil` for a stream without segments.
+    var segments: String?
 
     /// The queries for the tables of ``SQLiteStorageSchema``.
     ///
@@ -25,19 +30,25 @@ struct ReadQueries {
             GROUP BY e.source_table, e.source_key
             """,
         checksum: """
-            SELECT b.checksum - coalesce(sum(o.checksum), 0), b.count - count(o.op_id), b.cleared_op
-            FROM buckets AS b LEFT JOIN operations AS o ON o.bucket = b.id AND o.op_id > ?3
+            SELECT b.checksum - coalesce(sum(o.checksum), 0), b.count - count(o.op_id), b.id, b.sealed_op
+            FROM buckets AS b LEFT JOIN operations AS o ON o.bucket = b.id AND o.op_id > max(?3, b.sealed_op)
             WHERE b.group_id = ?1 AND b.name = ?2
             GROUP BY b.id
             """,
         data: """
-            SELECT o.op_id, o.op, o.checksum, o.target_op, s.name, o.source_key, t.name, o.row_id, o.data
+            SELECT \(StoredOperation.columns)
             FROM buckets AS b CROSS JOIN operations AS o ON o.bucket = b.id
             LEFT JOIN names AS s ON s.id = o.source_table
             LEFT JOIN names AS t ON t.id = o.table_name
-            WHERE b.group_id = ? AND b.name = ? AND o.op_id > ? AND o.op_id <= ?
+            WHERE b.group_id = ? AND b.name = ? AND o.op_id > max(?, b.sealed_op) AND o.op_id <= ?
             ORDER BY o.op_id
             LIMIT ?
+            """,
+        segments: """
+            SELECT s.operations, s.bucket
+            FROM buckets AS b CROSS JOIN segments AS s ON s.bucket = b.id
+            WHERE b.group_id = ? AND b.name = ? AND s.last_op > ?
+            ORDER BY s.last_op
             """
     )
 }

@@ -80,14 +80,13 @@ struct RecordStore {
             )
             let opID = try log.append(.put(bucketRow.data, checksum), membership, of: row)
             visible[membership] = opID
-            state.operations.append(opID)
+            state.puts.append(StoredRow.Put(opID: opID, membership: membership))
         }
-        for opID in old.operations {
-            let membership = try log.membership(opID)
-            if let later = visible[membership] {
-                try log.supersede(opID, by: later)
+        for put in old.puts {
+            if let later = visible[put.membership] {
+                try log.supersede(put, by: later)
             } else {
-                try remove(opID, membership, of: row)
+                try remove(put, of: row)
             }
         }
         var found: [Int64: Int64] = [:]
@@ -100,7 +99,7 @@ struct RecordStore {
         for opID in old.entries {
             let lookup = try log.lookup(of: opID)
             if let later = found[lookup] {
-                try log.supersede(opID, by: later)
+                try log.supersedeEntry(opID, by: later)
             } else {
                 try removeEntry(opID, lookup, of: row)
             }
@@ -111,21 +110,21 @@ struct RecordStore {
     /// Removes a row from everywhere, if something is stored of it.
     private mutating func remove(_ state: StoredRow?, of row: SourceRowKey) throws {
         guard let state else { return }
-        for opID in state.operations { try remove(opID, try log.membership(opID), of: row) }
+        for put in state.puts { try remove(put, of: row) }
         for opID in state.entries { try removeEntry(opID, try log.lookup(of: opID), of: row) }
         try states.delete(row.key, of: row.table)
     }
 
-    private mutating func remove(_ opID: Int64, _ membership: Membership, of row: SourceRowKey) throws {
-        let removal = try log.append(.remove, membership, of: row)
-        try log.supersede(opID, by: removal)
+    private mutating func remove(_ put: StoredRow.Put, of row: SourceRowKey) throws {
+        let removal = try log.append(.remove, put.membership, of: row)
+        try log.supersede(put, by: removal)
     }
 
     private mutating func removeEntry(_ opID: Int64, _ lookup: Int64, of row: SourceRowKey) throws {
         let tombstone = try log.append([], lookup: lookup, of: row)
-        try log.supersede(opID, by: tombstone)
+        try log.supersedeEntry(opID, by: tombstone)
         // Once nothing before it is left, a tombstone says nothing.
-        try log.supersede(tombstone, by: tombstone)
+        try log.supersedeEntry(tombstone, by: tombstone)
     }
 }
 

@@ -3,62 +3,6 @@ import PowerSyncRules
 import PowerSyncSQLite
 import PowerSyncServiceCore
 
-/// What is stored of one row of the source: where it is visible, so that it can be removed there.
-///
-/// Stored as one list of numbers (LEB128: seven bits a byte, the lowest first, the eighth bit says that more follow): how
-/// many operations, their op ids, and those of the parameter entries.
-struct StoredRow: Equatable {
-    /// The op ids of the `PUT`s that are not superseded.
-    var operations: [Int64] = []
-    /// The op ids of the parameter entries that are not superseded.
-    var entries: [Int64] = []
-
-    /// The stored form.
-    var encoded: [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(number: UInt64(operations.count))
-        for opID in operations + entries { bytes.append(number: UInt64(opID)) }
-        return bytes
-    }
-
-    /// Creates a row that is nowhere.
-    init() {}
-
-    /// Reads the stored form.
-    init(_ bytes: UnsafeRawBufferPointer) throws(StoredValues.Corruption) {
-        var rest = bytes[...]
-        let count = try rest.readNumber()
-        while !rest.isEmpty {
-            let opID = Int64(truncatingIfNeeded: try rest.readNumber())
-            if operations.count < count { operations.append(opID) } else { entries.append(opID) }
-        }
-        guard operations.count == count else { throw StoredValues.Corruption() }
-    }
-}
-
-extension [UInt8] {
-    fileprivate mutating func append(number: UInt64) {
-        var rest = number
-        while rest >= 0x80 {
-            append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        append(UInt8(rest))
-    }
-}
-
-extension Slice<UnsafeRawBufferPointer> {
-    fileprivate mutating func readNumber() throws(StoredValues.Corruption) -> UInt64 {
-        var number: UInt64 = 0
-        for shift in stride(from: UInt64(0), to: 64, by: 7) {
-            guard let byte = popFirst() else { throw StoredValues.Corruption() }
-            number |= UInt64(byte & 0x7f) << shift
-            if byte < 0x80 { return number }
-        }
-        throw StoredValues.Corruption()
-    }
-}
-
 /// The `row_states` of a stream, inside one transaction.
 ///
 /// The key of a row is a hash already (``ReplicaID``), so states are found in one step, in no order of the source.

@@ -2,26 +2,77 @@ import Foundation
 import GRDB
 import PowerSyncProtocol
 package import PowerSyncServiceCore
+import Synchronization
 
 /// Compaction (docs/service.md "Compaction").
 extension SQLiteBucketStorage {
+    package func seal() async throws {
+        // Nothing has become longer.
+        let last = try await pool.read { db in try OpID.last(db) }
+        guard sealingProgress.withLock({ $0.lastOp != last }) else { return }
+        var bucket: Int64 = 0
+        var sealed = 0
+        while true {
+            try Task.checkCancellation()
+            let step = try await write { [sealingLimits, bucket] db in
+                try BucketSealing(db, limits: sealingLimits).seal(after: bucket)
+            }
+            bucket = step.bucket
+            sealed += step.sealed
+            if step.isLast { break }
+        }
+        // A third of what is looked at is dead when as many operations become dead as are swept.
+        var left = 3 * sealed
+        var opID = sealingProgress.withLock { $0.sweptOp }
+        while left > 0 {
+            try Task.checkCancellation()
+            let next = try await write { [sealingLimits, opID] db in
+                try BucketSealing(db, limits: sealingLimits).sweep(after: opID)
+            }
+            left -= BucketSealing.batch
+            opID = next ?? 0
+            if next == nil { break }
+        }
+        sealingProgress.withLock { [opID] in $0 = SealingProgress(lastOp: last, sweptOp: opID) }
+    }
+
     package func compact() async throws -> CompactionResult {
         var result = CompactionResult()
         result.deletedRequests = try await deleteOldRequests()
-        guard let compaction = try await pool.read({ db in try StreamCompaction(db) }) else { return result }
-        while true {
+        guard
+            let compaction = try await pool.read({ [sealingLimits] db in
+                try StreamCompaction(db, sealing: sealingLimits)
+            })
+        else { return result }
+        var step = StreamCompaction.Step()
+        while !step.isLast {
             try Task.checkCancellation()
-            let step = try await pool.write { db in try compaction.removeSuperseded(db) }
-            result.movedOperations += step.moved
+            step = try await write { db in try compaction.removeEntries(db) }
             result.deletedEntries += step.deleted
-            if step.isLast { break }
         }
-        while true {
+        step = StreamCompaction.Step()
+        while !step.isLast {
             try Task.checkCancellation()
-            guard let cleared = try await pool.write({ db in try compaction.clear(db) }) else { break }
-            result.clearedOperations += cleared
+            step = try await write { [step] db in try compaction.compactBuckets(after: step.bucket, db) }
+            result.movedOperations += step.moved
+            result.clearedOperations += step.cleared
+        }
+        var opID: Int64? = 0
+        while let next = opID {
+            try Task.checkCancellation()
+            opID = try await write { [sealingLimits] db in
+                try BucketSealing(db, limits: sealingLimits).sweep(after: next)
+            }
         }
         return result
+    }
+
+    /// How far sealing has come; lost with the process, and then it begins again.
+    struct SealingProgress {
+        /// The last op id when tails were looked at.
+        var lastOp = OpID.zero
+        /// Where sweeping goes on.
+        var sweptOp: Int64 = 0
     }
 
     /// Deletes numbers that clients have chosen, and have not asked for since long.

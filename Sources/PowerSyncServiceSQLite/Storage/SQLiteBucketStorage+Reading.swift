@@ -22,8 +22,10 @@ extension SQLiteBucketStorage {
         if let known = recentChanges.withLock({ $0[range] }) { return known }
         let changes = try await pool.read { db in
             let view = try StreamView(db, at: earlier)
-            // Entries that said what has changed may be gone.
-            return view.isCompacted ? .unknown : try Self.changes(in: range, db)
+            // What says what has changed may be gone.
+            let sweptOp = try Int64.fetchOne(db, sql: "SELECT swept_op FROM op_sequence WHERE id = 1") ?? 0
+            let isGone = view.isCompacted || earlier.opID.rawValue < sweptOp
+            return isGone ? .unknown : try Self.changes(in: range, db)
         }
         recentChanges.withLock { recent in
             // Sessions ask for the same few ranges: those between the newest checkpoints.
@@ -90,6 +92,12 @@ extension SQLiteBucketStorage {
                 while try statement.step() {
                     value.checksum = Checksum(truncating: statement.integer(at: 0))
                     value.count = statement.integer(at: 1)
+                    // Of an earlier checkpoint: sealing stops at what is published.
+                    if statement.integer(at: 3) > checkpoint.opID.rawValue {
+                        let sealed = try Self.sealed(after: checkpoint.opID, in: statement.integer(at: 2), db)
+                        value.checksum -= sealed.checksum
+                        value.count -= sealed.count
+                    }
                 }
                 checksums[bucket] = value
             }
@@ -110,10 +118,25 @@ extension SQLiteBucketStorage {
         }
     }
 
+    /// What the segments of a bucket have above an op id.
+    private static func sealed(after opID: OpID, in bucket: Int64, _ db: Database) throws -> BucketChecksum {
+        let segments = try BucketSegments(db, bucket: bucket)
+        var sealed = BucketChecksum.empty
+        for segment in try segments.segments(from: opID.rawValue + 1, byteLimit: .max) {
+            try segments.read(segment) { operation in
+                guard operation.opID > opID.rawValue else { return true }
+                sealed.checksum += operation.checksum
+                sealed.count += 1
+                return true
+            }
+        }
+        return sealed
+    }
+
     // MARK: Changes
 
     /// The most op ids between two checkpoints that are looked through.
-    private static let maximumChanges: Int64 = 50_000
+    private static let maximumChanges = Int64(SealingLimits().unswept)
 
     /// The op ids between two checkpoints.
     struct OpRange: Hashable {

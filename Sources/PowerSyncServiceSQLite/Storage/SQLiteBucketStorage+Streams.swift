@@ -113,7 +113,7 @@ extension SQLiteBucketStorage {
     }
 
     private func run(_ statement: String, of stream: ReplicationStreamID) async throws -> Int {
-        try await pool.write { db in
+        try await write { db in
             try db.execute(sql: statement, arguments: ["stream": stream.rawValue])
             return db.changesCount
         }

@@ -28,6 +28,12 @@ package final class SQLiteBucketStorage: BucketStorage {
     let feed: CheckpointFeed
     /// Results of ``changes(from:to:)`` that other sessions are going to ask for.
     let recentChanges = Mutex<[OpRange: CheckpointChanges]>([:])
+    /// When tails become segments.
+    let sealingLimits: SealingLimits
+    /// What ``seal()`` has done.
+    let sealingProgress = Mutex(SealingProgress())
+    /// What keeps the WAL from growing.
+    let log: WriteAheadLog
     /// The streams that have a writer.
     let leases = Mutex<Set<ReplicationStreamID>>([])
     /// Makes ids of source tables and names of slots.
@@ -43,6 +49,8 @@ package final class SQLiteBucketStorage: BucketStorage {
     /// - Parameters:
     ///   - path: The file. Its folder must exist.
     ///   - use: What for. For maintenance, the file must exist, and be of the current version.
+    ///   - sealing: When tails become segments.
+    ///   - walLimit: The bytes of the WAL after which readers are waited for.
     ///   - now: Tells the time for diagnostics.
     ///   - makeID: Makes random ids of 16 characters, different at every call.
     /// - Throws: ``BucketStorageError`` that names the file when it cannot be opened, or was written by a newer
@@ -50,11 +58,14 @@ package final class SQLiteBucketStorage: BucketStorage {
     package init(
         path: String,
         use: Use = .service,
+        sealing: SealingLimits = SealingLimits(),
+        walLimit: Int = WriteAheadLog.limit,
         now: @escaping @Sendable () -> Date = { Date() },
         makeID: @escaping @Sendable () -> String = { SQLiteBucketStorage.randomID() }
     ) throws {
         self.now = now
         self.makeID = makeID
+        sealingLimits = sealing
         do {
             switch use {
             case .service:
@@ -70,6 +81,7 @@ package final class SQLiteBucketStorage: BucketStorage {
                 self.lock = lock
                 pool = try DatabasePool(path: path, configuration: Self.configuration)
                 try pool.write { db in try SQLiteStorageSchema.migrate(db) }
+                log = try WriteAheadLog(of: path, limit: walLimit)
             case .maintenance:
                 lock = nil
                 guard FileManager.default.fileExists(atPath: path) else {
@@ -77,6 +89,7 @@ package final class SQLiteBucketStorage: BucketStorage {
                 }
                 pool = try DatabasePool(path: path, configuration: Self.configuration)
                 try pool.read { db in try SQLiteStorageSchema.check(db) }
+                log = try WriteAheadLog(of: path, limit: walLimit)
             }
         } catch let error as DatabaseError {
             throw BucketStorageError(
@@ -96,6 +109,7 @@ package final class SQLiteBucketStorage: BucketStorage {
 
     package func close() throws {
         defer { lock?.release() }
+        try log.finish()
         try pool.close()
     }
 
@@ -113,10 +127,26 @@ package final class SQLiteBucketStorage: BucketStorage {
         configuration.maximumReaderCount = 10
         configuration.prepareDatabase { db in
             try db.execute(sql: "PRAGMA synchronous = NORMAL")
+            try db.execute(sql: "PRAGMA wal_autocheckpoint = \(WriteAheadLog.automaticPages)")
+            // So that the length of the file tells how much is in it.
+            try db.execute(sql: "PRAGMA journal_size_limit = 4194304")
             // In KiB. Readers touch few pages; the writer's inserts are spread over all buckets.
             try db.execute(sql: "PRAGMA cache_size = \(db.configuration.readonly ? -4_000 : -50_000)")
         }
         return configuration
+    }
+
+    /// Writes in a transaction, and then keeps the WAL short.
+    func write<Result: Sendable>(
+        _ updates: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        let result = try await pool.write(updates)
+        log.copyIfLong()
+        if log.isTooLong {
+            try await log.waitForCopy()
+            try await pool.writeWithoutTransaction { [log] db in try log.restart(db) }
+        }
+        return result
     }
 
     /// The plan of a stream, decoded when it is first asked for.

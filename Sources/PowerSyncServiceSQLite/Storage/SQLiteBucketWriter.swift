@@ -65,14 +65,14 @@ struct SQLiteBucketWriter: BucketStorageWriter {
             isSnapshotDone: false,
             lastSnapshotKey: nil
         )
-        try await storage.pool.write { [streamID] db in try table.insert(of: streamID, db) }
+        try await storage.write { [streamID] db in try table.insert(of: streamID, db) }
         tables[table.id] = table
         return ResolvedTable(table: table, outdated: Array(candidates))
     }
 
     mutating func drop(_ table: SourceTable) async throws {
         try await truncate(table)
-        try await storage.pool.write { db in
+        try await storage.write { db in
             try db.execute(sql: "DELETE FROM source_tables WHERE id = ?", arguments: [table.id])
         }
         tables[table.id] = nil
@@ -82,7 +82,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func truncate(_ table: SourceTable) async throws {
         try await flush()
         while true {
-            let isFinished = try await storage.pool.write { [streamID] db in
+            let isFinished = try await storage.write { [streamID] db in
                 var store = try RecordStore(db, streamID: streamID)
                 let isFinished = try store.removeRows(of: table.id, limit: Self.maximumRecords)
                 try Self.note(try store.finish(), of: streamID, db)
@@ -116,7 +116,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func flush() async throws {
         guard !pending.isEmpty || !pendingProgress.isEmpty else { return }
         let (records, progress) = takePending()
-        try await storage.pool.write { [streamID] db in
+        try await storage.write { [streamID] db in
             try Self.note(try Self.write(records, progress, of: streamID, db), of: streamID, db)
         }
     }
@@ -126,7 +126,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) async throws -> CommitResult {
         let (records, progress) = takePending()
         let timestamp = storage.now().ISO8601Format()
-        let result = try await storage.pool.write { [storage, streamID] db in
+        let result = try await storage.write { [storage, streamID] db in
             try Self.note(try Self.write(records, progress, of: streamID, db), of: streamID, db)
             let decision = try CommitDecision(
                 record: try StreamRecord.find(streamID, db),
@@ -165,7 +165,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     }
 
     mutating func setResumePosition(_ position: SourcePosition) async throws {
-        try await storage.pool.write { [streamID] db in
+        try await storage.write { [streamID] db in
             try db.execute(
                 sql: "UPDATE sync_rules SET snapshot_lsn = ?, history_id = ? WHERE id = ?",
                 arguments: [position.lsn.rawValue, try position.history.number(db), streamID.rawValue]
@@ -183,7 +183,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
 
     mutating func markSnapshotDone(_ table: SourceTable, noCheckpointBefore lsn: LSN) async throws {
         try await flush()
-        try await storage.pool.write { [streamID] db in
+        try await storage.write { [streamID] db in
             try db.execute(
                 sql: "UPDATE source_tables SET snapshot_done = 1, snapshot_last_key = NULL WHERE id = ?",
                 arguments: [table.id]
@@ -196,7 +196,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
 
     mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) async throws {
         try await flush()
-        try await storage.pool.write { [streamID] db in
+        try await storage.write { [streamID] db in
             try db.execute(sql: "UPDATE sync_rules SET snapshot_done = 1 WHERE id = ?", arguments: [streamID.rawValue])
             try Self.raiseNoCheckpointBefore(to: lsn, of: streamID, db)
         }

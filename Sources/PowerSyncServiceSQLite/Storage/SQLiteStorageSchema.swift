@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncServiceCore
 
-/// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 2.
+/// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 3.
 ///
 /// The version is kept in `user_version`.
 ///
@@ -9,7 +9,8 @@ import PowerSyncServiceCore
 /// stream.
 ///
 /// - `op_sequence`: one row with the last op id given out. It advances in the transaction that stores the operations,
-///   so there are no gaps, and a stored op id is never above it. `synced` counts transactions that waited for the disk.
+///   so there are no gaps, and a stored op id is never above it. `synced` counts transactions that waited for the disk. Up
+///   to `swept_op`, operations may be missing in `operations` because they are in segments.
 /// - `source_histories`: the histories of sources in the order in which they were seen; see ``SourceHistory``. A history
 ///   that comes again after another one gets another `id`.
 /// - `sync_rules`: the replication streams. `storage_version` tells which tables hold the data of a stream. Below
@@ -17,25 +18,29 @@ import PowerSyncServiceCore
 /// - `names`: texts that operations repeat: ids of source tables, and names of tables on clients. Never deleted.
 /// - `buckets`: the state of each bucket, kept in the transaction that stores the operations: the last op id, the sum of
 ///   all checksums (unsigned), the number of operations. What precedes `cleared_op` was replaced by one `CLEAR`;
-///   `is_uncleared` is set while compaction has yet to look for more.
+///   `is_uncleared` is set while compaction has yet to look for more. Operations up to `sealed_op` are in segments; `tail`
+///   is the number of the others.
 /// - `operations`: appended in the order of op ids, whatever the bucket, so that writing touches the end of the table
 ///   and small indexes only. `op` is `P`, `R`, `M` or `C`. `source_table` and `source_key` (16 bytes) give the subkey.
-///   What is summed up stands before the texts, so that sums do not read overflow pages.
+///   What is summed up stands before the texts, so that sums do not read overflow pages. Those up to the `sealed_op` of
+///   their bucket are dead.
+/// - `segments`: consecutive operations of one bucket, see ``SegmentEncoder``; the op ids of the first and the last.
 /// - `lookups`: the lookups of parameter indexes.
 /// - `parameter_entries`: entries of parameter indexes, appended; an empty list in `outputs` is a tombstone.
 /// - `row_states`: where a row of the source is, see `RowStateTable`. A row of the source never returns by an older copy
 ///   (snapshots and streaming do not overlap), so deleted rows are really deleted.
-/// - `superseded`: operations and parameter entries that a later one (`by_op`) has made useless; compaction takes them
-///   away.
+/// - `superseded_operations`, `superseded_entries`: what a later operation or parameter entry (`by_op`) has made useless;
+///   compaction takes it away.
 /// - `source_tables`: see ``SourceTable``. `replica_id_columns` is JSON.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one
 ///   that became visible before it. Not tied to a stream.
 ///
 /// A file of version 1 keeps its tables `bucket_data` and `bucket_parameters` until a stream of version 2 has copied the
-/// source and is active; see ``LegacyTables``.
+/// source and is active; see ``LegacyTables``. So does a file of version 2: it has the same tables without segments, but says
+/// less in `row_states`.
 enum SQLiteStorageSchema {
     /// The version that this service writes.
-    static let version = 2
+    static let version = 3
 
     /// Creates the tables in an empty file, and adds them to one of an earlier version.
     ///
@@ -54,6 +59,8 @@ enum SQLiteStorageSchema {
         if found < 1 { try db.execute(sql: streams) }
         if found == 1 { try LegacyTables.prepare(db) }
         if found < 2 { try db.execute(sql: version2) }
+        if found == 2 { try LegacyTables.stopReplication(db) }
+        if found < 3 { try db.execute(sql: version3) }
         try db.execute(sql: "PRAGMA user_version = \(version)")
     }
 
@@ -188,5 +195,36 @@ enum SQLiteStorageSchema {
             snapshot_last_key BLOB
         );
         CREATE INDEX source_tables_of_group ON source_tables (group_id);
+        """
+
+    private static let version3 = """
+        ALTER TABLE op_sequence ADD COLUMN swept_op INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE buckets ADD COLUMN sealed_op INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE buckets ADD COLUMN tail INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX long_tails ON buckets (id) WHERE tail >= \(SealingLimits().minimum);
+
+        CREATE TABLE segments (
+            id INTEGER PRIMARY KEY,
+            bucket INTEGER NOT NULL,
+            first_op INTEGER NOT NULL,
+            last_op INTEGER NOT NULL,
+            operations BLOB NOT NULL
+        );
+        CREATE UNIQUE INDEX segments_of_bucket ON segments (bucket, last_op);
+
+        DROP TABLE superseded;
+        CREATE TABLE superseded_operations (
+            bucket INTEGER NOT NULL,
+            op_id INTEGER NOT NULL,
+            by_op INTEGER NOT NULL,
+            PRIMARY KEY (bucket, op_id)
+        ) WITHOUT ROWID;
+
+        CREATE TABLE superseded_entries (
+            op_id INTEGER PRIMARY KEY,
+            group_id INTEGER NOT NULL,
+            by_op INTEGER NOT NULL
+        );
+        CREATE INDEX superseded_entries_of_group ON superseded_entries (group_id, by_op);
         """
 }

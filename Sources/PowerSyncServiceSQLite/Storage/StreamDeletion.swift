@@ -21,7 +21,16 @@ struct StreamDeletion {
                 """
                 DELETE FROM operations WHERE op_id IN (
                     SELECT op_id FROM operations WHERE bucket IN (\(someBuckets)) LIMIT 5000)
+                """,
+                // After the operations, so that none is left that could be sealed.
                 """
+                DELETE FROM segments WHERE id IN (
+                    SELECT id FROM segments WHERE bucket IN (\(someBuckets)) LIMIT 200)
+                """,
+                """
+                DELETE FROM superseded_operations WHERE (bucket, op_id) IN (
+                    SELECT bucket, op_id FROM superseded_operations WHERE bucket IN (\(someBuckets)) LIMIT 5000)
+                """,
             ]
         ),
         StreamDeletion(
@@ -43,7 +52,8 @@ struct StreamDeletion {
         ),
         StreamDeletion(
             """
-            DELETE FROM superseded WHERE op_id IN (SELECT op_id FROM superseded WHERE group_id = :stream LIMIT 5000)
+            DELETE FROM superseded_entries WHERE op_id IN (
+                SELECT op_id FROM superseded_entries WHERE group_id = :stream LIMIT 5000)
             """
         ),
         StreamDeletion("DELETE FROM source_tables WHERE group_id = :stream"),

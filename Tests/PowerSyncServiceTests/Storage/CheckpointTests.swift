@@ -192,7 +192,8 @@ import Testing
         }
         try await scenario.storage.deleteData(of: scenario.stream.id)
         for table in [
-            "buckets", "operations", "lookups", "parameter_entries", "row_states", "superseded", "source_tables",
+            "buckets", "operations", "lookups", "parameter_entries", "row_states", "segments",
+            "superseded_operations", "superseded_entries", "source_tables",
         ] {
             let count = try await scenario.storage.pool.read { db in
                 try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")
@@ -205,7 +206,9 @@ import Testing
         let folder = try TemporaryFolder()
         let path = folder.path("buckets.db")
         let storage = try SQLiteBucketStorage(path: path)
-        try await storage.pool.write { db in try db.execute(sql: "PRAGMA user_version = 3") }
+        try await storage.pool.write { db in
+            try db.execute(sql: "PRAGMA user_version = \(SQLiteStorageSchema.version + 1)")
+        }
         try storage.close()
         #expect { try SQLiteBucketStorage(path: path) } throws: {
             ($0 as? BucketStorageError)?.code == .unsupportedVersion

@@ -6,7 +6,7 @@ import Testing
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
 
-/// Random changes and random compactions between random downloads: whoever completes a checkpoint has its rows, and its
+/// Random changes, random sealing and random compactions between random downloads: whoever completes a checkpoint has its rows, and its
 /// checksum.
 @Suite(.timeLimit(.minutes(2))) struct CompactionModelTests {
     private static let config = """
@@ -43,7 +43,11 @@ import Testing
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
     func downloadsThatCompleteAreRight(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
-        var scenario = try await StorageScenario(Self.config)
+        var limits = SealingLimits()
+        limits.minimum = 1 + Int(seed % 4)
+        limits.segmentBytes = 100 * Int(seed % 5)
+        limits.unswept = 10 * Int(seed % 3)
+        var scenario = try await StorageScenario(Self.config, sealing: limits)
         let table = try await scenario.table("test")
         var source: [String: Int64] = [:]
         /// The rows at each checkpoint.
@@ -51,7 +55,7 @@ import Testing
         var clients = (0..<4).map { _ in Client() }
         var completed = 0
         for _ in 0..<300 {
-            switch random.number(below: 8) {
+            switch random.number(below: 9) {
             case 0...2:
                 let id = "r\(random.number(below: 5))"
                 if source[id] != nil, random.number(below: 3) == 0 {
@@ -66,6 +70,8 @@ import Testing
                 history[try await scenario.commit().opID] = source
             case 4:
                 _ = try await scenario.storage.compact()
+            case 5:
+                try await scenario.storage.seal()
             default:
                 let index = random.number(below: clients.count)
                 try await step(&clients[index], scenario, limit: 1 + random.number(below: 4)) { client in

@@ -15,13 +15,20 @@ struct StorageScenario {
     var writer: any BucketStorageWriter
     /// The position of the last commit.
     private(set) var position: Int64 = 0
+    private let sealing: SealingLimits
 
     /// Deploys a config.
     ///
     /// Unless told otherwise, its (empty) snapshot is done and the stream is active.
-    init(_ yaml: String, isActive: Bool = true) async throws {
+    init(
+        _ yaml: String,
+        isActive: Bool = true,
+        sealing: SealingLimits = SealingLimits(),
+        walLimit: Int = WriteAheadLog.limit
+    ) async throws {
+        self.sealing = sealing
         folder = try TemporaryFolder()
-        storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
+        storage = try SQLiteBucketStorage(path: folder.path("buckets.db"), sealing: sealing, walLimit: walLimit)
         stream = try await storage.deploy(yaml, plan: try plan(yaml))
         writer = try await storage.writer(of: stream.id)
         try await writer.setResumePosition(.at(0))
@@ -44,7 +51,7 @@ struct StorageScenario {
     @discardableResult
     mutating func reopenStorage() throws -> SQLiteBucketStorage {
         try storage.close()
-        storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
+        storage = try SQLiteBucketStorage(path: folder.path("buckets.db"), sealing: sealing)
         return storage
     }
 

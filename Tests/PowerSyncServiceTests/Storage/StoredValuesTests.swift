@@ -20,14 +20,6 @@ import Testing
         #expect(decoded == rows)
     }
 
-    @Test func rowStateSurvives() throws {
-        var row = StoredRow()
-        row.operations = [1, 127, 128, 300, .max]
-        row.entries = [2, 16_384]
-        #expect(try row.encoded.withUnsafeBytes { try StoredRow($0) } == row)
-        #expect(try StoredRow().encoded.withUnsafeBytes { try StoredRow($0) } == StoredRow())
-    }
-
     @Test(
         arguments: [
             [], [0x80], [2, 1], [1, 0x80], [1] + Array(repeating: 0xff, count: 11), [0xff, 0xff, 0xff, 0xff, 0x0f],

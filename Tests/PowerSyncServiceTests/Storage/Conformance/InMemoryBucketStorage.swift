@@ -252,6 +252,8 @@ final class InMemoryBucketStorage: BucketStorage {
         }
     }
 
+    func seal() async throws {}
+
     func compact() async throws -> CompactionResult { CompactionResult() }
 
     func close() throws {}

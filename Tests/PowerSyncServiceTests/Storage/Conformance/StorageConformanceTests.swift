@@ -11,7 +11,8 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct StorageConformanceTests {
     /// The storages.
     enum Kind: String, CaseIterable, CustomTestStringConvertible {
-        case inMemory, sqlite
+        /// `sealed` is SQLite that moves everything into segments, again and again.
+        case inMemory, sqlite, sealed
         var testDescription: String { rawValue }
     }
 
@@ -29,19 +30,36 @@ import Testing
 
     /// A storage with a stream.
     private struct Scenario {
+        let kind: Kind
         let folder: TemporaryFolder
         let storage: any BucketStorage
         let stream: ReplicationStream
         var position: Int64 = 0
 
         init(_ kind: Kind) async throws {
+            self.kind = kind
             folder = try TemporaryFolder()
             storage =
                 switch kind {
                 case .inMemory: InMemoryBucketStorage()
                 case .sqlite: try SQLiteBucketStorage(path: folder.path("buckets.db"), makeID: Self.makeIDs())
+                case .sealed:
+                    try SQLiteBucketStorage(
+                        path: folder.path("buckets.db"),
+                        sealing: Self.sealing,
+                        makeID: Self.makeIDs()
+                    )
                 }
             stream = try await storage.deploy(config, plan: try plan(config))
+        }
+
+        /// Segments of any number of operations, some of which are swept.
+        private static var sealing: SealingLimits {
+            var limits = SealingLimits()
+            limits.minimum = 1
+            limits.segmentBytes = 250
+            limits.unswept = 10
+            return limits
         }
 
         /// Ids like those of the model: they are part of checksums.
@@ -170,6 +188,7 @@ import Testing
             _ = try await writer.save(testCase.changes, of: table, mode: .stream)
             return try await scenario.commit(&writer)
         }
+        try await storage.seal()
         let found = try await scenario.operations(testCase.bucket, at: checkpoint)
         #expect(found.map { "\($0.kind) \($0.id)" } == testCase.operations)
     }
@@ -195,9 +214,10 @@ import Testing
     @Test("random changes, read through both storages", arguments: 1...8 as ClosedRange<UInt64>)
     func storagesAgree(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
-        var scenarios = [try await Scenario(.inMemory), try await Scenario(.sqlite)]
+        var scenarios: [Scenario] = []
+        for kind in Kind.allCases { scenarios.append(try await Scenario(kind)) }
         let script = (0..<40).map { _ in random.next() }
-        var checkpoints: [[StorageCheckpoint]] = [[], []]
+        var checkpoints = [[StorageCheckpoint]](repeating: [], count: scenarios.count)
         for index in scenarios.indices {
             var scenario = scenarios[index]
             checkpoints[index] = try await scenario.storage.withWriter(of: scenario.stream.id) { writer in
@@ -209,24 +229,27 @@ import Testing
                     try await Self.write(&random, &writer)
                     if random.number(below: 2) == 0 { try await writer.flush() }
                     made.append(try await scenario.commit(&writer))
+                    if random.number(below: 3) == 0 { try await scenario.storage.seal() }
                 }
                 return made
             }
             scenarios[index] = scenario
         }
-        #expect(checkpoints[0] == checkpoints[1], "seed \(seed)")
-        for (earlier, later) in zip(checkpoints[0], checkpoints[0].dropFirst()) {
-            try await expectSame(scenarios[0], scenarios[1], earlier, later, "seed \(seed)")
-        }
-        // After compaction, the newest checkpoint has the same rows and sums.
-        _ = try await scenarios[1].storage.compact()
-        guard let newest = checkpoints[0].last else { return }
-        for bucket in Self.buckets {
-            let model = try await scenarios[0].operations(bucket, at: newest)
-            let found = try await scenarios[1].operations(bucket, at: newest)
-            #expect(reduce(found) == reduce(model), "seed \(seed) \(bucket)")
-            #expect(found.map(\.checksum).reduce(.zero, +) == model.map(\.checksum).reduce(.zero, +))
-            #expect(found.count <= model.count)
+        for index in scenarios.indices.dropFirst() {
+            #expect(checkpoints[0] == checkpoints[index], "seed \(seed)")
+            for (earlier, later) in zip(checkpoints[0], checkpoints[0].dropFirst()) {
+                try await expectSame(scenarios[0], scenarios[index], earlier, later, "seed \(seed)")
+            }
+            // After compaction, the newest checkpoint has the same rows and sums.
+            _ = try await scenarios[index].storage.compact()
+            guard let newest = checkpoints[0].last else { continue }
+            for bucket in Self.buckets {
+                let model = try await scenarios[0].operations(bucket, at: newest)
+                let found = try await scenarios[index].operations(bucket, at: newest)
+                #expect(reduce(found) == reduce(model), "seed \(seed) \(bucket)")
+                #expect(found.map(\.checksum).reduce(.zero, +) == model.map(\.checksum).reduce(.zero, +))
+                #expect(found.count <= model.count)
+            }
         }
     }
 
@@ -268,11 +291,9 @@ import Testing
             try await other.storage.checksums(names, at: later) == model.storage.checksums(names, at: later),
             comment
         )
-        #expect(
-            try await other.storage.changes(from: earlier, to: later)
-                == model.storage.changes(from: earlier, to: later),
-            comment
-        )
+        let changes = try await other.storage.changes(from: earlier, to: later)
+        let isKnown = try await changes == model.storage.changes(from: earlier, to: later)
+        #expect(isKnown || changes == .unknown && other.kind == .sealed, comment)
         let found = try await other.storage.parameterRows(Self.lookups, at: later, limit: 100)
         let expected = try await model.storage.parameterRows(Self.lookups, at: later, limit: 100)
         #expect(found.mapValues { Set($0) } == expected.mapValues { Set($0) }, comment)

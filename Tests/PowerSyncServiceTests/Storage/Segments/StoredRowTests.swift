@@ -1,0 +1,51 @@
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// The encoding of row states.
+@Suite struct StoredRowTests {
+    private static let uuid = "0c3b9a52-7f1e-4d0a-8b6e-5a1f7f0d7c11"
+
+    private static func row(_ puts: [(Int64, bucket: Int64, table: Int64, id: String)], _ entries: [Int64]) -> StoredRow
+    {
+        var row = StoredRow()
+        row.puts = puts.map {
+            StoredRow.Put(
+                opID: $0.0,
+                membership: Membership(bucket: $0.bucket, table: $0.table, id: Array($0.id.utf8))
+            )
+        }
+        row.entries = entries
+        return row
+    }
+
+    static let rows = [
+        StoredRow(), row([], [1, 300]), row([(7, 1, 0, "")], []), row([(7, 1, 2, uuid)], [8]),
+        row([(7, 1, 2, uuid), (8, 200, 2, uuid), (9, 3, 4, uuid), (10, 3, 4, "a")], []),
+        row([(1, 1, 1, uuid.uppercased()), (2, 1, 1, uuid + "0"), (3, 1, 1, String(uuid.dropLast()))], []),
+        row([(.max, .max, 1 << 40, String(repeating: "ü", count: 200))], [.max]),
+        row([(1, 1, 1, uuid.replacing("-", with: "0")), (2, 1, 1, "0c3b9a52-7f1e-4d0a-8b6e_5a1f7f0d7c11")], []),
+    ]
+
+    private func decode(_ bytes: [UInt8]) throws -> StoredRow {
+        try bytes.withUnsafeBytes { try StoredRow($0) }
+    }
+
+    @Test(arguments: rows) func whatIsReadIsWhatWasWritten(_ row: StoredRow) throws {
+        #expect(try decode(row.encoded) == row)
+    }
+
+    @Test func uuidTakesItsSixteenBytes() {
+        #expect(Self.row([(7, 1, 2, Self.uuid)], []).encoded.count == 1 + 3 + 1 + 16)
+    }
+
+    @Test(arguments: rows) func truncatedStateIsAnErrorOrAnotherState(_ row: StoredRow) {
+        let bytes = row.encoded
+        for count in bytes.indices {
+            guard let found = try? decode(Array(bytes.prefix(count))) else { continue }
+            // Only the entries at the end may be missing without notice.
+            #expect(found.puts == row.puts && found.entries.count < row.entries.count)
+        }
+    }
+}
