@@ -12,7 +12,12 @@ package protocol ReplicationSource: Sendable {
     func checkConfiguration() async throws
 
     /// A position that is not before any commit confirmed to anybody before the call.
-    func head() async throws -> SourcePosition
+    ///
+    /// - Parameter known: A position that the source is known to have had, if there is one.
+    /// - Returns: A position of the same history as `known` only if the source has that position, too: otherwise it was
+    ///   restored or replaced, and has another history.
+    /// - Throws: An error of the source.
+    func head(having known: SourcePosition?) async throws -> SourcePosition
 
     /// Makes every change stream advance beyond what ``head()`` returned before, even if nothing else happens.
     func emitMarker() async throws
@@ -85,6 +90,13 @@ package protocol ReplicationSource: Sendable {
 
     /// Closes the connections to the source. Calls that are running fail.
     func close() throws
+}
+
+extension ReplicationSource {
+    /// A position that is not before any commit confirmed to anybody before the call.
+    package func head() async throws -> SourcePosition {
+        try await head(having: nil)
+    }
 }
 
 /// A table being copied.

@@ -12,11 +12,14 @@ extension EmbeddedSource: ReplicationSource {
         }
     }
 
-    package func head() async throws -> SourcePosition {
+    package func head(having published: SourcePosition?) async throws -> SourcePosition {
         let known = known.withLock { $0 }
         // The uploads of a client must not be dated by a log that is not the one that is replicated.
         if let known, try await !pool.read({ db in try known.isPlausible(db) }) {
             try await beginHistory(after: known.history)
+        }
+        if let published, try await pool.read({ db in try Self.contradicts(published, db) }) {
+            try await beginHistory(after: published.history)
         }
         let (position, history) = try await pool.read { db in
             (try EmbeddedPosition.head(db), try SourceHistory.current(db))

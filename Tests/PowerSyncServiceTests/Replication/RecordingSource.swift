@@ -39,9 +39,9 @@ final class RecordingSource: ReplicationSource {
         recorded.withLock { $0.append("\(event), stored: \(stored.map(String.init) ?? "nil")") }
     }
 
-    func head() async throws -> SourcePosition {
+    func head(having known: SourcePosition?) async throws -> SourcePosition {
         try await record("head")
-        return try await source.head()
+        return try await source.head(having: known)
     }
 
     func emitMarker() async throws {
