@@ -50,6 +50,16 @@ package protocol ReplicationSource: Sendable {
     ///   outdated.
     func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader
 
+    /// Reads rows as they are now.
+    ///
+    /// - Parameters:
+    ///   - table: A descriptor from ``tables(for:)``.
+    ///   - keys: Values of the identity columns; each is looked up exactly.
+    /// - Returns: The rows that exist.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
+    ///   outdated.
+    func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows
+
     /// Reads the change stream for as long as `body` runs.
     ///
     /// - Parameters:
@@ -120,6 +130,23 @@ package struct SnapshotChunk: Sendable {
     package init(rows: [SourceRow], lastKey: SnapshotKey) {
         self.rows = rows
         self.lastKey = lastKey
+    }
+}
+
+/// Rows that were asked for by their keys.
+package struct PresentRows: Sendable {
+    /// Those that exist, complete and in no particular order.
+    package var rows: [SourceRow]
+    /// A position at which the source had exactly these of the rows: not before the last change of any of them.
+    ///
+    /// The change stream may not have reached it yet. No checkpoint before it may contain the rows, so the earlier it is,
+    /// the better.
+    package var position: SourcePosition
+
+    /// Creates an answer.
+    package init(_ rows: [SourceRow], at position: SourcePosition) {
+        self.rows = rows
+        self.position = position
     }
 }
 

@@ -69,6 +69,10 @@ final class RecordingSource: ReplicationSource {
         try await source.snapshot(of: table, after: key)
     }
 
+    func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
+        try await source.rows(of: table, keys: keys)
+    }
+
     func withChanges<Result>(
         of slotName: String,
         after position: SourcePosition,
