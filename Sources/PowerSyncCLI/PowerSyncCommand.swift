@@ -1,4 +1,5 @@
 import ArgumentParser
+import PowerSync
 
 /// The `powersync` command.
 @main
@@ -6,6 +7,7 @@ struct PowerSyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "powersync",
         abstract: "A sync service for PowerSync clients, and tools around it.",
+        version: UserAgent.version,
         subcommands: [
             ServeCommand.self, CompactCommand.self, DemoCommand.self, ValidateCommand.self, TestCommand.self,
             TokenCommand.self,

@@ -34,9 +34,6 @@ struct ServeCommand: AsyncParsableCommand {
             return handler
         }
         let logger = Logger(label: "powersync")
-        for warning in configuration.warnings {
-            logger.warning("Configuration", metadata: ["finding": "\(warning)"])
-        }
         let service = try SyncService(configuration: configuration, logger: logger)
         var groupConfiguration = ServiceGroupConfiguration(
             services: [
@@ -73,7 +70,7 @@ private struct Announcement: Service {
             lines += [
                 "  user       user-1; for another one: powersync token --user USER --config \(config)",
                 "  token      \(token)",
-                "  try it     curl -N \(address.url)/sync/stream -H 'Authorization: Token '\"$TOKEN\" "
+                "  try it     curl -N \(address.url)/sync/stream -H 'Authorization: Token \(token)' "
                     + "-H 'Content-Type: application/json' -d '{\"raw_data\":true}'",
             ]
         }

@@ -50,7 +50,7 @@ struct ValidateCommand: AsyncParsableCommand {
         do {
             text = String(decoding: try Data(contentsOf: URL(filePath: config)), as: UTF8.self)
         } catch {
-            throw ValidationError("cannot read \(config): \(error.localizedDescription)")
+            throw UnreadableFile("\(config) cannot be read; check that it exists")
         }
         let database = try sourceDatabase()
         let result = SyncConfig.parse(text, schema: try sourceSchema(database))
@@ -78,7 +78,7 @@ struct ValidateCommand: AsyncParsableCommand {
         do {
             return try SourceDatabase(path: source)
         } catch {
-            throw ValidationError("cannot read the source \(source): \(error)")
+            throw UnreadableFile("cannot read the source \(source): \(error)")
         }
     }
 
@@ -88,7 +88,7 @@ struct ValidateCommand: AsyncParsableCommand {
             if schema == nil, let database { return try database.schema() }
             return try SourceSchema(contentsOf: path)
         } catch {
-            throw ValidationError("cannot read the schema \(path): \(error)")
+            throw UnreadableFile("cannot read the schema \(path): \(error)")
         }
     }
 }
@@ -132,5 +132,14 @@ private struct ValidationReport: Encodable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+}
+
+/// A file that a command needs and cannot read: the command itself is right, so it exits with 1, and without its usage.
+struct UnreadableFile: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
     }
 }

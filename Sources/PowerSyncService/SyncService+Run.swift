@@ -14,6 +14,7 @@ extension SyncService {
             logger.warning("The configuration has a warning", metadata: ["warning": "\(warning)"])
         }
         try await checkKeys()
+        try configuration.checkFiles()
         let storage = try configuration.openStorage(logger: logger)
         defer { close("storage") { try storage.close() } }
         let source = try configuration.openSource(logger: logger)
@@ -26,11 +27,21 @@ extension SyncService {
             source: source,
             content: syncConfigText,
             plan: plan,
-            logger: logger
-        ) {
-            probes.touch()
-            progress.advance()
-        }
+            logger: logger,
+            report: { [logger] error in
+                switch error {
+                case nil:
+                    if probes.solved(.storage) { logger.notice("The bucket storage can be written again") }
+                case is ReplicationSourceError: break
+                case let error as BucketStorageError where error.code == .inUse: break
+                default: probes.found(.storage)
+                }
+            },
+            touch: {
+                probes.touch()
+                progress.advance()
+            }
+        )
         let readiness = Readiness { [self] in
             let address = try await waitUntilListening()
             var seen = progress.version
@@ -47,13 +58,18 @@ extension SyncService {
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
         let compaction = CompactionJob(storage: storage, logger: logger)
+        let files = DataFileWatch(paths: configuration.files, probes: probes, logger: logger)
         var group = ServiceGroupConfiguration(
-            services: [compaction, replicator, dispatcher, readiness, server],
+            services: [compaction, files, replicator, dispatcher, readiness, server],
             logger: logger
         )
         // Streams end at once; this is for a handler that hangs.
         group.maximumGracefulShutdownDuration = .seconds(15)
-        try await ServiceGroup(configuration: group).run()
+        try await withGracefulShutdownHandler {
+            try await ServiceGroup(configuration: group).run()
+        } onGracefulShutdown: {
+            probes.didStop()
+        }
     }
 
     private func makeServer(

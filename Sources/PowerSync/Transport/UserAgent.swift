@@ -1,9 +1,9 @@
 import Foundation
 
 /// The name under which the SDK presents itself to the service, for example `powersync-swift/0.1.0 linux/6.1.0`.
-enum UserAgent {
+package enum UserAgent {
     /// The version of the SDK.
-    static let version = "0.1.0"
+    package static let version = "0.1.0"
 
     /// The product token, and the operating system with its version.
     static let text: String = {

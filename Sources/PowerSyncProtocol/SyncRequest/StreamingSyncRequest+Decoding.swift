@@ -55,6 +55,9 @@ private struct RequestValidator {
         }
         request.buckets = buckets(members["buckets"])
         request.clientID = optionalString(members["client_id"], "client_id")
+        if let id = request.clientID, id.utf8.count > StreamingSyncRequest.maximumClientIDLength {
+            report("client_id", "has to have at most \(StreamingSyncRequest.maximumClientIDLength) bytes")
+        }
         request.parameters = optionalObject(members["parameters"], "parameters") ?? JSONObject()
         request.streams = streams(members["streams"])
         request.appMetadata = appMetadata(members["app_metadata"])

@@ -47,6 +47,8 @@ package struct StreamingSyncRequest: Sendable, Equatable {
 
     /// The most explicit subscriptions of a request, as many as a connection may have buckets.
     package static let maximumSubscriptions = 1_000
+    /// The longest id of a client, in bytes: it is a UUID, and part of keys and of log lines.
+    package static let maximumClientIDLength = 256
 
     /// The buckets that the client has.
     package var buckets: [BucketPosition]

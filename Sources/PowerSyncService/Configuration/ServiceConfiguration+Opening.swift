@@ -7,6 +7,31 @@ import PowerSyncServiceSQLite
 ///
 /// The only place that knows which sources and storages exist.
 extension ServiceConfiguration {
+    /// The database files.
+    var files: [String] {
+        switch (source.kind, storage.kind) {
+        case (.embedded(let source, _), .sqlite(let storage)): [source, storage]
+        }
+    }
+
+    /// Checks that source and storage are two files: each write to the storage would be a change of the source.
+    ///
+    /// - Throws: ``ServiceError`` with code `invalidConfiguration`.
+    func checkFiles() throws(ServiceError) {
+        func resolved(_ path: String) -> String {
+            let url = URL(filePath: path).standardizedFileURL
+            return url.deletingLastPathComponent().resolvingSymlinksInPath().appending(path: url.lastPathComponent).path
+        }
+        let identities = files.map { DataFileWatch.Identity(path: $0) }
+        let isOneFile = identities[0] != nil && identities[0] == identities[1]
+        guard isOneFile || resolved(files[0]) == resolved(files[1]) else { return }
+        throw ServiceError(
+            .invalidConfiguration,
+            "\(files[1]) is the file of the source, too; the storage needs a file of its own",
+            key: "storage.path"
+        )
+    }
+
     /// Opens the storage.
     ///
     /// - Parameter logger: For warnings.

@@ -53,7 +53,8 @@ extension ServiceConfiguration {
         if var section = try root.section("development") {
             development.writeEndpoint = try section.boolean("write_endpoint") ?? development.writeEndpoint
             development.tokenEndpoint = try section.boolean("token_endpoint") ?? development.tokenEndpoint
-            section.finish(&warnings)
+            // A misspelt `false` would leave an endpoint on.
+            try section.finish()
         }
         if var section = try root.section("telemetry") {
             section.ignore("disable_telemetry_sharing")
@@ -80,12 +81,10 @@ extension ServiceConfiguration {
         do {
             return try String(contentsOf: URL(filePath: path), encoding: .utf8)
         } catch {
-            throw ServiceError(
-                .invalidConfiguration,
-                "\(what) cannot be read; check that the file exists and is UTF-8 text",
-                file: path,
-                underlyingError: error
-            )
+            let problem =
+                FileManager.default.fileExists(atPath: path)
+                ? "cannot be read; check that it may be read, and is UTF-8 text" : "does not exist"
+            throw ServiceError(.invalidConfiguration, "\(what) \(problem)", file: path)
         }
     }
 }

@@ -26,13 +26,13 @@ struct YAMLSection {
         } catch let error as YamlError {
             throw ServiceError(
                 .invalidConfiguration,
-                "not valid YAML: \(error)",
+                "not valid YAML: \(error.summary)",
                 file: document.file,
                 line: error.line,
                 underlyingError: nil
             )
         } catch {
-            throw ServiceError(.invalidConfiguration, "not valid YAML: \(error)", file: document.file)
+            throw ServiceError(.invalidConfiguration, "not valid YAML", file: document.file)
         }
         guard let root else {
             throw ServiceError(.invalidConfiguration, "the file is empty", file: document.file)
@@ -105,6 +105,12 @@ struct YAMLSection {
             let line = entry.key.mark.map { ":\($0.line)" } ?? ""
             warnings.append("\(document.file)\(line): \(fullPath(key)): unknown key, ignored")
         }
+    }
+
+    /// Refuses keys that were not read.
+    func finish() throws(ServiceError) {
+        let unknown = mapping.compactMap { $0.key.scalar?.string }.first { !knownKeys.contains($0) }
+        if let unknown { throw error(unknown, "unknown key") }
     }
 
     // MARK: Values
@@ -208,6 +214,18 @@ extension String {
 }
 
 extension YamlError {
+    /// What is wrong, without the text of the file: it may hold secrets.
+    fileprivate var summary: String {
+        switch self {
+        case .scanner(_, let problem, _, _), .parser(_, let problem, _, _), .composer(_, let problem, _, _),
+            .reader(let problem, _, _, _), .writer(let problem), .emitter(let problem), .representer(let problem):
+            problem
+        case .duplicatedKeysInMapping(let duplicates, _): "\(duplicates.joined(separator: ", ")) is there twice"
+        case .dataCouldNotBeDecoded: "the file is not UTF-8"
+        case .no, .memory: "out of memory"
+        }
+    }
+
     /// The line of the problem, counted from 1.
     fileprivate var line: Int? {
         switch self {

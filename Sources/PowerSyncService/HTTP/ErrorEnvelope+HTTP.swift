@@ -38,6 +38,22 @@ extension ErrorEnvelope {
         )
     }
 
+    /// 415: the body is compressed.
+    static func unsupportedContentEncoding(_ encoding: String) -> ErrorEnvelope {
+        ErrorEnvelope(
+            code: .unsupportedMediaType,
+            status: 415,
+            description: "Unsupported Content-Encoding: \(encoding)",
+            name: "UnsupportedMediaType",
+            details: "Bodies of requests are not compressed."
+        )
+    }
+
+    /// 503: what is written could be lost.
+    static func unhealthy(_ problem: String) -> ErrorEnvelope {
+        ErrorEnvelope(code: .unavailable, status: 503, description: problem, name: "ServiceError")
+    }
+
     /// 503: the process is about to end.
     static let shuttingDown = ErrorEnvelope(
         code: .unavailable,
@@ -87,7 +103,7 @@ extension ErrorEnvelope {
     /// The response of a route that failed.
     var response: Response {
         var headers: HTTPFields = [.contentType: "application/json"]
-        if httpStatus == 429 { headers[.retryAfter] = Self.retryDelay }
+        if let retryAfter { headers[.retryAfter] = retryAfter }
         return Response(
             status: HTTPResponse.Status(code: httpStatus),
             headers: headers,
@@ -97,6 +113,11 @@ extension ErrorEnvelope {
 
     /// How long a client should wait when there are too many requests, in seconds: places become free when others leave.
     static let retryDelay = "5"
+
+    /// After how many seconds the same request may succeed, if waiting helps.
+    var retryAfter: String? {
+        [429, 503].contains(httpStatus) ? Self.retryDelay : nil
+    }
 }
 
 extension Response {

@@ -16,9 +16,18 @@ final class Probes: Sendable {
     /// In seconds.
     static let livenessLimit = 10.0
 
+    /// What keeps a service that runs from being ready.
+    enum Problem: String, Hashable, Sendable {
+        /// What is written is gone with the process.
+        case files = "A database file of the service is gone or was replaced"
+        /// Clients do not get what is new.
+        case storage = "The bucket storage cannot be written"
+    }
+
     private struct State {
         var isStarted = false
         var touchedAt: Date
+        var problems: Set<Problem> = []
     }
 
     private let state: Mutex<State>
@@ -45,21 +54,45 @@ final class Probes: Sendable {
         state.withLock { $0.touchedAt = now() }
     }
 
+    /// There is a problem.
+    ///
+    /// - Returns: Whether it is a new one.
+    @discardableResult
+    func found(_ problem: Problem) -> Bool {
+        state.withLock { $0.problems.insert(problem).inserted }
+    }
+
+    /// There is no such problem, or no longer.
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    func solved(_ problem: Problem) -> Bool {
+        state.withLock { $0.problems.remove(problem) != nil }
+    }
+
+    /// Whether there is a problem.
+    func has(_ problem: Problem) -> Bool {
+        state.withLock { $0.problems.contains(problem) }
+    }
+
     /// The answer to a health check.
     func response(to question: Question) -> Response {
-        let (isStarted, touchedAt) = state.withLock { ($0.isStarted, $0.touchedAt) }
+        let state = state.withLock { $0 }
+        let isReady = state.isStarted && state.problems.isEmpty
         let isHealthy =
             switch question {
-            case .startup, .readiness: isStarted
-            case .liveness: now().timeIntervalSince(touchedAt) < Self.livenessLimit
+            case .startup: state.isStarted
+            case .readiness: isReady
+            case .liveness: now().timeIntervalSince(state.touchedAt) < Self.livenessLimit
             }
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        return Response(
-            status: isHealthy ? .ok : .badRequest,
-            json: [
-                "ready": .bool(isStarted), "started": .bool(isStarted),
-                "touched_at": .string(touchedAt.formatted(format)),
-            ]
-        )
+        var json: JSONObject = [
+            "ready": .bool(isReady), "started": .bool(state.isStarted),
+            "touched_at": .string(state.touchedAt.formatted(format)),
+        ]
+        if !state.problems.isEmpty {
+            json["problems"] = .array(state.problems.map(\.rawValue).sorted().map { .string($0) })
+        }
+        return Response(status: isHealthy ? .ok : .badRequest, json: json)
     }
 }

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PowerSyncProtocol
+import ServiceLifecycle
 
 /// The parameters of a request: query string and JSON body together, the body wins.
 struct RequestParameters: Sendable {
@@ -49,6 +50,9 @@ struct RequestParameters: Sendable {
         _ timeLimit: Duration,
         _ clock: any Clock<Duration>
     ) async throws -> JSONObject {
+        if let encoding = request.headers[.contentEncoding], encoding.lowercased() != "identity" {
+            throw ErrorEnvelope.unsupportedContentEncoding(encoding)
+        }
         // Known before anything is read, unless the body is chunked.
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw ErrorEnvelope.bodyTooLarge(limit: limit)
@@ -99,6 +103,11 @@ struct RequestParameters: Sendable {
             group.addTask {
                 try await clock.sleep(for: timeLimit)
                 throw ErrorEnvelope.bodyTooSlow(limit: timeLimit)
+            }
+            group.addTask {
+                // The process does not end before its requests do.
+                try await gracefulShutdown()
+                throw ErrorEnvelope.shuttingDown
             }
             defer { group.cancelAll() }
             guard let collected = try await group.next() else { throw CancellationError() }

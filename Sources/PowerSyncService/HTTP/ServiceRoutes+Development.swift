@@ -36,6 +36,7 @@ extension ServiceRoutes {
             guard case .array(let entries) = parameters.members["data"] else {
                 throw ErrorEnvelope.validationFailed(["data must be an array of writes"])
             }
+            if probes.has(.files) { throw ErrorEnvelope.unhealthy(Probes.Problem.files.rawValue) }
             let writes = try entries.enumerated().map { try Self.write($1, at: $0) }
             do {
                 try await source.apply(writes)

@@ -10,7 +10,7 @@ extension ServiceRoutes {
             let token = try await authorize(request)
             var request = request
             let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
-            let key = token.writeCheckpointKey(clientID: try parameters.string("client_id"))
+            let key = token.writeCheckpointKey(clientID: try parameters.clientID())
             let checkpoint = try await writeCheckpoints.create(userKey: key)
             return Response(data: ["write_checkpoint": .string(checkpoint.description)])
         }
@@ -22,7 +22,8 @@ extension ServiceRoutes {
             let token = try await authorize(request)
             var request = request
             let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
-            let key = token.writeCheckpointKey(clientID: try parameters.requiredString("client_id"))
+            _ = try parameters.requiredString("client_id")
+            let key = token.writeCheckpointKey(clientID: try parameters.clientID())
             let id = try parameters.requiredWriteCheckpoint("checkpoint_request_id")
             let recorded = try await writeCheckpoints.request(id, userKey: key)
             return Response(data: ["checkpoint_request_id": .string(recorded.description)])
@@ -31,6 +32,16 @@ extension ServiceRoutes {
 }
 
 extension RequestParameters {
+    /// The id of the client, if it sends one.
+    ///
+    /// - Throws: ``ErrorEnvelope`` with status 400 when it is not a text, or too long for a key.
+    fileprivate func clientID() throws -> String? {
+        let id = try string("client_id")
+        let limit = StreamingSyncRequest.maximumClientIDLength
+        guard let id, id.utf8.count > limit else { return id }
+        throw ErrorEnvelope.validationFailed(["client_id must have at most \(limit) bytes"])
+    }
+
     /// Integers up to this magnitude survive JSON implementations that have only doubles: 2^53 − 1.
     private static let safeIntegers = 1...((Int64(1) << 53) - 1)
 

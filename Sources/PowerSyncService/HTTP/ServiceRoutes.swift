@@ -52,9 +52,8 @@ struct ServiceRoutes: Sendable {
         router.post("sync/checkpoint-request") { request, _ in try await requestCheckpoint(request) }
         if probeOptions.useHTTP {
             for question in Probes.Question.allCases {
-                router.get("probes/\(question.rawValue)") { _, _ in
-                    try await apiQueue.withSlot { probes.response(to: question) }
-                }
+                // In no queue: whoever asks must know, above all when there is much to do.
+                router.get("probes/\(question.rawValue)") { _, _ in probes.response(to: question) }
             }
         }
         if let writableSource {

@@ -5,6 +5,8 @@ import PowerSyncProtocol
 extension JSONWebKey {
     /// The shortest RSA modulus that is accepted, in bits.
     static let minimumModulusBits = 2048
+    /// The shortest secret, in bytes: what the shortest of the hashes yields (RFC 7518, 3.2).
+    static let minimumSecretBytes = 32
 
     /// Whether a signature was made with this key.
     ///
@@ -34,6 +36,13 @@ extension JSONWebKey {
 
     /// Checks that the numbers of a public key make a key.
     package func checkMaterial() async throws(JSONWebKeyError) {
+        if case .symmetric(let secret) = material, secret.count < Self.minimumSecretBytes {
+            throw JSONWebKeyError(
+                member: "k",
+                message:
+                    "the secret has \(secret.count) bytes; with fewer than \(Self.minimumSecretBytes) it can be guessed"
+            )
+        }
         guard case .asymmetric(let jwk, let type, let modulusBits) = material else { return }
         // Short keys are rejected when used, not at start.
         if let modulusBits, modulusBits < Self.minimumModulusBits { return }

@@ -61,6 +61,10 @@ package struct TokenVerifier: Sendable {
         guard case .string(let name) = header["alg"], let algorithm = SigningAlgorithm(rawValue: name) else {
             throw AuthorizationError(.authentication, "\"alg\" (Algorithm) Header Parameter not allowed")
         }
+        // What it lists must be understood, and nothing of it is.
+        guard header["crit"] == nil else {
+            throw AuthorizationError(.authentication, "\"crit\" (Critical) Header Parameter not allowed")
+        }
         var keyID: String?
         if case .string(let id) = header["kid"] { keyID = id }
         try await checkSignature(
@@ -137,7 +141,8 @@ package struct TokenVerifier: Sendable {
             )
         }
 
-        let lifetime = expiresAt - issuedAt
+        // A token that claims to be from the future lives from now on.
+        let lifetime = expiresAt - min(issuedAt, now + Self.clockTolerance)
         guard lifetime <= Self.maximumLifetime else {
             throw AuthorizationError(
                 .tokenLifetime,

@@ -12,7 +12,12 @@ package protocol ReplicationSource: Sendable {
     func checkConfiguration() async throws
 
     /// A position that is not before any commit confirmed to anybody before the call.
-    func head() async throws -> SourcePosition
+    ///
+    /// - Parameter known: A position that the source is known to have had, if there is one.
+    /// - Returns: A position of the same history as `known` only if the source has that position, too: otherwise it was
+    ///   restored or replaced, and has another history.
+    /// - Throws: An error of the source.
+    func head(having known: SourcePosition?) async throws -> SourcePosition
 
     /// Makes every change stream advance beyond what ``head()`` returned before, even if nothing else happens.
     func emitMarker() async throws
@@ -44,6 +49,16 @@ package protocol ReplicationSource: Sendable {
     /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
     ///   outdated.
     func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader
+
+    /// Reads rows as they are now.
+    ///
+    /// - Parameters:
+    ///   - table: A descriptor from ``tables(for:)``.
+    ///   - keys: Values of the identity columns; each is looked up exactly.
+    /// - Returns: The rows that exist.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
+    ///   outdated.
+    func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows
 
     /// Reads the change stream for as long as `body` runs.
     ///
@@ -87,6 +102,13 @@ package protocol ReplicationSource: Sendable {
     func close() throws
 }
 
+extension ReplicationSource {
+    /// A position that is not before any commit confirmed to anybody before the call.
+    package func head() async throws -> SourcePosition {
+        try await head(having: nil)
+    }
+}
+
 /// A table being copied.
 package protocol SnapshotReader {
     /// Reads the next rows.
@@ -108,6 +130,23 @@ package struct SnapshotChunk: Sendable {
     package init(rows: [SourceRow], lastKey: SnapshotKey) {
         self.rows = rows
         self.lastKey = lastKey
+    }
+}
+
+/// Rows that were asked for by their keys.
+package struct PresentRows: Sendable {
+    /// Those that exist, complete and in no particular order.
+    package var rows: [SourceRow]
+    /// A position at which the source had exactly these of the rows: not before the last change of any of them.
+    ///
+    /// The change stream may not have reached it yet. No checkpoint before it may contain the rows, so the earlier it is,
+    /// the better.
+    package var position: SourcePosition
+
+    /// Creates an answer.
+    package init(_ rows: [SourceRow], at position: SourcePosition) {
+        self.rows = rows
+        self.position = position
     }
 }
 

@@ -15,6 +15,7 @@ package struct Replicator: Service {
     private let plan: SyncPlan
     private let clock: any Clock<Duration>
     private let logger: Logger
+    private let report: @Sendable ((any Error)?) -> Void
     private let touch: @Sendable () -> Void
 
     /// The pause after the first error of a stream; it doubles up to ``maximumPause``.
@@ -31,6 +32,7 @@ package struct Replicator: Service {
     ///   - plan: What the text compiles to.
     ///   - clock: Measures pauses after errors.
     ///   - logger: Gets progress at `notice`, and errors.
+    ///   - report: Called with the error of each attempt that has failed, and with `nil` after each commit.
     ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe.
     package init(
         storage: any BucketStorage,
@@ -39,6 +41,7 @@ package struct Replicator: Service {
         plan: SyncPlan,
         clock: any Clock<Duration> = ContinuousClock(),
         logger: Logger,
+        report: @escaping @Sendable ((any Error)?) -> Void = { _ in },
         touch: @escaping @Sendable () -> Void = {}
     ) {
         self.storage = storage
@@ -47,6 +50,7 @@ package struct Replicator: Service {
         self.plan = plan
         self.clock = clock
         self.logger = logger
+        self.report = report
         self.touch = touch
     }
 
@@ -89,7 +93,14 @@ package struct Replicator: Service {
     }
 
     private func replicator(for stream: ReplicationStream) -> StreamReplicator {
-        StreamReplicator(stream: stream, storage: storage, source: source, logger: logger, touch: touch)
+        StreamReplicator(
+            stream: stream,
+            storage: storage,
+            source: source,
+            logger: logger,
+            didCommit: { report(nil) },
+            touch: touch
+        )
     }
 
     private func delete(_ stream: ReplicationStream) async throws {
@@ -106,6 +117,7 @@ package struct Replicator: Service {
                 return try await operation()
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
+                report(error)
                 logger.error(
                     "Replication failed, and is tried again.",
                     metadata: [ReplicationLogKey.error: "\(error)"]

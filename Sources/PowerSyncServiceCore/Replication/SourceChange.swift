@@ -47,10 +47,29 @@ package struct SourceChange: Sendable {
     }
 }
 
+/// A changed row of which the change stream leaves out cells: they are large, and the change has left them as they were.
+///
+/// Whoever follows the stream asks the source for the row (``ReplicationSource/rows(of:keys:)``). It is never stored without
+/// these cells.
+package struct PartialUpdate: Sendable {
+    /// The row after the change, without the cells that are left out; all identity columns are there.
+    package var row: SourceRow
+    /// The values of the identity columns before the change, when they are known to differ from those in `row`.
+    package var oldKey: [SQLiteValue]?
+
+    /// Creates an update.
+    package init(_ row: SourceRow, oldKey: [SQLiteValue]? = nil) {
+        self.row = row
+        self.oldKey = oldKey
+    }
+}
+
 /// One element of a source's change stream (docs/service.md "What a source promises").
 package enum SourceMessage: Sendable {
     /// Changes of one table, in the order of the source. `relationID` is that of the table's descriptor.
     case changes([SourceChange], relationID: String)
+    /// Changes as in ``changes(_:relationID:)`` that the source does not know completely.
+    case partialUpdates([PartialUpdate], relationID: String)
     /// All rows of a table were removed at once.
     case truncate(relationID: String)
     /// A transaction boundary: everything up to this position has been delivered.

@@ -26,11 +26,13 @@ struct StreamReplicator {
     let storage: any BucketStorage
     let source: any ReplicationSource
     let logger: Logger
+    /// Shows that the storage can be written.
+    private let didCommit: @Sendable () -> Void
     /// Shows that replication is alive.
     let touch: @Sendable () -> Void
 
-    private let rejections: RejectionLog
-    private let replicatedRows = Counter(label: "powersync_rows_replicated_total")
+    let rejections: RejectionLog
+    let replicatedRows = Counter(label: "powersync_rows_replicated_total")
     private let replicatedTransactions = Counter(label: "powersync_transactions_replicated_total")
 
     /// Creates a replicator for a stream.
@@ -39,11 +41,13 @@ struct StreamReplicator {
         storage: any BucketStorage,
         source: any ReplicationSource,
         logger: Logger,
+        didCommit: @escaping @Sendable () -> Void,
         touch: @escaping @Sendable () -> Void
     ) {
         self.stream = stream
         self.storage = storage
         self.source = source
+        self.didCommit = didCommit
         self.touch = touch
         var logger = logger
         logger[metadataKey: ReplicationLogKey.stream] = "\(stream.id)"
@@ -113,8 +117,7 @@ struct StreamReplicator {
                 "A table of the source is gone or has another form: its rows are removed.",
                 metadata: [ReplicationLogKey.table: "\(outdated.descriptor.name)"]
             )
-            try await writer.drop(outdated)
-            touch()
+            try await writer.drop(outdated, touch: touch)
         }
         return tables
     }
@@ -196,8 +199,11 @@ struct StreamReplicator {
                         guard let table = byRelation[relationID] else { continue }
                         rejections.report(try await writer.save(changes, of: table, mode: .stream))
                         replicatedRows.increment(by: changes.count)
+                    case .partialUpdates(let updates, let relationID):
+                        guard let table = byRelation[relationID] else { continue }
+                        try await save(updates, of: table, with: &writer, history: progress.position.history)
                     case .truncate(let relationID):
-                        if let table = byRelation[relationID] { try await writer.truncate(table) }
+                        if let table = byRelation[relationID] { try await writer.truncate(table, touch: touch) }
                     case .commit(let lsn):
                         if let outcome = try await commit(lsn, with: &writer, progress: &progress) { return outcome }
                     case .tablesChanged:
@@ -219,6 +225,7 @@ struct StreamReplicator {
         } catch let error as BucketStorageError where error.code == .unknownStream {
             return .replaced
         }
+        didCommit()
         progress.position.lsn = lsn
         replicatedTransactions.increment()
         guard case .created(let checkpoint) = result else { return nil }

@@ -6,6 +6,10 @@ package import PowerSyncProtocol
 /// finished; then the record; then a marker, which makes replication pass that position even if the source is idle.
 /// With the marker before the record, replication could pass it while there is nothing to show yet, and never look
 /// again.
+///
+/// Before all of that, the position that clients have is read, and shown to the source. After a start, the source may be an
+/// older copy of what was replicated, and nobody may have noticed yet: a position of it would be compared with positions
+/// that it does not have, and the number would be visible before the uploads are.
 package struct WriteCheckpointIssuer: Sendable {
     private let storage: any BucketStorage
     private let source: any ReplicationSource
@@ -60,7 +64,7 @@ package struct WriteCheckpointIssuer: Sendable {
         _ body: (SourcePosition) async throws -> WriteCheckpoint
     ) async throws -> WriteCheckpoint {
         let (head, checkpoint) = try await order.withSlot {
-            let head = try await source.head()
+            let head = try await source.head(having: try await storage.publishedPosition())
             return (head, try await body(head))
         }
         // After the record: whoever is woken finds it.

@@ -140,6 +140,14 @@ package protocol BucketStorage: Sendable {
 
     // MARK: Write checkpoints
 
+    /// The source position of the newest checkpoint that clients are served.
+    ///
+    /// A source that does not have it is not the one that was replicated.
+    ///
+    /// - Returns: `nil` before the first activation.
+    /// - Throws: An error of the database.
+    func publishedPosition() async throws -> SourcePosition?
+
     /// Records that a user's uploads are contained in the source at a position.
     ///
     /// Use ``WriteCheckpointIssuer`` to create one: it reads the position before and sends the marker after.

@@ -40,10 +40,20 @@ package protocol BucketStorageWriter {
     ) async throws -> [RejectedRow]
 
     /// Removes all rows of a table from all buckets and indexes.
-    mutating func truncate(_ table: SourceTable) async throws
+    ///
+    /// - Parameters:
+    ///   - table: The table.
+    ///   - touch: Called after each step; there are many if the table is large.
+    /// - Throws: An error of the database.
+    mutating func truncate(_ table: SourceTable, touch: @Sendable () -> Void) async throws
 
     /// Truncates a table and forgets its record.
-    mutating func drop(_ table: SourceTable) async throws
+    ///
+    /// - Parameters:
+    ///   - table: The table.
+    ///   - touch: As in ``truncate(_:touch:)``.
+    /// - Throws: An error of the database.
+    mutating func drop(_ table: SourceTable, touch: @Sendable () -> Void) async throws
 
     /// Makes everything saved so far durable, together with the progress of snapshots. Does not publish it.
     mutating func flush() async throws
@@ -57,6 +67,9 @@ package protocol BucketStorageWriter {
     /// - Returns: What became of the commit.
     /// - Throws: ``BucketStorageError`` with code `unknownStream` when the stream has been replaced.
     mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) async throws -> CommitResult
+
+    /// Records that no checkpoint may be made before a position, because of what is saved next.
+    mutating func forbidCheckpoints(before lsn: LSN) async throws
 
     /// Waits until the disk has everything that was committed.
     ///
@@ -80,6 +93,14 @@ package protocol BucketStorageWriter {
 
     /// Records that all tables of the stream have been copied, and that no checkpoint may be made before a position.
     mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) async throws
+}
+
+extension BucketStorageWriter {
+    /// Removes all rows of a table from all buckets and indexes.
+    package mutating func truncate(_ table: SourceTable) async throws { try await truncate(table, touch: {}) }
+
+    /// Truncates a table and forgets its record.
+    package mutating func drop(_ table: SourceTable) async throws { try await drop(table, touch: {}) }
 }
 
 /// How ``BucketStorageWriter/save(_:of:mode:)`` treats rows that are already stored.

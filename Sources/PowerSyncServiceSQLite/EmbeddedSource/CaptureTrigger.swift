@@ -33,10 +33,16 @@ struct CaptureTrigger: Hashable {
         let key = definition.key.map { SQLText.identifier($0.name) }
         let into = "INSERT INTO _ps_log (table_id, \(key.indices.map { "k\($0)" }.joined(separator: ", ")))"
         func values(_ row: String) -> String { key.map { "\(row).\($0)" }.joined(separator: ", ") }
-        func trigger(_ event: String, _ timing: String, _ body: String) -> CaptureTrigger {
+        func trigger(
+            _ event: String,
+            _ timing: String,
+            _ body: String,
+            when condition: String? = nil
+        ) -> CaptureTrigger {
             let name = "_ps_capture_\(tableID)_\(event)"
+            let when = condition.map { " WHEN \($0)" } ?? ""
             let sql = """
-                CREATE TRIGGER \(name) \(timing) ON \(SQLText.identifier(table)) BEGIN
+                CREATE TRIGGER \(name) \(timing) ON \(SQLText.identifier(table))\(when) BEGIN
                 \(body)
                 END
                 """
@@ -55,18 +61,41 @@ struct CaptureTrigger: Hashable {
             trigger("update", "AFTER UPDATE", "\(oldIfChanged)\n\(new)"),
             trigger("delete", "AFTER DELETE", old),
         ]
-        for (index, columns) in definition.uniqueColumns.enumerated() {
-            let columns = columns.map(SQLText.identifier)
-            let isEqual = columns.map { "\($0) = NEW.\($0)" }.joined(separator: " AND ")
-            let others = """
-                \(into) SELECT \(tableID), \(key.joined(separator: ", ")) FROM \(SQLText.identifier(table)) \
-                WHERE \(isEqual);
-                """
-            triggers.append(trigger("replacing_insert\(index)", "BEFORE INSERT", others))
-            let timing = "BEFORE UPDATE OF \(columns.joined(separator: ", "))"
-            triggers.append(trigger("replacing_update\(index)", timing, others))
+        let isOther = "NOT (\(key.map { "\($0) IS OLD.\($0)" }.joined(separator: " AND ")))"
+        func others(_ condition: String) -> String {
+            "\(into) SELECT \(tableID), \(key.joined(separator: ", ")) FROM \(SQLText.identifier(table)) WHERE \(condition);"
+        }
+        for (index, unique) in definition.uniqueIndexes.enumerated() {
+            let isReplaced = isReplaced(unique, in: definition)
+            triggers.append(trigger("replacing_insert\(index)", "BEFORE INSERT", others(isReplaced)))
+            let columns = unique.columns.map { " OF \($0.map(SQLText.identifier).joined(separator: ", "))" } ?? ""
+            let body = others("\(isReplaced) AND \(isOther)")
+            triggers.append(trigger("replacing_update\(index)", "BEFORE UPDATE\(columns)", body))
+        }
+        if let rowID = definition.rowID {
+            let body = others("\(rowID) = NEW.\(rowID)")
+            // A number that is not written is -1 here.
+            triggers.append(trigger("replacing_rowid_insert", "BEFORE INSERT", body, when: "NEW.\(rowID) <> -1"))
+            let isChanged = "NEW.\(rowID) <> OLD.\(rowID)"
+            triggers.append(trigger("replacing_rowid_update", "BEFORE UPDATE", body, when: isChanged))
         }
         return triggers
+    }
+
+    /// Whether a row of the table is in the way of the row that is written, in SQL.
+    private static func isReplaced(_ index: UniqueIndex, in definition: TableDefinition) -> String {
+        func new(_ column: String) -> String {
+            let value = "NEW.\(SQLText.identifier(column))"
+            return definition.defaults[column].map { "coalesce(\(value), \($0))" } ?? value
+        }
+        let terms = index.terms.map { term in
+            let collated = "(\(term.expression)\n) COLLATE \(SQLText.identifier(term.collation))"
+            if let column = term.column { return "\(collated) = \(new(column))" }
+            // In there, the names of columns are those of the new row.
+            let row = definition.columns.map { "\(new($0)) AS \(SQLText.identifier($0))" }
+            return "\(collated) = (SELECT \(term.expression)\n FROM (SELECT \(row.joined(separator: ", "))))"
+        }
+        return ((index.condition.map { ["(\($0)\n)"] } ?? []) + terms).joined(separator: " AND ")
     }
 
     /// Creates the trigger.

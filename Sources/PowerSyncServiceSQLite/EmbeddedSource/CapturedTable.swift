@@ -17,6 +17,9 @@ struct CapturedTable: Sendable, Equatable {
     /// The columns of the primary key, in its order.
     var key: [SourceTableDescriptor.IdentityColumn]
 
+    /// Where the columns of the key are among all columns.
+    var keyIndexes: [Int] { key.map { key in columns.firstIndex(of: key.name) ?? 0 } }
+
     /// The table as the replicator knows it.
     var descriptor: SourceTableDescriptor {
         SourceTableDescriptor(
@@ -62,6 +65,25 @@ struct CapturedTable: Sendable, Equatable {
             """
     }
 
+    /// The rows that have one of these keys, as they are now.
+    ///
+    /// Keys are compared exactly, where the table may treat different ones as equal.
+    func rows(_ keys: [[SQLiteValue]], _ db: Database) throws -> [SourceRow] {
+        let match = key.map { "t.\(SQLText.identifier($0.name)) = ?" }.joined(separator: " AND ")
+        let sql = "SELECT \(columnList) FROM \(SQLText.identifier(name)) AS t WHERE \(match)"
+        let statement = try PreparedStatement(db, sql: sql, interruption: .cancellation)
+        defer { statement.reset() }
+        var rows: [SourceRow] = []
+        for values in keys {
+            for (index, value) in values.enumerated() { statement.bind(value, at: CInt(index + 1)) }
+            while try statement.step() {
+                let row = statement.row(named: columns, from: 0)
+                if key.map({ row[$0.name] ?? .null }) == values { rows.append(row) }
+            }
+        }
+        return rows
+    }
+
     private var columnList: String {
         columns.map { "t.\(SQLText.identifier($0))" }.joined(separator: ", ")
     }
@@ -77,6 +99,12 @@ extension PreparedStatement {
         case .blob: .blob(Array(blob(at: column)))
         case .null: .null
         }
+    }
+
+    /// Whether a value is what Swift would make of it: a text need not be UTF-8.
+    func isReadable(at column: CInt) -> Bool {
+        guard storageClass(at: column) == .text, let bytes = text(at: column) else { return true }
+        return String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
     }
 
     /// A row made of consecutive columns.

@@ -24,9 +24,9 @@ import PowerSyncServiceCore
 /// mention the column. Entries for keys that did not change do no harm, which the triggers use:
 ///
 /// - `AFTER INSERT`, `AFTER DELETE`: the key. `AFTER UPDATE`: the new key, and the old one if it differs.
-/// - `BEFORE INSERT`, `BEFORE UPDATE`: the keys of other rows with the same values in a `UNIQUE` index.
-///   `INSERT OR REPLACE` deletes these, and SQLite fires delete triggers for them only on connections with
-///   `recursive_triggers`, which other programs do not set.
+/// - `BEFORE INSERT`, `BEFORE UPDATE`: the keys of other rows with the same values in a unique index (of columns or
+///   expressions, compared as the index does), or with the same row number. `INSERT OR REPLACE` deletes these, and SQLite
+///   fires delete triggers for them only on connections with `recursive_triggers`, which other programs do not set.
 enum ChangeCapture {
     /// The most columns of a primary key.
     static let maximumKeyColumns = 8

@@ -67,11 +67,18 @@ struct EmbeddedChangeReader: ChangeReader {
             // Read before the transaction begins, so that the transaction must have it.
             let known = source.known.withLock { $0 }
             let answersAtOnce = !hasDeliveredCommit
-            let look = try await source.pool.read { db in
+            let look = try await source.pool.read { [source] db in
                 guard try Self.isOwn(position, of: history, db), try known?.isPlausible(db) ?? true else {
                     return Look.historyLost
                 }
-                return try Self.look(db, after: position, state: state, watched: watched, answersAtOnce: answersAtOnce)
+                return try Self.look(
+                    db,
+                    of: source,
+                    after: position,
+                    state: state,
+                    watched: watched,
+                    answersAtOnce: answersAtOnce
+                )
             }
             switch look {
             case .messages(let messages, let head):
@@ -138,8 +145,8 @@ struct EmbeddedChangeReader: ChangeReader {
     private mutating func nextChunk(of batch: LongBatch) async throws -> [SourceMessage] {
         guard let watched = Self.find(tables, in: source.capture) else { return [.tablesChanged] }
         let limit = min(batch.delivered + Self.maximumEntries, batch.head.sequence)
-        let chunk = try await batch.snapshot.read { db in
-            try Self.chunk(db, after: batch.delivered, through: limit, watched: watched)
+        let chunk = try await batch.snapshot.read { [source] db in
+            try Self.chunk(db, of: source, after: batch.delivered, through: limit, watched: watched)
         }
         longBatch?.delivered = chunk.end
         guard chunk.end == batch.head.sequence else { return chunk.messages }
@@ -162,6 +169,7 @@ struct EmbeddedChangeReader: ChangeReader {
 
     private static func look(
         _ db: Database,
+        of source: EmbeddedSource,
         after position: EmbeddedPosition,
         state: ChangeCapture.State,
         watched: [CapturedTable],
@@ -171,7 +179,7 @@ struct EmbeddedChangeReader: ChangeReader {
         let head = try EmbeddedPosition.head(db)
         if head.sequence - position.sequence > maximumEntries { return .long }
         if head == position, !answersAtOnce { return .nothing }
-        let chunk = try chunk(db, after: position.sequence, through: head.sequence, watched: watched)
+        let chunk = try chunk(db, of: source, after: position.sequence, through: head.sequence, watched: watched)
         // What is cut off must not be committed without the rest.
         guard chunk.end >= head.sequence else { return .long }
         return .messages(chunk.messages, head: head)
@@ -182,6 +190,7 @@ struct EmbeddedChangeReader: ChangeReader {
     /// - Returns: The changes, and how far they reach: `limit`, or less if they are large.
     private static func chunk(
         _ db: Database,
+        of source: EmbeddedSource,
         after position: Int64,
         through limit: Int64,
         watched: [CapturedTable]
@@ -197,7 +206,7 @@ struct EmbeddedChangeReader: ChangeReader {
         )
         var changes: [(sequence: Int64, change: SourceChange, table: CapturedTable)] = []
         for table in watched where touched.contains(table.id) {
-            end = try appendChanges(of: table, db, after: position, through: end, to: &changes)
+            end = try appendChanges(of: table, in: source, db, after: position, through: end, to: &changes)
         }
         changes.removeAll { $0.sequence > end }
         if touched.count > 1 { changes.sort { $0.sequence < $1.sequence } }
@@ -211,6 +220,7 @@ struct EmbeddedChangeReader: ChangeReader {
     /// - Returns: How far the changes reach: `end`, or less if they are large.
     private static func appendChanges(
         of table: CapturedTable,
+        in source: EmbeddedSource,
         _ db: Database,
         after position: Int64,
         through end: Int64,
@@ -220,12 +230,16 @@ struct EmbeddedChangeReader: ChangeReader {
         defer { statement.reset() }
         statement.bind(position, at: 1)
         statement.bind(end, at: 2)
-        let keyIndexes = table.key.map { key in table.columns.firstIndex(of: key.name) ?? 0 }
+        let keyIndexes = table.keyIndexes
+        let keyColumns = 1...table.key.count
         let firstColumn = CInt(1 + table.key.count)
         var seen: Set<[SQLiteValue]> = []
         var bytes = 0
         while try statement.step() {
-            let key = (1..<firstColumn).map { statement.value(at: $0) }
+            guard let key = EmbeddedKey(statement, at: keyColumns).readable else {
+                source.warnOfUnreadableKeys(table)
+                continue
+            }
             // All entries of a key find the same row. Keys that are not complete identify nothing.
             guard !key.contains(.null), seen.insert(key).inserted else { continue }
             let found = keyIndexes.map { statement.value(at: firstColumn + CInt($0)) }

@@ -59,6 +59,14 @@ extension EmbeddedPosition {
         )
         return found.map { UInt64(bitPattern: $0) } == token
     }
+
+    /// Whether the log cannot have had this entry.
+    ///
+    /// What was acknowledged and deleted, it can have had.
+    func isContradicted(by db: Database) throws -> Bool {
+        let oldest = try Int64.fetchOne(db, sql: "SELECT min(seq) FROM _ps_log") ?? 0
+        return try sequence >= oldest && !isContained(in: db)
+    }
 }
 
 extension SourceHistory {

@@ -10,15 +10,37 @@ struct EmbeddedSnapshotReader: SnapshotReader {
     /// A chunk ends with the row that makes it larger than this.
     static let maximumBytes = 5 * 1024 * 1024
 
-    let pool: DatabasePool
+    let source: EmbeddedSource
     let table: CapturedTable
     /// The version of the file's schema in which the table looks like ``table``.
     let schemaVersion: Int64
     /// The key to continue after.
-    var lastKey: [SQLiteValue]?
+    var lastKey: EmbeddedKey?
+
+    /// What one look at the file has found.
+    private struct Page: Sendable {
+        var rows: [SourceRow] = []
+        /// The key of the last row; `nil` at the end of the table.
+        var lastKey: EmbeddedKey?
+        /// That of the last row that can be read.
+        var lastReadableKey: [SQLiteValue]?
+        /// Whether there are rows that cannot.
+        var hasUnreadable = false
+    }
 
     mutating func next() async throws -> SnapshotChunk? {
-        let rows = try await pool.read { [table, schemaVersion, lastKey] db in
+        while true {
+            let page = try await read(after: lastKey)
+            if page.hasUnreadable { source.warnOfUnreadableKeys(table) }
+            guard let key = page.lastKey else { return nil }
+            lastKey = key
+            guard let readable = page.lastReadableKey else { continue }
+            return SnapshotChunk(rows: page.rows, lastKey: SnapshotKey(readable))
+        }
+    }
+
+    private func read(after lastKey: EmbeddedKey?) async throws -> Page {
+        try await source.pool.read { [table, schemaVersion] db in
             guard try ChangeCapture.schemaVersion(db) == schemaVersion else {
                 throw ReplicationSourceError(
                     .tablesChanged,
@@ -28,19 +50,25 @@ struct EmbeddedSnapshotReader: SnapshotReader {
             let sql = table.snapshotQuery(isFirst: lastKey == nil)
             let statement = try PreparedStatement(db, sql: sql, interruption: .cancellation)
             defer { statement.reset() }
-            for (index, value) in (lastKey ?? []).enumerated() { statement.bind(value, at: CInt(index + 1)) }
-            var rows: [SourceRow] = []
+            lastKey?.bind(to: statement)
+            let keyIndexes = table.keyIndexes
+            var page = Page()
+            var count = 0
             var bytes = 0
-            while rows.count < Self.maximumRows, bytes < Self.maximumBytes, try statement.step() {
+            while count < Self.maximumRows, bytes < Self.maximumBytes, try statement.step() {
+                count += 1
+                let key = EmbeddedKey(statement, at: keyIndexes)
+                page.lastKey = key
+                guard let readable = key.readable else {
+                    page.hasUnreadable = true
+                    continue
+                }
+                page.lastReadableKey = readable
                 let row = statement.row(named: table.columns, from: 0)
                 bytes += row.estimatedBytes
-                rows.append(row)
+                page.rows.append(row)
             }
-            return rows
+            return page
         }
-        guard let last = rows.last else { return nil }
-        let key = table.key.map { last[$0.name] ?? .null }
-        lastKey = key
-        return SnapshotChunk(rows: rows, lastKey: SnapshotKey(key))
     }
 }

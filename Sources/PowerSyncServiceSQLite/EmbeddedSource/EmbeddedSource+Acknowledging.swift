@@ -88,6 +88,12 @@ extension EmbeddedSource {
         }
     }
 
+    /// Whether a log that claims the history of a position cannot have had it.
+    static func contradicts(_ position: SourcePosition, _ db: Database) throws -> Bool {
+        guard try SourceHistory.current(db) == position.history else { return false }
+        return try EmbeddedPosition(position.lsn)?.isContradicted(by: db) ?? true
+    }
+
     /// Remembers a position that the log must have from now on.
     func learn(_ position: EmbeddedPosition, of history: SourceHistory) {
         known.withLock { known in

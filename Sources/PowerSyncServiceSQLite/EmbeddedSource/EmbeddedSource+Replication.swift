@@ -12,11 +12,14 @@ extension EmbeddedSource: ReplicationSource {
         }
     }
 
-    package func head() async throws -> SourcePosition {
+    package func head(having published: SourcePosition?) async throws -> SourcePosition {
         let known = known.withLock { $0 }
         // The uploads of a client must not be dated by a log that is not the one that is replicated.
         if let known, try await !pool.read({ db in try known.isPlausible(db) }) {
             try await beginHistory(after: known.history)
+        }
+        if let published, try await pool.read({ db in try Self.contradicts(published, db) }) {
+            try await beginHistory(after: published.history)
         }
         let (position, history) = try await pool.read { db in
             (try EmbeddedPosition.head(db), try SourceHistory.current(db))
@@ -106,15 +109,36 @@ extension EmbeddedSource: ReplicationSource {
         after key: SnapshotKey?
     ) async throws -> any SnapshotReader {
         let state = capture
-        guard let captured = state.tables.first(where: { $0.descriptor == table }) else {
-            throw ReplicationSourceError(.tablesChanged, "Table “\(table.name)” has changed since it was described.")
-        }
         return EmbeddedSnapshotReader(
-            pool: pool,
-            table: captured,
+            source: self,
+            table: try captured(table, in: state).0,
             schemaVersion: state.schemaVersion,
-            lastKey: try key?.values()
+            lastKey: try key.map { EmbeddedKey(try $0.values()) }
         )
+    }
+
+    package func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
+        let state = capture
+        let (captured, outdated) = try captured(table, in: state)
+        let (rows, position) = try await pool.read { db in
+            guard try ChangeCapture.schemaVersion(db) == state.schemaVersion else { throw outdated }
+            let head = SourcePosition(try EmbeddedPosition.head(db).lsn, of: try SourceHistory.current(db))
+            return (try captured.rows(keys, db), head)
+        }
+        return PresentRows(rows, at: position)
+    }
+
+    /// The captured table of a descriptor, and the error for a file in which it is another one.
+    private func captured(
+        _ table: SourceTableDescriptor,
+        in state: ChangeCapture.State
+    ) throws -> (CapturedTable, ReplicationSourceError) {
+        let outdated = ReplicationSourceError(
+            .tablesChanged,
+            "Table “\(table.name)” has changed since it was described."
+        )
+        guard let captured = state.tables.first(where: { $0.descriptor == table }) else { throw outdated }
+        return (captured, outdated)
     }
 
     package func withChanges<Result>(
@@ -135,7 +159,7 @@ extension EmbeddedSource: ReplicationSource {
         return try await body(&reader)
     }
 
-    private func warnOnce(_ message: Logger.Message, _ table: String) {
+    func warnOnce(_ message: Logger.Message, _ table: String) {
         let isNew = warnings.withLock { $0.insert("\(message) \(table)").inserted }
         if isNew { logger.warning(message, metadata: [ReplicationLogKey.table: "\(table)"]) }
     }

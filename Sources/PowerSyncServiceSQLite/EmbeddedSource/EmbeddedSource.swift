@@ -76,6 +76,8 @@ package final class EmbeddedSource: Sendable {
 
     package func close() throws {
         try poll.close()
+        // Whoever copies the file, and not the one beside it, should have everything.
+        _ = try? pool.writeWithoutTransaction { db in try db.checkpoint(.passive) }
         try pool.close()
     }
 

@@ -5,6 +5,23 @@ package import PowerSyncServiceCore
 
 /// Write checkpoints (docs/service.md "Write checkpoints of the service").
 extension SQLiteBucketStorage {
+    package func publishedPosition() async throws -> SourcePosition? {
+        try await pool.read { db in
+            let row = try Row.fetchOne(
+                db,
+                sql: """
+                    SELECT s.last_checkpoint_lsn, h.history
+                    FROM sync_rules AS s JOIN source_histories AS h ON h.id = s.history_id
+                    WHERE s.state IN ('ACTIVE', 'ERRORED') AND s.last_checkpoint_lsn IS NOT NULL
+                    ORDER BY s.id DESC LIMIT 1
+                    """
+            )
+            return row.map { row in
+                SourcePosition(LSN(row["last_checkpoint_lsn"]), of: SourceHistory(rawValue: row["history"]))
+            }
+        }
+    }
+
     package func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
         // A client may have asked for the largest number there is. It stays; adding to it would make it a `REAL`.
         try await writeCheckpoint(
@@ -84,7 +101,7 @@ extension SQLiteBucketStorage {
             var arguments = try Self.publishedPosition(db).merging(arguments) { $1 }
             arguments["user"] = userKey
             arguments["head"] = head.lsn.rawValue
-            arguments["history"] = try head.history.number(db)
+            arguments["history"] = try Self.number(of: head.history, db)
             try db.execute(sql: sql, arguments: StatementArguments(arguments))
             let number = try Int64.fetchOne(
                 db,
@@ -93,6 +110,22 @@ extension SQLiteBucketStorage {
             )
             return WriteCheckpoint(number ?? 1)
         }
+    }
+
+    /// The number of a history that a source had a moment ago.
+    ///
+    /// A stream may have begun with a later one since: then it has not come again.
+    private static func number(of history: SourceHistory, _ db: Database) throws -> Int64 {
+        let number = try Int64.fetchOne(
+            db,
+            sql: """
+                SELECT h.id FROM sync_rules AS s JOIN source_histories AS h ON h.id = s.history_id
+                WHERE s.state IN ('ACTIVE', 'ERRORED', 'PROCESSING') AND h.history = ?
+                ORDER BY h.id DESC LIMIT 1
+                """,
+            arguments: [history.rawValue]
+        )
+        return try number ?? history.number(db)
     }
 
     package func visibleWriteCheckpoint(

@@ -70,8 +70,8 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         return ResolvedTable(table: table, outdated: Array(candidates))
     }
 
-    mutating func drop(_ table: SourceTable) async throws {
-        try await truncate(table)
+    mutating func drop(_ table: SourceTable, touch: @Sendable () -> Void) async throws {
+        try await truncate(table, touch: touch)
         try await storage.write { db in
             try db.execute(sql: "DELETE FROM source_tables WHERE id = ?", arguments: [table.id])
         }
@@ -79,7 +79,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         pendingProgress[table.id] = nil
     }
 
-    mutating func truncate(_ table: SourceTable) async throws {
+    mutating func truncate(_ table: SourceTable, touch: @Sendable () -> Void) async throws {
         try await flush()
         while true {
             let isFinished = try await storage.write { [streamID] db in
@@ -88,6 +88,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
                 try Self.note(try store.finish(), of: streamID, db)
                 return isFinished
             }
+            touch()
             if isFinished { return }
         }
     }
@@ -142,6 +143,10 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         }
         if case .created = result { resumePosition?.lsn = lsn }
         return result
+    }
+
+    mutating func forbidCheckpoints(before lsn: LSN) async throws {
+        try await storage.pool.write { [streamID] db in try Self.raiseNoCheckpointBefore(to: lsn, of: streamID, db) }
     }
 
     mutating func makeDurable() async throws -> DurablePosition? {

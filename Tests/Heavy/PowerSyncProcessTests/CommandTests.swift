@@ -48,6 +48,10 @@ import Testing
     }
 
     private func run(_ arguments: String...) async throws -> Output {
+        try await run(arguments)
+    }
+
+    private func run(_ arguments: [String]) async throws -> Output {
         let process = Process()
         process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
             .appending(path: "powersync")
@@ -147,7 +151,7 @@ import Testing
                 """
         )
         let missing = try await run("validate", "sync.yaml", "--source", "missing.db", "--as", "u1")
-        #expect(missing.status == 64)
+        #expect(missing.status == 1)
         #expect(missing.errors.contains("cannot read the source missing.db"))
     }
 
@@ -155,5 +159,23 @@ import Testing
         let output = try await run("validate", "sync.yaml", "--as", "u1")
         #expect(output.status == 64)
         #expect(output.errors.contains("--as needs --source"))
+    }
+
+    @Test(
+        "a file that is missing is named, in one line",
+        arguments: [["validate"], ["serve", "--config"], ["token", "--user", "u", "--config"]]
+    )
+    func missingFile(_ command: [String]) async throws {
+        let output = try await run(command + ["nowhere.yaml"])
+        #expect(output.status == 1)
+        #expect(output.errors.contains("nowhere.yaml") && output.errors.contains("exist"), "\(output.errors)")
+        #expect(!output.errors.contains("NSCocoaErrorDomain"))
+        #expect(output.errors.split(separator: "\n").count == 1, "\(output.errors)")
+    }
+
+    @Test func theVersionIsKnown() async throws {
+        let output = try await run("--version")
+        #expect(output.status == 0)
+        #expect(output.text.wholeMatch(of: #/\d+\.\d+\.\d+/#) != nil, "\(output.text)")
     }
 }

@@ -2,7 +2,6 @@ import Foundation
 import LocalDatabaseWorker
 import PowerSync
 import TestSupport
-import TestSupport
 import Testing
 
 /// A machine that gives little: what fails says why, and what was acknowledged is there.
@@ -151,49 +150,5 @@ import Testing
 
     private func setPermissions(_ permissions: Int, of url: URL) throws {
         try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: url.path)
-    }
-}
-
-/// A file system in memory that has a size, for which one has to be root on Linux.
-private struct SmallDisk {
-    let url: URL
-
-    static var isPossible: Bool {
-        geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/bin/mount")
-            && (try? SmallDisk(
-                at: FileManager.default.temporaryDirectory.appending(path: UUID().uuidString),
-                size: "1m"
-            ))
-            .map { $0.remove() } != nil
-    }
-
-    init(at url: URL, size: String) throws {
-        self.url = url
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-        try SmallDisk.run("/bin/mount", "-t", "tmpfs", "-o", "size=\(size)", "none", url.path)
-    }
-
-    func grow(to size: String) throws {
-        try SmallDisk.run("/bin/mount", "-o", "remount,size=\(size)", url.path)
-    }
-
-    func remove() {
-        try? SmallDisk.run("/bin/umount", url.path)
-        try? FileManager.default.removeItem(at: url)
-    }
-
-    private struct Failure: Error {
-        let command: String
-    }
-
-    private static func run(_ path: String, _ arguments: String...) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: path)
-        process.arguments = arguments
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            throw Failure(command: path + " " + arguments.joined(separator: " "))
-        }
     }
 }

@@ -362,4 +362,52 @@ extension TokenVerifierTests {
         let signer = try await keys.getKey(for: JWKIdentifier(string: "rsa-1"), alg: algorithm)
         return try TestToken(header: ["alg": .string(algorithm), "kid": "rsa-1"]).signed { try signer.sign($0) }
     }
+
+    // MARK: Hostile values
+
+    @Test(
+        "times of every size",
+        arguments: [1e9, 2e9, 1e10, 1e18, 9.3e18, 1e19, 1e20, 1e100, 1e308, .infinity, -1, -1e19, -1e308, -.infinity],
+        [0, 3600, 86_400, 1e19] as [Double]
+    )
+    func timesOfEverySize(_ issuedAt: Double, _ lifetime: Double) async throws {
+        var token = TestToken()
+        token.payload["iat"] = .double(issuedAt)
+        token.payload["exp"] = .double(issuedAt + lifetime)
+        guard let found = try? await Self.verifier().verify(token.signed(with: Self.interopKey), now: Self.now) else {
+            return
+        }
+        // What is accepted ends in a time that can be waited for.
+        #expect(found.expiresAt <= Self.now + 86_400 + 120)
+        let schedule = KeepaliveSchedule(expiresAt: found.expiresAt)
+        #expect(schedule.delay(at: Self.now, fraction: 1) >= .zero)
+    }
+
+    @Test func aTokenFromTheFutureLivesNoLongerThanOthers() async {
+        var token = TestToken()
+        token.payload["iat"] = .double(Self.now + 30 * 86_400)
+        token.payload["exp"] = .double(Self.now + 30 * 86_400 + 60)
+        #expect(await Self.failure(token.signed(with: Self.interopKey))?.code == .tokenLifetime)
+        // A clock that is a little ahead does no harm.
+        token.payload["iat"] = .double(Self.now + 30)
+        token.payload["exp"] = .double(Self.now + 30 + 86_400)
+        #expect(await Self.failure(token.signed(with: Self.interopKey)) == nil)
+    }
+
+    @Test func criticalExtensionsAreNotUnderstood() async {
+        let header: JSONObject = ["alg": "HS256", "kid": "test-1", "crit": ["b64"], "b64": false]
+        let token = TestToken(header: header).signed(with: Self.interopKey)
+        #expect(await Self.failure(token)?.code == .authentication)
+    }
+
+    @Test(arguments: [(0, false), (31, false), (32, true), (64, true)])
+    func shortSecretsAreRefusedAtStart(_ count: Int, _ isAccepted: Bool) async {
+        let key = JSONWebKey(id: "a", algorithm: .hs256, material: .symmetric(Array(repeating: 7, count: count)))
+        do {
+            try await key.checkMaterial()
+            #expect(isAccepted)
+        } catch {
+            #expect(!isAccepted && error.member == "k")
+        }
+    }
 }

@@ -146,6 +146,7 @@ import Testing
         ErrorCase(yaml: "- a", line: 1, message: "expected a mapping"),
         ErrorCase(yaml: "a: [", line: 2, message: "not valid YAML"),
         ErrorCase(yaml: "port: 1\nport: 2", line: 1, message: "not valid YAML"),
+        ErrorCase(yaml: "a: {k: hunter2}\na: 2", line: 1, message: "not valid YAML: a is there twice"),
         ErrorCase(yaml: "storage: {}", line: 1, key: "replication", message: "missing"),
         ErrorCase(yaml: "replication: {connections: []}", line: 1, key: "replication.connections", message: "missing"),
         ErrorCase(
@@ -230,6 +231,12 @@ import Testing
             key: "development.token_endpoint",
             message: "is not true or false"
         ),
+        ErrorCase(
+            yaml: yaml("development: {write_endpoints: false}"),
+            line: 7,
+            key: "development.write_endpoints",
+            message: "unknown key"
+        ),
     ])
     func errorsNameFileLineAndKey(_ test: ErrorCase) throws {
         #expect {
@@ -241,6 +248,8 @@ import Testing
             #expect(error.line == test.line)
             #expect(error.key == test.key)
             #expect(error.message.contains(test.message), "\(error.message)")
+            // The file may hold some.
+            #expect(!"\(error)".contains("hunter2"))
             return true
         }
     }

@@ -19,6 +19,7 @@ import Testing
                     switch message {
                     case .changes(let changes, _): texts += changes.map(describe)
                     case .truncate: texts.append("truncate")
+                    case .partialUpdates: texts.append("partial updates")
                     case .tablesChanged: return texts + ["tables changed"]
                     case .commit: return texts
                     }

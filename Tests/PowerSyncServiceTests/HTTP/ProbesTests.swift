@@ -27,4 +27,18 @@ import Testing
         probes.touch()
         #expect(probes.response(to: .liveness).status == .ok)
     }
+
+    @Test func aProcessThatEndsOrHasAProblemIsNotReady() {
+        let probes = Probes { Date(timeIntervalSince1970: 0) }
+        probes.didStart()
+        #expect(probes.found(.storage))
+        #expect(!probes.found(.storage))
+        #expect(probes.response(to: .readiness).status == .badRequest)
+        #expect(probes.response(to: .startup).status == .ok)
+        #expect(probes.solved(.storage))
+        #expect(!probes.solved(.storage))
+        #expect(probes.response(to: .readiness).status == .ok)
+        probes.didStop()
+        #expect(probes.response(to: .readiness).status == .badRequest)
+    }
 }

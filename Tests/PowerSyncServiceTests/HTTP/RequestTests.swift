@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 @testable import PowerSyncService
@@ -120,6 +121,54 @@ import Testing
                 body: body.text
             )
             #expect(status == 200)
+        }
+    }
+
+    @Test("compressed bodies are refused as such")
+    func compressedBody() async throws {
+        try await Scenario.run { scenario in
+            let reply = try await scenario.send(
+                "POST",
+                "/sync/stream",
+                token: try scenario.token(),
+                headers: ["Content-Encoding": "gzip"],
+                body: "\u{1f}\u{8b}"
+            )
+            #expect(reply.status == 415)
+            #expect(try reply.error("code") == "PSYNC_S2004")
+        }
+    }
+
+    @Test("health checks are answered while slow bodies take every place")
+    func probesUnderSlowBodies() async throws {
+        try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
+            let port = scenario.address.port
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                let sent = ChangeSignal()
+                for _ in 0..<40 {
+                    group.addTask {
+                        try await RawConnection.connect(port: port) { connection in
+                            try await connection.send(
+                                RawRequests.request("POST /dev/token", ["Content-Length: 100"]) + "{"
+                            )
+                            sent.advance()
+                            while try await connection.read() != nil {}
+                        }
+                    }
+                }
+                while true {
+                    let seen = sent.version
+                    if seen >= 40 { break }
+                    try await sent.wait(after: seen)
+                }
+                // No place is left for this one, or will be.
+                let token = try await scenario.status("POST", "/dev/token", body: "{}")
+                #expect(token == 429)
+                for question in ["startup", "liveness", "readiness"] {
+                    #expect(try await scenario.send("GET", "/probes/\(question)").status == 200)
+                }
+                group.cancelAll()
+            }
         }
     }
 

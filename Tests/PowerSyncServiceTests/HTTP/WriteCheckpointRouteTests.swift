@@ -79,4 +79,23 @@ import Testing
             }
         }
     }
+
+    @Test("the id of a client has at most 256 bytes, wherever it is sent", arguments: [256, 257])
+    func longClientID(_ length: Int) async throws {
+        try await ServiceScenario.run { scenario in
+            let id = String(repeating: "c", count: length)
+            let token = try scenario.token()
+            let expected = length > 256 ? 400 : 200
+            let get = try await scenario.status("GET", "/write-checkpoint2.json?client_id=\(id)", token: token)
+            let request = #"{"client_id":"\#(id)","checkpoint_request_id":"5"}"#
+            let post = try await scenario.status("POST", "/sync/checkpoint-request", token: token, body: request)
+            let stream = try await scenario.status(
+                "POST",
+                "/sync/stream",
+                token: token,
+                body: #"{"client_id":"\#(id)"}"#
+            )
+            #expect([get, post, stream] == [expected, expected, expected])
+        }
+    }
 }

@@ -39,9 +39,9 @@ final class RecordingSource: ReplicationSource {
         recorded.withLock { $0.append("\(event), stored: \(stored.map(String.init) ?? "nil")") }
     }
 
-    func head() async throws -> SourcePosition {
+    func head(having known: SourcePosition?) async throws -> SourcePosition {
         try await record("head")
-        return try await source.head()
+        return try await source.head(having: known)
     }
 
     func emitMarker() async throws {
@@ -67,6 +67,10 @@ final class RecordingSource: ReplicationSource {
 
     func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
         try await source.snapshot(of: table, after: key)
+    }
+
+    func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
+        try await source.rows(of: table, keys: keys)
     }
 
     func withChanges<Result>(

@@ -68,6 +68,47 @@ import Testing
         #expect(try await ids(scenario).count == 50 + newRows)
     }
 
+    @Test(
+        "uploads to a restored backup, before replication has looked at it, wait for the copy",
+        arguments: [0, 10, 30, 60]
+    )
+    func writeCheckpointIsNotDatedByTheLostHistory(newRows: Int) async throws {
+        var scenario = try SourceScenario()
+        let source = scenario.folder.path("source.db")
+        try await insert(0..<50, into: source)
+        try await scenario.replicate()
+        let backup = try backUp(scenario)
+        try await insert(50..<80, into: source)
+        try await scenario.replicate()
+
+        try scenario.source.close()
+        try scenario.storage.close()
+        try replace(scenario, by: backup)
+        try await insert(100..<100 + newRows, into: source)
+        scenario = try SourceScenario(schema: [], folder: scenario.folder)
+        let served = try #require(scenario.storage.feed.current)
+        try await insert(200..<201, into: source)
+        let number = try await WriteCheckpointIssuer(storage: scenario.storage, source: scenario.source)
+            .create(userKey: "u")
+        #expect(try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: served) == nil)
+
+        let running = scenario
+        let next = try await running.replicating { try await running.published { $0.streamID != served.streamID } }
+        #expect(try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: next) == number)
+        #expect(try await scenario.rows().keys.contains("lists/r200"))
+    }
+
+    @Test("write checkpoints do not make another history of a source that is what it was")
+    func writeCheckpointKeepsTheHistory() async throws {
+        var scenario = try SourceScenario()
+        try await insert(0..<50, into: scenario.folder.path("source.db"))
+        try await scenario.replicate()
+        let history = try await scenario.source.head().history
+        scenario = try scenario.reopened()
+        _ = try await WriteCheckpointIssuer(storage: scenario.storage, source: scenario.source).create(userKey: "u")
+        #expect(try await scenario.source.head().history == history)
+    }
+
     @Test("restored in place while it is replicated", arguments: [0, 20, 200])
     func rollbackWhileRunningIsNoticed(newRows: Int) async throws {
         let scenario = try SourceScenario()

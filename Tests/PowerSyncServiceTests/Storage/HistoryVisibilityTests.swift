@@ -50,6 +50,32 @@ import Testing
         #expect(try await visible(scenario) == 1)
     }
 
+    @Test("a position that was read before the source got another history, and is recorded afterwards")
+    func positionOfTheOldHistoryMayBeRecordedLate() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        _ = try await scenario.writer.commit(.at(800), createsEmptyCheckpoints: true)
+        let next = try await scenario.storage.restart(scenario.stream.id)
+        var writer = try await scenario.storage.writer(of: next.id)
+        try await writer.setResumePosition(.at(1, of: "second"))
+        _ = try await scenario.storage.createWriteCheckpoint(userKey: "u", head: .at(900))
+        #expect(try await visible(scenario) == nil)
+        try await writer.markSnapshotDone(noCheckpointBefore: .at(1))
+        _ = try await writer.commit(.at(1), createsEmptyCheckpoints: true)
+        #expect(try await visible(scenario) == 1)
+        // And nothing is the matter with positions of the new one.
+        _ = try await scenario.storage.createWriteCheckpoint(userKey: "v", head: .at(1, of: "second"))
+        #expect(try await visible(scenario, "v") == 1)
+    }
+
+    @Test func publishedPositionIsThatOfTheServedStream() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        try await scenario.writer.setResumePosition(.at(1))
+        _ = try await scenario.writer.commit(.at(800), createsEmptyCheckpoints: true)
+        #expect(try await scenario.storage.publishedPosition() == .at(800))
+        try await activate(scenario, .at(5, of: "second"))
+        #expect(try await scenario.storage.publishedPosition() == .at(5, of: "second"))
+    }
+
     @Test func historyThatComesAgainFromABackupIsANewOne() async throws {
         var scenario = try await StorageScenario(Self.config)
         _ = try await scenario.writer.commit(.at(800), createsEmptyCheckpoints: true)

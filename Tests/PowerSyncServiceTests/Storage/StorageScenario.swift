@@ -171,7 +171,7 @@ extension SourcePosition {
     }
 }
 
-extension SQLiteBucketStorage {
+extension BucketStorage {
     /// Reads a bucket to its end, as a session would.
     func allOperations(
         _ bucket: String,

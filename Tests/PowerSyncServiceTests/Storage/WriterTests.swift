@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 import PowerSyncRules
+import Synchronization
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -202,6 +203,18 @@ import Testing
         try await scenario.save(.update(row("b", large)), .delete(key: ["b"]), of: table)
         try await scenario.commit()
         #expect(try await scenario.summary("g|0[]").suffix(1) == ["REMOVE b"])
+    }
+
+    @Test("a removal of many rows shows after each step that it is alive")
+    func longRemovalTouches() async throws {
+        var scenario = try await StorageScenario("config: {edition: 3}\nstreams: {g: {query: SELECT * FROM test}}")
+        let table = try await scenario.table("test")
+        let rows = (0..<5_000).map { SourceChange.insert(["id": .text("\($0)")]) }
+        _ = try await scenario.writer.save(rows, of: table, mode: .stream)
+        let count = Mutex(0)
+        try await scenario.writer.drop(table) { count.withLock { $0 += 1 } }
+        #expect(count.withLock { $0 } == 3)
+        #expect(scenario.writer.sourceTables.isEmpty)
     }
 
     @Test("truncate")

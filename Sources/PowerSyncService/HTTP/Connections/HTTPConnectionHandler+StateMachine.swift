@@ -136,6 +136,9 @@ extension HTTPConnectionHandler {
                 input = .finished
                 return .drop
             }
+            guard head.version != .http1_1 || head.headers.contains(name: "Host") else {
+                return .perform(refuse(.missingHost))
+            }
             switch WebSocketHandshake(head) {
             case .complete(let opening):
                 input = .handshake(opening, isAtEnd: false)
@@ -283,6 +286,9 @@ extension ErrorEnvelope {
             "This port expects HTTP/1.1 without TLS: \(error)."
         )
     }
+
+    /// 400: a request does not say which host it is for, which HTTP/1.1 demands.
+    static let missingHost = ErrorEnvelope.connection(status: 400, "The request has no Host field")
 
     /// 431: the head of a request is over the limit.
     static let headTooLarge = ErrorEnvelope.connection(status: 431, "The header fields of the request are too large")

@@ -239,6 +239,7 @@ extension ErrorEnvelope {
             "Content-Type": "application/json", "Content-Length": "\(body.readableBytes)", "Connection": "close",
             "Access-Control-Allow-Origin": "*",
         ]
+        if let retryAfter { headers.add(name: "Retry-After", value: retryAfter) }
         // Tells who has asked for another version which one there is.
         if name == "WebSocketHandshake" { headers.add(name: "Sec-WebSocket-Version", value: "13") }
         let head = HTTPResponseHead(

@@ -64,6 +64,7 @@ import Testing
                             let answer = try await third.textUntilClosed()
                             #expect(answer.hasPrefix("HTTP/1.1 503 "), "\(answer)")
                             #expect(answer.contains("PSYNC_S2304"), "\(answer)")
+                            #expect(answer.contains("\r\nRetry-After: 5\r\n"), "\(answer)")
                         }
                     }
                     #expect(try await second.probe())

@@ -31,6 +31,7 @@ import Testing
             "two lengths",
             "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
         ),
+        Case("no host", "GET /probes/liveness HTTP/1.1\r\nAccept: */*\r\n\r\n"),
         Case("no line", "hello there\r\n\r\n"),
         Case("HTTP/2 with prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
         Case("HTTP/3", "GET / HTTP/3.0\r\nHost: x\r\n\r\n"),

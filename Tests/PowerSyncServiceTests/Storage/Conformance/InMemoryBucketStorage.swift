@@ -203,6 +203,13 @@ final class InMemoryBucketStorage: BucketStorage {
 
     // MARK: Write checkpoints
 
+    func publishedPosition() async throws -> SourcePosition? {
+        state.withLock { state in
+            guard let served = state.served, let lsn = served.checkpoint?.lsn else { return nil }
+            return served.resumePosition.map { SourcePosition(lsn, of: $0.history) }
+        }
+    }
+
     func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
         try record(userKey, head) { $0.map { WriteCheckpoint($0.number.rawValue + 1) } ?? WriteCheckpoint(1) }
     }
@@ -224,7 +231,11 @@ final class InMemoryBucketStorage: BucketStorage {
         return state.withLock { state in
             let old = state.numbers[userKey]
             let number = next(old)
-            let history = state.number(of: head.history)
+            let live = state.streams.last { stream in
+                (stream.stream.state.isServed || stream.stream.state.isReplicated)
+                    && stream.resumePosition?.history == head.history
+            }
+            let history = live?.history ?? state.number(of: head.history)
             if let old, number == old.number { return number }
             if let old, let served = state.served, let checkpoint = served.checkpoint,
                 old.isCovered(by: checkpoint, history: served.history)

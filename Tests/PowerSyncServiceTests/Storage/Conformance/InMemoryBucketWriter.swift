@@ -44,12 +44,13 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         return ResolvedTable(table: table, outdated: candidates)
     }
 
-    mutating func drop(_ table: SourceTable) async throws {
-        try await truncate(table)
+    mutating func drop(_ table: SourceTable, touch: @Sendable () -> Void) async throws {
+        try await truncate(table, touch: touch)
         change { stream, _ in stream.tables.removeAll { $0.id == table.id } }
     }
 
-    mutating func truncate(_ table: SourceTable) async throws {
+    mutating func truncate(_ table: SourceTable, touch: @Sendable () -> Void) async throws {
+        defer { touch() }
         change { stream, lastOp in
             for key in stream.rows.keys where key.table == table.id { stream.remove(key, &lastOp) }
         }
@@ -100,6 +101,10 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         }
         if case .created(let checkpoint) = result { storage.feed.publish(checkpoint) }
         return result
+    }
+
+    mutating func forbidCheckpoints(before lsn: LSN) async throws {
+        change { stream, _ in stream.noCheckpointBefore = max(stream.noCheckpointBefore ?? lsn, lsn) }
     }
 
     mutating func makeDurable() async throws -> DurablePosition? {

@@ -1,0 +1,115 @@
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+
+/// The service ends in time and without an error, whatever its connections are doing.
+@Suite(.timeLimit(.minutes(1))) struct ShutdownTests {
+    private typealias Scenario = ServiceScenario
+
+    enum State: String, CaseIterable, CustomTestStringConvertible {
+        case silent, head, body, endlessBody, unreadBody, malformed, ignoredUpgrade, webSocket, beforeSetup, idle,
+            stream
+        var testDescription: String { rawValue }
+
+        /// What a client sends, for a token.
+        func request(_ token: String) -> String {
+            let fields = ["Authorization: Token \(token)", "Content-Type: application/json"]
+            return switch self {
+            case .silent: ""
+            case .head: "POST /sync/stream HTTP/1.1\r\nHost: x\r\nAuth"
+            case .body: RawRequests.request("POST /sync/stream", fields + ["Content-Length: 100"]) + "{"
+            case .endlessBody:
+                RawRequests.request("POST /dev/write", fields + ["Transfer-Encoding: chunked"]) + "1\r\n{\r\n"
+            case .unreadBody: RawRequests.request("POST /nowhere", ["Content-Length: 1000"]) + "{"
+            case .malformed: "BREW /coffee\r\n\r\n"
+            case .ignoredUpgrade:
+                RawRequests.request(
+                    "GET /probes/liveness",
+                    ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"]
+                )
+            case .webSocket, .beforeSetup: RawRequests.request("GET /sync/stream", RawRequests.handshake())
+            case .idle: RawRequests.probe
+            case .stream: RawRequests.request("POST /sync/stream", fields + ["Content-Length: 2"]) + "{}"
+            }
+        }
+
+        /// With what the service shows that it is in this state; `nil` when it says nothing.
+        var answer: String? {
+            switch self {
+            case .silent, .head, .body, .endlessBody: nil
+            case .unreadBody, .malformed: "}}"
+            case .ignoredUpgrade, .idle: "touched_at"
+            case .webSocket, .beforeSetup: "\r\n\r\n"
+            case .stream: "checkpoint_complete"
+            }
+        }
+
+        /// More connections where that is what it is about, as many as the process may have.
+        var count: Int {
+            self == .silent ? min(1000, (ConnectionCount.limitOfProcess - 100) / 2) : 20
+        }
+    }
+
+    @Test(arguments: State.allCases)
+    func connectionsDoNotKeepTheService(_ state: State) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let open = ChangeSignal()
+            try await Scenario.run { scenario in
+                let port = scenario.address.port
+                let request = state.request(try scenario.token())
+                for _ in 0..<state.count {
+                    group.addTask {
+                        try await RawConnection.connect(port: port) { connection in
+                            try await connection.send(request)
+                            if let answer = state.answer { _ = try await connection.text(until: answer) }
+                            if state == .beforeSetup {
+                                // The head of a frame of 16 MiB, and a part of it.
+                                var bytes = ByteBuffer(bytes: [0x82, 0x80 | 127])
+                                bytes.writeInteger(UInt64(16 * 1024 * 1024))
+                                bytes.writeInteger(UInt32(0))
+                                bytes.writeRepeatingByte(0, count: 32 * 1024)
+                                try await connection.send(bytes)
+                            }
+                            open.advance()
+                            while let bytes = try? await connection.read() { _ = bytes }
+                        }
+                    }
+                }
+                while true {
+                    let seen = open.version
+                    if seen >= state.count { break }
+                    try await open.wait(after: seen)
+                }
+                // Their requests have arrived when one that was sent later is answered.
+                #expect(try await scenario.send("GET", "/probes/readiness").status == 200)
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test("clients that lost the service come back all at once")
+    func reconnectingClients() async throws {
+        let folder = try TemporaryFolder()
+        for _ in 0..<2 {
+            try await Scenario.run(in: folder, configure: { $0.limits.maxConcurrentConnections = 400 }) { scenario in
+                let port = scenario.address.port
+                let request = State.stream.request(try scenario.token())
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for _ in 0..<min(300, (ConnectionCount.limitOfProcess - 100) / 2) {
+                        group.addTask {
+                            try await RawConnection.connect(port: port) { connection in
+                                try await connection.send(request)
+                                return try await connection.text(until: "checkpoint_complete").hasPrefix("HTTP/1.1 200")
+                            }
+                        }
+                    }
+                    for try await isServed in group { #expect(isServed) }
+                }
+                #expect(try await scenario.send("GET", "/probes/readiness").status == 200)
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import GRDB
+import Logging
+import PowerSyncRules
+import TestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// The sources that have to pass the conformance suite.
+enum SourceKind: String, CaseIterable, CustomTestStringConvertible {
+    case model, embedded
+    var testDescription: String { rawValue }
+}
+
+/// A source with a table `items (id, name, body)`, and what others do to it.
+struct TestedSource: Sendable {
+    /// A copy of everything that the source has.
+    enum Backup: Sendable {
+        case model(ModelSource.Content)
+        case file(String)
+    }
+
+    static let columns = ["id", "name", "body"]
+
+    let source: any ReplicationSource
+    let plan: SyncPlan
+    private let folder: TemporaryFolder
+
+    init(_ kind: SourceKind) throws {
+        folder = try TemporaryFolder()
+        plan = try PowerSyncServiceTests.plan(
+            "config: {edition: 3}\nstreams: {all: {queries: [SELECT * FROM items, SELECT * FROM others]}}"
+        )
+        switch kind {
+        case .model:
+            let model = ModelSource(largeColumns: ["body"], pageLength: 1000)
+            model.alter(.create("items", columns: Self.columns))
+            source = model
+        case .embedded:
+            source = try Self.open(folder, schema: ["CREATE TABLE items (id TEXT PRIMARY KEY, name, body)"])
+        }
+    }
+
+    private init(_ other: TestedSource, _ source: any ReplicationSource) {
+        self.source = source
+        plan = other.plan
+        folder = other.folder
+    }
+
+    private static func open(_ folder: TemporaryFolder, schema: [String]) throws -> EmbeddedSource {
+        try EmbeddedSource(
+            path: folder.path("source.db"),
+            schema: schema,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    // MARK: Writing
+
+    /// Writes a transaction.
+    func write(_ writes: RowWrite...) async throws {
+        try await write(writes)
+    }
+
+    /// Writes a transaction.
+    func write(_ writes: [RowWrite]) async throws {
+        switch source {
+        case let model as ModelSource: model.write(writes)
+        default:
+            try await run { db in
+                for write in writes where try db.tableExists(write.table) { try write.run(db) }
+            }
+        }
+    }
+
+    /// Changes the tables.
+    func alter(_ change: TableChange) async throws {
+        switch source {
+        case let model as ModelSource: model.alter(change)
+        default:
+            try await run { db in
+                switch change {
+                case .create(let name, let columns):
+                    let rest = columns.dropFirst().map { ", \($0)" }.joined()
+                    try db.execute(sql: "CREATE TABLE \(name) (id TEXT PRIMARY KEY\(rest))")
+                case .drop(let name): try db.execute(sql: "DROP TABLE \(name)")
+                case .addColumn(let column, let name): try db.execute(sql: "ALTER TABLE \(name) ADD COLUMN \(column)")
+                }
+            }
+        }
+    }
+
+    private func run(_ body: @escaping @Sendable (Database) throws -> Void) async throws {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        let connection = try DatabaseQueue(path: folder.path("source.db"), configuration: configuration)
+        try await connection.write(body)
+        try connection.close()
+        // Spares the test the polling interval.
+        (source as? EmbeddedSource)?.signal.advance()
+    }
+
+    // MARK: Lives
+
+    func backUp() throws -> Backup {
+        if let model = source as? ModelSource { return .model(model.content) }
+        let path = folder.path("backup \(UUID().uuidString).db")
+        let backup = try DatabaseQueue(path: path)
+        try (source as? EmbeddedSource)?.pool.backup(to: backup)
+        try backup.close()
+        return .file(path)
+    }
+
+    /// Puts a backup in the place of the source that is running.
+    func restore(_ backup: Backup) throws {
+        switch backup {
+        case .model(let content): (source as? ModelSource)?.restore(content)
+        case .file(let path):
+            let origin = try DatabaseQueue(path: path)
+            let destination = try DatabaseQueue(path: folder.path("source.db"))
+            try origin.backup(to: destination)
+            try destination.close()
+            (source as? EmbeddedSource)?.signal.advance()
+        }
+    }
+
+    /// The source after a restart, with a backup in its place if there is one.
+    func restarted(with backup: Backup? = nil) throws -> TestedSource {
+        if source is ModelSource {
+            if let backup { try restore(backup) }
+            return self
+        }
+        try source.close()
+        if case .file(let path)? = backup {
+            let file = folder.path("source.db")
+            for file in [file, file + "-wal", file + "-shm"] { try? FileManager.default.removeItem(atPath: file) }
+            try FileManager.default.copyItem(atPath: path, toPath: file)
+        }
+        return TestedSource(self, try Self.open(folder, schema: []))
+    }
+
+    // MARK: Looking
+
+    /// The rows that the source has now, of all tables.
+    func rows() async throws -> Set<SourceRow> {
+        var rows: Set<SourceRow> = []
+        for table in try await source.tables(for: plan) {
+            var reader = try await source.snapshot(of: table, after: nil)
+            while let chunk = try await reader.next() { rows.formUnion(chunk.rows) }
+        }
+        return rows
+    }
+}
+
+extension RowWrite {
+    /// Writes to a SQLite file.
+    fileprivate func run(_ db: Database) throws {
+        func execute(_ sql: String, _ values: [SQLiteValue]) throws {
+            try db.execute(sql: sql, arguments: StatementArguments(values.map(\.databaseValue)))
+        }
+        switch self {
+        case .insert(let table, let id, let values):
+            let names = ["id"] + values.keys
+            let placeholders = names.map { _ in "?" }.joined(separator: ", ")
+            try execute(
+                "INSERT OR IGNORE INTO \(table) (\(names.joined(separator: ", "))) VALUES (\(placeholders))",
+                [.text(id)] + values.values
+            )
+        case .update(let table, let id, let values):
+            let assignments = values.keys.map { "\($0) = ?" }.joined(separator: ", ")
+            try execute(
+                "UPDATE OR IGNORE \(table) SET \(assignments) WHERE id = ?",
+                Array(values.values) + [.text(id)]
+            )
+        case .delete(let table, let id): try execute("DELETE FROM \(table) WHERE id = ?", [.text(id)])
+        case .truncate(let table): try db.execute(sql: "DELETE FROM \(table)")
+        }
+    }
+}
+
+extension SQLiteValue {
+    fileprivate var databaseValue: DatabaseValue {
+        switch self {
+        case .null: .null
+        case .integer(let integer): integer.databaseValue
+        case .real(let number): number.databaseValue
+        case .text(let text): text.databaseValue
+        case .blob(let bytes): Data(bytes).databaseValue
+        }
+    }
+}
