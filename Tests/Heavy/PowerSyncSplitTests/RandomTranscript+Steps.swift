@@ -234,15 +234,9 @@ extension RandomTranscript {
         try completePartially(below: first)
     }
 
-    /// Completes the buckets of some priorities, unless that sets rows back.
-    ///
-    /// A bucket that is new to the client can say something older about a row than one that was published and is not
-    /// covered. The engine publishes it, and the next complete checkpoint does not look at the row again.
+    /// Completes the buckets of some priorities.
     private mutating func completePartially(below limit: Int32) throws {
-        let priority = Priority(Int32(random.number(below: Int(limit))))
-        let covered = tracked?.buckets.filter { priority.includes($0.priority) }.map(\.name.rawValue) ?? []
-        guard try !model.setsRowsBack(covered: covered, ApplyModel.look(at: client)) else { return }
-        try line(.part(priority.rawValue))
+        try line(.part(Int32(random.number(below: Int(limit)))))
     }
 
     // MARK: - The app
