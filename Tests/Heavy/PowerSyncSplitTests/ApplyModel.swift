@@ -104,7 +104,7 @@ struct ApplyModel {
     static func look(at client: TranscriptClient) throws -> Snapshot {
         let schema = client.schema
         let others =
-            (schema.hasOther ? "UNION ALL SELECT 'other', id, data FROM ps_data__other " : "")
+            (schema.other == .synced ? "UNION ALL SELECT 'other', id, data FROM ps_data__other " : "")
             + (schema.hasRawTable ? "UNION ALL SELECT 'notes', id, json_object('col', col) FROM local_notes" : "")
         return try client.look { db in
             var snapshot = Snapshot()
