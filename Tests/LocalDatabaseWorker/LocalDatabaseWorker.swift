@@ -18,7 +18,8 @@ struct LocalDatabaseWorker {
         let database = PowerSyncDatabase(
             schema: WorkerSchema.first,
             dbFilename: task.path,
-            logger: DefaultLogger(writers: [])
+            logger: DefaultLogger(writers: []),
+            initialStatements: task.memoryLimit.map { ["PRAGMA hard_heap_limit = \($0)"] } ?? []
         )
         do {
             try await database.waitForReady()

@@ -17,6 +17,15 @@ struct WorkerSync: Sendable {
             connector: Connector(sync: self),
             options: ConnectOptions(crudThrottle: 0.002, retryDelay: 0.005)
         )
+        async let synced: Void = {
+            try await database.waitForFirstSync(priority: 0)
+            say(WorkerTask.Line.synced)
+        }()
+        try await write(database)
+        try await synced
+    }
+
+    private func write(_ database: any PowerSyncDatabaseProtocol) async throws {
         var number = task.firstNumber
         while true {
             let row = WorkerRow(number)

@@ -24,6 +24,8 @@ package struct WorkerTask: Codable, Sendable {
         package static let open = "open"
         /// Precedes the code of the SQLite error that ended the work.
         package static let failed = "failed "
+        /// Buckets of the highest priority have been published.
+        package static let synced = "synced"
         /// Precedes the id of the last entry of the upload queue that is known to be completed.
         package static let completed = "completed "
     }
@@ -40,6 +42,8 @@ package struct WorkerTask: Codable, Sendable {
     package var waits = false
     /// The size in bytes that no file may grow beyond, as if the disk failed there.
     package var fileSizeLimit: UInt?
+    /// The bytes that SQLite may have, in the whole process.
+    package var memoryLimit: Int?
 
     /// The URL of the service to sync with, and of the backend.
     package var service: String?

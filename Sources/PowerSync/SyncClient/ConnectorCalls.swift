@@ -12,6 +12,9 @@ final class ConnectorCalls: Sendable {
     }
 
     /// The session for which the current task, or the one that has started it, runs a method.
+    ///
+    /// A call of a database looks the same wherever it comes from: the connector of an app has a database of its own to call, and only
+    /// `uploadData` is handed one. So the task has to tell.
     @TaskLocal static var session: SyncGroup.SessionID?
 
     private let session: SyncGroup.SessionID

@@ -20,6 +20,11 @@ extension SyncGroup {
     /// | `updateSchema` | refuses | | changes, and no other call is served meanwhile |
     /// | `syncOnce` | of this database: is used; of another one: refuses | methods have ended | opens a session |
     /// | end of `syncOnce` | is stopped if the call has opened it | loops and methods have ended | returns |
+    /// | `invalidateCredentials` | goes on, whoever has it; its ``CredentialsCache`` drops what it has | | returns |
+    ///
+    /// Credentials live and die with a session, so invalidating them is no event here: without a session there are none, and one
+    /// that is opened later fetches its own. It waits for nothing and is not behind calls that wait. What a session does without
+    /// credentials, and that a fetch under way does not count, is in ``CredentialsCache/StateMachine``.
     ///
     /// **Which call wins**: the last one. After `close`, the database's calls that wait to connect are refused.
     ///
@@ -160,6 +165,8 @@ extension SyncGroup.StateMachine {
     mutating func newCall() -> SyncGroup.CallID { SyncGroup.CallID(number: nextID()) }
 
     /// The database is gone.
+    ///
+    /// None of its calls waits and it has no session: both keep it alive.
     mutating func left(_ member: SyncGroup.MemberID) { closed.remove(member) }
 }
 

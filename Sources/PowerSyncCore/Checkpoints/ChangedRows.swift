@@ -14,11 +14,14 @@ enum ChangedRows {
     case complete(unapplied: [Int64]?)
     /// Partial checkpoint: only what the covered buckets say, and no deletions of earlier rows.
     ///
+    /// What other buckets have published counts, too: nothing older takes its place, since the next complete checkpoint has no
+    /// reason to look at the row again.
+    ///
     /// - unapplied: The ids of those among `covered` that can have such operations.
     case partial(covered: [Int64], unapplied: [Int64])
     /// Partial checkpoint without indexes: the changed ones among the rows of some operations.
     ///
-    /// The operations are given as ranges of row ids, which contain all those of covered buckets about a changed row.
+    /// The operations are given as ranges of row ids, which contain all those about a changed row that are covered or published.
     case partialAmong([ClosedRange<Int64>], covered: [Int64])
 
     /// Calls a closure with every changed row, ordered by type in each of the statements.
@@ -135,7 +138,12 @@ extension ChangedRows {
             CROSS JOIN ps_buckets AS b ON b.id = unapplied.id
             CROSS JOIN ps_oplog AS o ON o.bucket = b.id AND o.op_id > b.last_applied_op
         )
-        SELECT row_type, row_id, (\(newestData) AND r.bucket IN (SELECT id FROM covered)) FROM changed
+        SELECT row_type, row_id, (
+            \(newestData) AND (
+                r.bucket IN (SELECT id FROM covered)
+                OR r.op_id <= (SELECT last_applied_op FROM ps_buckets WHERE id = r.bucket)
+            )
+        ) FROM changed
         GROUP BY row_type, row_id
         """
 
@@ -146,7 +154,8 @@ extension ChangedRows {
         FROM json_each(?1) AS range
         CROSS JOIN ps_oplog AS o ON o.rowid BETWEEN range.value ->> 0 AND range.value ->> 1
         CROSS JOIN ps_buckets AS b ON b.id = o.bucket
-        WHERE o.bucket IN (SELECT id FROM covered) AND o.row_type IS NOT NULL AND o.row_id IS NOT NULL
+        WHERE (o.bucket IN (SELECT id FROM covered) OR o.op_id <= b.last_applied_op)
+            AND o.row_type IS NOT NULL AND o.row_id IS NOT NULL
         GROUP BY o.row_type, o.row_id
         HAVING count(*) FILTER (WHERE o.op_id > b.last_applied_op) > 0
         """

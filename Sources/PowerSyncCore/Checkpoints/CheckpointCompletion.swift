@@ -144,7 +144,7 @@ struct CheckpointCompletion {
         case .partial:
             let rows = involved.map { buckets[$0.slot] }
             let covered = rows.compactMap(\.id)
-            if let operations = try access.changedRows(of: covered, db) {
+            if let operations = try access.changedRows(of: covered, besides: buckets.appliedBucketIDs, db) {
                 return .partialAmong(operations, covered: covered)
             }
             return .partial(covered: covered, unapplied: rows.compactMap { $0.mayHaveUnappliedOps ? $0.id : nil })

@@ -137,6 +137,11 @@ struct BucketTable: Sendable {
         rows.allSatisfy { $0.id == nil || $0.lastAppliedOp == .zero }
     }
 
+    /// The ids of the buckets of which something was published.
+    var appliedBucketIDs: [Int64] {
+        rows.compactMap { $0.lastAppliedOp == .zero ? nil : $0.id }
+    }
+
     /// The ids of the buckets that may hold operations beyond `last_applied_op`; `nil` when that has to be found out.
     var unappliedBucketIDs: [Int64]? {
         guard tracksUnappliedOps else { return nil }

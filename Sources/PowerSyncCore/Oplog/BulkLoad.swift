@@ -14,9 +14,13 @@ struct BulkLoad: Sendable {
     private var coveredCounts: [Int64: Int] = [:]
     /// The rows of buckets that partial completions have covered, ascending.
     ///
+    /// Those that were covered in an earlier process and are not now are added when they are needed, without being counted.
+    ///
     /// Sorted by the type and the id that they are about, so that the operations of one row of a table are side by side. A
     /// partial completion merges what has come since the one before, and never sorts all of it again.
     private var covered: [Entry] = []
+    /// The buckets whose rows are in ``covered`` without being counted.
+    private var uncounted: Set<Int64> = []
 
     /// A row of `ps_oplog`, and the hash of the type and the id that it is about.
     private struct Entry: Sendable, Comparable {
@@ -58,13 +62,18 @@ struct BulkLoad: Sendable {
     ///
     /// - Parameters:
     ///   - buckets: All buckets that a partial completion covers.
+    ///   - published: All buckets that have published something.
     ///   - db: The writer, inside a transaction.
     /// - Returns: Ascending ranges of row ids in `ps_oplog`. They contain the operations of these buckets about changed rows,
-    ///   old ones included.
+    ///   old ones included, and what was published about them.
     /// - Throws: A `DatabaseError`.
     /// - Complexity: O(*m* log *m*) in the number of operations since then, and a pass over the numbers of all rows of these
     ///   buckets.
-    mutating func changedRows(of buckets: [Int64], _ db: Database) throws -> [ClosedRange<Int64>] {
+    mutating func changedRows(
+        of buckets: [Int64],
+        besides published: [Int64],
+        _ db: Database
+    ) throws -> [ClosedRange<Int64>] {
         var counts = coveredCounts
         var runs: [ClosedRange<Int64>] = []
         for bucket in buckets {
@@ -72,8 +81,15 @@ struct BulkLoad: Sendable {
             counts[bucket, default: 0] += new.count
             runs += new
         }
-        guard let changed = try entries(in: Self.union(of: runs), db) else { return [.min ... .max] }
+        // What they have published since is counted.
+        let others = published.filter { counts[$0] == nil && !uncounted.contains($0) }
+        let old = others.flatMap { stored.runs(ofBucket: $0, from: 0) }
+        guard let changed = try entries(in: Self.union(of: runs), db),
+            let known = try entries(in: Self.union(of: old), db)
+        else { return [.min ... .max] }
         coveredCounts = counts
+        if !known.isEmpty { _ = merge(known) }
+        uncounted.formUnion(others)
         return Self.union(of: merge(changed).map { Int64($0.rowID)...Int64($0.rowID) })
     }
 

@@ -87,17 +87,22 @@ enum OplogAccess: Sendable {
     ///
     /// - Parameters:
     ///   - buckets: The ids of all buckets that a partial completion covers.
+    ///   - published: The ids of all buckets that have published something.
     ///   - db: The writer, inside a transaction.
-    /// - Returns: Ranges of row ids, which contain all operations of the changed rows; `nil` when the indexes exist.
+    /// - Returns: Ranges of row ids, which contain all covered and all published operations about changed rows; `nil` when the indexes exist.
     /// - Throws: A `DatabaseError`.
-    mutating func changedRows(of buckets: [Int64], _ db: Database) throws -> [ClosedRange<Int64>]? {
+    mutating func changedRows(
+        of buckets: [Int64],
+        besides published: [Int64],
+        _ db: Database
+    ) throws -> [ClosedRange<Int64>]? {
         switch self {
         case .indexed, .indexedForGood:
             return nil
         case .undecided, .indexing:
             return try OplogIndexes.exist(db) ? nil : [.min ... .max]
         case .bulkLoad(var load):
-            let rows = try load.changedRows(of: buckets, db)
+            let rows = try load.changedRows(of: buckets, besides: published, db)
             self = .bulkLoad(load)
             return rows
         }

@@ -82,8 +82,11 @@ struct ApplyModel {
             for bucket in covered where applied[bucket] != nil { applied[bucket] = opID }
         case .partial:
             rows = before.published
-            let operations = before.operations.filter { covered.contains($0.bucket) }
-            let changed = Set(operations.filter { $0.opID > applied[$0.bucket] ?? 0 }.map(\.row))
+            let new = before.operations.filter { covered.contains($0.bucket) && $0.opID > applied[$0.bucket] ?? 0 }
+            let changed = Set(new.map(\.row))
+            let operations = before.operations.filter {
+                covered.contains($0.bucket) || $0.opID <= applied[$0.bucket] ?? 0
+            }
             for (row, operation) in Self.newest(operations)
             where changed.contains(row) && !before.parked.contains(row) {
                 rows[row] = operation.data
@@ -91,17 +94,6 @@ struct ApplyModel {
             for bucket in covered where before.positions[bucket] != nil { applied[bucket] = opID }
         }
         return rows
-    }
-
-    /// Whether a partial completion publishes something older than what a bucket has published that it does not cover.
-    func setsRowsBack(covered: [String], _ before: Snapshot) -> Bool {
-        let operations = before.operations.filter { covered.contains($0.bucket) }
-        let changed = Set(operations.filter { $0.opID > applied[$0.bucket] ?? 0 }.map(\.row))
-        let newest = Self.newest(operations).filter { changed.contains($0.key) }
-        return before.operations.contains { operation in
-            !covered.contains(operation.bucket) && operation.opID <= applied[operation.bucket] ?? 0
-                && operation.opID > newest[operation.row]?.opID ?? .max
-        }
     }
 
     private static func newest(_ operations: [Operation]) -> [RowKey: Operation] {
@@ -112,7 +104,7 @@ struct ApplyModel {
     static func look(at client: TranscriptClient) throws -> Snapshot {
         let schema = client.schema
         let others =
-            (schema.hasOther ? "UNION ALL SELECT 'other', id, data FROM ps_data__other " : "")
+            (schema.other == .synced ? "UNION ALL SELECT 'other', id, data FROM ps_data__other " : "")
             + (schema.hasRawTable ? "UNION ALL SELECT 'notes', id, json_object('col', col) FROM local_notes" : "")
         return try client.look { db in
             var snapshot = Snapshot()

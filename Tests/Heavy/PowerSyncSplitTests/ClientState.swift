@@ -102,8 +102,12 @@ struct ClientState {
             ("rejected writes", "id || ' ' || tx_id || ' ' || data", RejectedWrites.table),
             ("parked writes", "id || ' ' || type || '/' || row_id || ' ' || waits", ParkedWrites.table),
         ]
-        if schema.hasOther { tables.append(("ps_data__other", "id || ' ' || data", "ps_data__other")) }
-        if schema.hasRawTable { tables.append(("local_notes", "id || ' ' || ifnull(col, '-')", "local_notes")) }
+        switch schema.other {
+        case .untyped: break
+        case .synced: tables.append(("ps_data__other", "id || ' ' || data", "ps_data__other"))
+        case .localOnly: tables.append(("ps_data_local__other", "id || ' ' || data", "ps_data_local__other"))
+        }
+        tables.append(("local_notes", "id || ' ' || ifnull(col, '-')", "local_notes"))
         return tables.map { name, line, source in
             "SELECT '\(name)', (SELECT group_concat(line, char(10)) FROM (SELECT \(line) AS line FROM \(source) ORDER BY 1))"
         }.joined(separator: " UNION ALL ")

@@ -234,15 +234,9 @@ extension RandomTranscript {
         try completePartially(below: first)
     }
 
-    /// Completes the buckets of some priorities, unless that sets rows back.
-    ///
-    /// A bucket that is new to the client can say something older about a row than one that was published and is not
-    /// covered. The engine publishes it, and the next complete checkpoint does not look at the row again.
+    /// Completes the buckets of some priorities.
     private mutating func completePartially(below limit: Int32) throws {
-        let priority = Priority(Int32(random.number(below: Int(limit))))
-        let covered = tracked?.buckets.filter { priority.includes($0.priority) }.map(\.name.rawValue) ?? []
-        guard try !model.setsRowsBack(covered: covered, ApplyModel.look(at: client)) else { return }
-        try line(.part(priority.rawValue))
+        try line(.part(Int32(random.number(below: Int(limit)))))
     }
 
     // MARK: - The app
@@ -307,8 +301,31 @@ extension RandomTranscript {
 
     private mutating func changeSchema() throws {
         var schema = client.schema
-        schema.hasOther.toggle()
+        switch random.number(below: 8) {
+        case 0: schema.hasExtraColumn.toggle()
+        case 1: schema.hasIndex.toggle()
+        case 2, 3:
+            guard !wasCleared else { return }
+            try changeRawTable()
+            return
+        default:
+            schema.other =
+                TranscriptSchema.Other.allCases.filter { $0 != schema.other }.randomElement(using: &random) ?? .untyped
+        }
         try apply(schema)
+        guard schema.other == .localOnly, oneIn(2) else { return }
+        try local(.sql("INSERT INTO other (id, col) SELECT '0', 'mine' WHERE '0' NOT IN (SELECT id FROM other)"))
+    }
+
+    /// A raw table comes or goes, which takes effect with the next iteration; the app moves its rows itself, and has what was
+    /// synced before published again.
+    private mutating func changeRawTable() throws {
+        if client.engine.isActive { try event(.stop) }
+        var schema = client.schema
+        schema.hasRawTable.toggle()
+        try apply(schema)
+        try local(.sql(schema.hasRawTable ? "DELETE FROM ps_untyped WHERE type = 'notes'" : "DELETE FROM local_notes"))
+        try local(.resync(forgettingProgress: oneIn(2)))
     }
 
     // MARK: - The end

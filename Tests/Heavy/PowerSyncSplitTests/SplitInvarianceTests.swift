@@ -8,7 +8,7 @@ import Testing
 
 /// How events are divided into transactions and processes, and whether a download is a bulk load, changes nothing.
 ///
-/// Each seed is one random transcript, which is played one event a transaction and then in two other ways.
+/// Each seed is one random transcript, which is played one event a transaction and then in another way.
 /// `POWERSYNC_SPLITS` says how many seeds are tried; 2,000 by default. `POWERSYNC_SPLIT_SEED` names one to be tried alone.
 @Suite struct SplitInvarianceTests {
     private static let environment = ProcessInfo.processInfo.environment

@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import PowerSyncCore
 
-/// Plays transcripts on databases that are used again, because opening one takes longer than a transcript.
+/// Plays transcripts on databases that are used again, because making one takes longer than a transcript.
 final class SplitPlayer {
     private let folder: TemporaryFolder
     /// Clients in memory that record and replay, by whether they have a raw table.
@@ -37,8 +37,8 @@ final class SplitPlayer {
             meanBatch: [4, .max].randomElement(using: &random) ?? 4,
             reopens: reopens
         )
-        // A file now and then; in memory a new process is a new engine.
-        let path = reopens && random.number(below: 20) == 0 ? folder.path("\(seed).db") : nil
+        // A file now and then, which takes longer than memory.
+        let path = reopens && random.number(below: 8) == 0 ? folder.path("\(seed).db") : nil
         let client =
             try path.map {
                 try TranscriptClient(schema, at: $0, bulkLoadThreshold: way.bulkLoadThreshold)

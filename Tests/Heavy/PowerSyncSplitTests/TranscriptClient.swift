@@ -4,31 +4,10 @@ import PowerSyncProtocol
 
 @testable import PowerSyncCore
 
-/// The schema of a client that plays random transcripts.
-struct TranscriptSchema: Equatable {
-    /// Whether rows of the type `notes` go to a table of the app.
-    let hasRawTable: Bool
-    /// Whether rows of the type `other` have a table, which may change.
-    var hasOther = false
-
-    var clientSchema: ClientSchema {
-        var tables = [ClientTable.items()]
-        if hasOther {
-            var other = ClientTable.items()
-            other.name = "other"
-            tables.append(other)
-        }
-        let raw = ClientRawTable(
-            name: "notes",
-            structure: .init(tableName: "local_notes"),
-            clear: "DELETE FROM local_notes"
-        )
-        return ClientSchema(tables: tables, rawTables: hasRawTable ? [raw] : [])
-    }
-}
-
 /// A client that plays a transcript: a database and an engine.
 final class TranscriptClient {
+    /// The schema that it begins with.
+    private let firstSchema: TranscriptSchema
     private(set) var queue: DatabaseQueue
     private(set) var engine: SyncEngine
     private(set) var schema: TranscriptSchema
@@ -46,6 +25,7 @@ final class TranscriptClient {
     /// - Throws: `DatabaseError` of SQLite.
     init(_ schema: TranscriptSchema, at path: String? = nil, bulkLoadThreshold: Int64) throws {
         self.schema = schema
+        firstSchema = schema
         self.path = path
         self.bulkLoadThreshold = bulkLoadThreshold
         engine = SyncEngine(bulkLoadThreshold: bulkLoadThreshold)
@@ -66,7 +46,7 @@ final class TranscriptClient {
 
     /// Makes a database in memory what it was in the beginning; much faster than opening another one.
     func reset() throws {
-        if schema.hasOther { try apply(TranscriptSchema(hasRawTable: schema.hasRawTable)) }
+        if schema != firstSchema { try apply(firstSchema) }
         try queue.write { db in
             let tables = [
                 "ps_oplog", "ps_buckets", "ps_crud", "ps_untyped", "ps_updated_rows", "ps_sync_state",
@@ -138,18 +118,21 @@ final class TranscriptClient {
         self.schema = schema
     }
 
-    /// The process ends, and another one opens the database.
+    /// The process ends, and another one opens the database: nothing is left of the engine and of the connection.
     func reopen() throws {
         engine = SyncEngine(bulkLoadThreshold: bulkLoadThreshold)
+        let next: DatabaseQueue
         if let path {
             try queue.close()
-            queue = try DatabaseQueue(path: path, configuration: Configuration().forPowerSync())
-            try queue.write { db in
-                try SystemTables.migrate(db)
-                try schema.clientSchema.apply(to: db)
-            }
+            next = try DatabaseQueue(path: path, configuration: Configuration().forPowerSync())
         } else {
-            try queue.write { try SyncActivity.setActive(false, $0) }
+            next = try DatabaseQueue(configuration: Configuration().forPowerSync())
+            try queue.backup(to: next)
+        }
+        queue = next
+        try queue.write { db in
+            try SystemTables.migrate(db)
+            try schema.clientSchema.apply(to: db)
         }
     }
 

@@ -35,7 +35,7 @@ extension TranscriptStep: CustomStringConvertible {
         switch kind {
         case .event(let event): event.notation + (endsIteration ? "   (ends the iteration)" : "")
         case .local(let change): "    app: \(change)"
-        case .schema(let schema): "    app: schema \(schema.hasOther ? "with" : "without") table other"
+        case .schema(let schema): "    app: schema with \(schema)"
         }
     }
 }

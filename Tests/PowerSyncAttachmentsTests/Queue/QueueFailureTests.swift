@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncTesting
+import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -35,6 +36,23 @@ struct QueueFailureTests {
             }
             try await harness.wait(for: "a", .synced)
             #expect(harness.remote.calls.count == 4)
+        }
+    }
+
+    @Test(arguments: [86_400, -86_400])
+    func `A wall clock that jumps neither ends a wait nor makes it longer`(seconds: TimeInterval) async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "abc", "b.jpg": "abc"]) { harness, queue in
+            harness.remote.fail(.download, with: Offline(), times: 1)
+            try await queue.startSync()
+            try await harness.link("a")
+            try await harness.clock.waitForTimer(of: .seconds(1))
+            harness.date.withLock { $0.addTimeInterval(seconds) }
+            try await harness.link("b")
+            try await harness.wait(for: "b", .synced)
+            #expect(harness.remote.calls.filter { $0.id == "a" }.count == 1)
+            harness.clock.advance(by: .seconds(1))
+            try await harness.wait(for: "a", .synced)
+            #expect(harness.remote.calls.filter { $0.id == "a" }.count == 2)
         }
     }
 

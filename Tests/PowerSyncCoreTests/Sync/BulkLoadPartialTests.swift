@@ -144,13 +144,15 @@ import Testing
 
         // Nothing of this is kept, as if the transaction failed.
         var access = scenario.engine.access
-        let found = try scenario.write { db in try [a, a, both, both].map { try access.changedRows(of: $0, db) } }
+        let found = try scenario.write { db in
+            try [a, a, both, both].map { try access.changedRows(of: $0, besides: [], db) }
+        }
         // The other operation of the seventh row belongs to it.
         #expect(found == [[1...100], [], [7...7, 101...102], []])
 
         try scenario.receive(.part(1), .ops("a", .put(103, "50")))
         access = scenario.engine.access
-        let changed = try scenario.write { try access.changedRows(of: a, $0) }
+        let changed = try scenario.write { try access.changedRows(of: a, besides: [], $0) }
         #expect(changed == [50...50])
     }
 

@@ -87,6 +87,41 @@ import Testing
         #expect(try scenario.items == ["x|12"])
     }
 
+    @Test(
+        "a partial completion does not go back behind what a bucket has published that it does not cover",
+        arguments: Delivery.allCases
+    )
+    func olderVersionInNewBucket(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario.started(delivery)
+        let all = BucketDescription.bucket("all", priority: 3)
+        try scenario.receive(.cp(10, [all]), .ops("all", .put(10, "x", data: "10")), .done)
+        // The same row, as another stream selects it.
+        try scenario.receive(
+            .diff(20, [.bucket("new", priority: 1)]),
+            .ops("new", .put(9, "x", data: "9"), .put(20, "y", data: "20")),
+            .part(1)
+        )
+        #expect(try scenario.items == ["x|10", "y|20"])
+        try scenario.receive(.done)
+        #expect(try scenario.items == ["x|10", "y|20"])
+    }
+
+    @Test("a bulk load does not go back either, after a new process and with another priority")
+    func olderVersionInNewBucketOfABulkLoad() throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 1)
+        try scenario.start()
+        func checkpoint(_ priority: Int32) -> SyncLine {
+            .cp(20, [.bucket("a", count: 100, priority: priority), .bucket("b", count: 100, priority: 1)])
+        }
+        try scenario.receive(checkpoint(1), .ops("a", .put(10, "x", data: "10")), .part(1))
+        #expect(try scenario.items == ["x|10"])
+        scenario.restart()
+        try scenario.start()
+        try scenario.receive(checkpoint(3), .ops("b", .put(9, "x", data: "9"), .put(20, "y", data: "20")), .part(1))
+        #expect(try scenario.oplogIndexes.isEmpty)
+        #expect(try scenario.items == ["x|10", "y|20"])
+    }
+
     @Test("a row that is removed from one bucket remains because of the other", arguments: Delivery.allCases)
     func removedFromOneOfTwoBuckets(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)

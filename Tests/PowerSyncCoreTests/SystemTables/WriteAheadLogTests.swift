@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PowerSyncCoreTestSupport
+import PowerSyncProtocol
 import TestSupport
 import Testing
 
@@ -25,10 +26,12 @@ import Testing
 
     /// The size of the log, in pages.
     private var logSize: Int {
-        get throws {
-            let attributes = try FileManager.default.attributesOfItem(atPath: folder.path("test.db-wal"))
-            return try #require(attributes[.size] as? NSNumber).intValue / Self.pageSize
-        }
+        get throws { try logSize("test.db") }
+    }
+
+    private func logSize(_ name: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder.path(name + "-wal"))
+        return try #require(attributes[.size] as? NSNumber).intValue / Self.pageSize
     }
 
     private func write(pages: Int) throws {
@@ -42,6 +45,82 @@ import Testing
         #expect(try logSize >= 1_500)
         try write(pages: 3_000)
         #expect(try logSize == 0)
+    }
+
+    /// Lets the pages of a transaction go to the log before it ends, where a test can see them.
+    private func showTransactions() throws {
+        try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA cache_size = 10") }
+    }
+
+    @Test func theLogHoldsItsLimitAndOneLargeTransactionAtMost() throws {
+        try showTransactions()
+        // Just below the limit, so that the next one is added to it.
+        try write(pages: 1_900)
+        var largest: [Int] = []
+        for _ in 0..<3 {
+            try pool.write { db in
+                for _ in 0..<30 {
+                    try db.execute(
+                        sql: "INSERT INTO blobs(data) VALUES (zeroblob(?))",
+                        arguments: [100 * Self.pageSize]
+                    )
+                }
+                largest.append(try logSize)
+            }
+        }
+        #expect(largest.allSatisfy { $0 > 2_900 }, "\(largest) does not show a whole transaction")
+        #expect(largest.allSatisfy { $0 < Int(Self.limit) + 3_300 }, "\(largest)")
+        // Two of them are never there at once, even without what was there before.
+        #expect(largest.dropFirst().allSatisfy { $0 < 2 * 2_900 }, "\(largest)")
+        #expect(try logSize == 0)
+    }
+
+    @Test func aBulkLoadItsIndexesAndThePublishedRowsAreInTheLogOneByOne() throws {
+        let limit = 15
+        let all = try logDuringFirstSync("all.db", limit: .max)
+        let sizes = all.map { $0.after - $0.before }
+        // Three indexes and publishing are each larger than the limit.
+        #expect(sizes.suffix(4).allSatisfy { $0 > limit }, "\(sizes)")
+        // So none of them begins with another one in the log.
+        let bounded = try logDuringFirstSync("bounded.db", limit: CInt(limit))
+        #expect(bounded.count == all.count)
+        #expect(bounded.allSatisfy { $0.before <= limit && $0.after <= limit }, "\(bounded)")
+    }
+
+    /// Syncs for the first time, as a bulk load.
+    ///
+    /// - Returns: The size of the log before and after each transaction.
+    private func logDuringFirstSync(_ name: String, limit: CInt) throws -> [(before: Int, after: Int)] {
+        let pool = try DatabasePool(path: folder.path(name), configuration: Configuration().forPowerSync())
+        try pool.write { db in
+            try SystemTables.migrate(db)
+            try ClientSchema(tables: [.items()]).apply(to: db)
+        }
+        try pool.writeWithoutTransaction { try ConnectionState.of($0).writeAheadLog = WriteAheadLog(limit: limit) }
+        var engine = SyncEngine(bulkLoadThreshold: 1)
+        let count: Int64 = 6_000
+        var events: [SyncEvent] = [
+            .start(SyncStart(liveStreams: [])), .streamOpened, .line(.cp(count, [.bucket("a", count: count)])),
+        ]
+        for first in stride(from: Int64(1), through: count, by: 500) {
+            events.append(.line(.data(.line("a", (first..<(first + 500)).map { .put($0, "row \($0)") }))))
+        }
+        events.append(.line(.done))
+        try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+        var sizes: [(before: Int, after: Int)] = []
+        while !events.isEmpty {
+            let before = try logSize(name)
+            var next = engine
+            let step = try pool.write { db in
+                try next.handle(CollectionOfOne(events[0]), in: db, now: SyncInstant(microseconds: 1))
+            }
+            engine = next
+            events.removeFirst(step.handledEvents)
+            sizes.append((before, try logSize(name)))
+        }
+        #expect(try pool.read { try Int64.fetchOne($0, sql: "SELECT count(*) FROM items") } == count)
+        try pool.close()
+        return sizes
     }
 
     @Test func aReaderDelaysTheEndOfTheLogAndNothingElse() throws {

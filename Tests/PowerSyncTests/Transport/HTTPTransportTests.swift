@@ -252,9 +252,11 @@ import Testing
             } _: { server in
                 let stream = try await open(server)
                 var lines: [SyncLine] = []
-                await #expect(throws: SyncTransportError.self) {
+                let error = await #expect(throws: SyncTransportError.self) {
                     while let next = try await stream.nextLines() { lines += next.map(\.line) }
                 }
+                #expect(error?.code == .connection)
+                #expect(error?.message == "The connection to \(server.url)/sync/stream was cut inside a sync line")
                 #expect(lines == Array(Self.lines.dropLast()))
             }
         }

@@ -1,5 +1,4 @@
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -59,7 +58,7 @@ import Testing
             try await harness.insert("x")
             try await harness.connectAndAccept().send(.checkpoint(1))
         case .postCheckpointRequest:
-            let connector = PostingConnector(harness.connector) { number in
+            let connector = CheckpointPostingConnector(harness.connector) { number in
                 if number == 1 { try await body() }
             }
             try await harness.database.connect(
@@ -165,41 +164,5 @@ import Testing
         harness.clock.advance(by: SyncGroup.returnLimit)
         try await closing.value
         never.open()
-    }
-}
-
-/// A connector that posts checkpoint requests itself.
-private struct PostingConnector: PowerSyncBackendConnectorProtocol, CustomCheckpointRequestConnector {
-    private let connector: ScriptedConnector
-    private let post: @Sendable (_ number: Int) async throws -> Void
-    private let calls = Calls()
-
-    private final class Calls: Sendable {
-        private let count = Mutex(0)
-
-        func next() -> Int {
-            count.withLock { count in
-                count += 1
-                return count
-            }
-        }
-    }
-
-    init(_ connector: ScriptedConnector, post: @escaping @Sendable (_ number: Int) async throws -> Void) {
-        self.connector = connector
-        self.post = post
-    }
-
-    func fetchCredentials() async throws -> PowerSyncCredentials? {
-        try await connector.fetchCredentials()
-    }
-
-    func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
-        try await connector.uploadData(database: database)
-    }
-
-    func postCheckpointRequest(_ checkpointRequestId: Int64, clientId: String) async throws -> Int64 {
-        try await post(calls.next())
-        return checkpointRequestId
     }
 }

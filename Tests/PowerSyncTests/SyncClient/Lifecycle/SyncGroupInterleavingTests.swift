@@ -28,6 +28,8 @@ private struct InterleavedRun {
         let member: SyncGroup.MemberID
         let inside: SyncGroup.SessionID?
         var isAnswered = false
+        /// Whether its session is opened although the call was answered.
+        var isOpenedLater = false
     }
 
     private struct Session {
@@ -75,12 +77,13 @@ private struct InterleavedRun {
     /// Lets random things happen.
     private mutating func play(steps: Int) {
         for _ in 0..<steps {
-            switch generator.number(below: 12) {
+            switch generator.number(below: 14) {
             case 0...4: call()
             case 5: cancel()
             case 6, 7: endLoops()
             case 8, 9: endMethods(canWait: true)
             case 10: endBody()
+            case 11: leave()
             default: openSession()
             }
         }
@@ -120,8 +123,34 @@ private struct InterleavedRun {
         let id = machine.newCall()
         calls[id] = Call(request: request, member: member, inside: inside)
         if let inside { sessions[inside]?.calls.insert(id) } else { order.append(id) }
-        note("\(id) calls \(request) of \(member) inside \(String(describing: inside))")
-        perform(machine.called(id, request, by: member, inside: inside))
+        let isCancelled = generator.number(below: 10) == 0
+        note("\(id) calls \(request) of \(member) inside \(String(describing: inside)), cancelled: \(isCancelled)")
+        let actions = machine.called(id, request, by: member, inside: inside, isCancelled: isCancelled)
+        if isCancelled {
+            // What has not begun does not begin; what only ends something does.
+            switch request {
+            case .connect, .syncOnce, .changeSchema:
+                expect(actions == [.answer(id, .cancelled)], "\(id) is cancelled and does \(actions)")
+            case .disconnect, .close, .clear, .endOnce:
+                expect(!actions.contains(.answer(id, .cancelled)), "\(id) is not done")
+            }
+        }
+        perform(actions)
+    }
+
+    /// A database goes that nothing keeps alive, and another one comes.
+    private mutating func leave() {
+        let index = generator.number(below: members.count)
+        let member = members[index]
+        let isNeeded =
+            calls.values.contains { $0.member == member && (!$0.isAnswered || $0.isOpenedLater) }
+            || sessions.values.contains { $0.member == member && ($0.hasLoops || !$0.hasReturned) }
+        guard !isNeeded else { return }
+        note("\(member) leaves")
+        machine.left(member)
+        expect(!machine.isClosed(member), "\(member) is remembered")
+        members[index] = machine.joined()
+        expect(members[index] != member, "\(member) is given twice")
     }
 
     private mutating func cancel() {
@@ -194,6 +223,7 @@ private struct InterleavedRun {
             expect(other.hasReturned || !other.isLimited, "\(session) is opened beside methods of \(id)")
         }
         opening = call
+        calls[call]?.isOpenedLater = false
         sessions[session] = Session(member: calls[call]?.member ?? members[0])
         model = session
     }
@@ -203,6 +233,7 @@ private struct InterleavedRun {
         let isOpenedLater = call.request == .connect && call.inside != nil
         expect(!call.isAnswered || isOpenedLater, "\(id) is answered twice")
         calls[id]?.isAnswered = true
+        calls[id]?.isOpenedLater = isOpenedLater && answer == .done
         if let place = order.firstIndex(of: id) {
             // Those before it were served or cancelled, unless it was refused at the call.
             let mayOvertake = answer == .cancelled || answer == .refusedClosed

@@ -318,4 +318,17 @@ import Testing
         let call = bench.machine.newCall()
         #expect(bench.machine.called(call, .disconnect, by: bench.first, isCancelled: true) == [.stop(session)])
     }
+
+    @Test func databaseThatHasLeftIsForgotten() {
+        var bench = Bench()
+        let (close, actions) = bench.call(.close)
+        #expect(actions == [.answer(close, .done)])
+        #expect(bench.machine.isClosed(bench.first))
+        bench.machine.left(bench.first)
+        #expect(!bench.machine.isClosed(bench.first))
+        // One of the other stays closed.
+        _ = bench.call(.close, by: bench.second)
+        bench.machine.left(bench.first)
+        #expect(bench.machine.isClosed(bench.second))
+    }
 }
