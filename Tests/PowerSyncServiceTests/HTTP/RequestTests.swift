@@ -144,22 +144,24 @@ import Testing
         try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
             let port = scenario.address.port
             try await withThrowingTaskGroup(of: Void.self) { group in
-                let sent = ChangeSignal()
+                // 10 are read at a time, and 20 wait for that.
+                let refused = ChangeSignal()
                 for _ in 0..<40 {
                     group.addTask {
                         try await RawConnection.connect(port: port) { connection in
                             try await connection.send(
                                 RawRequests.request("POST /dev/token", ["Content-Length: 100"]) + "{"
                             )
-                            sent.advance()
+                            _ = try await connection.text(until: "429")
+                            refused.advance()
                             while try await connection.read() != nil {}
                         }
                     }
                 }
                 while true {
-                    let seen = sent.version
-                    if seen >= 40 { break }
-                    try await sent.wait(after: seen)
+                    let seen = refused.version
+                    if seen >= 10 { break }
+                    try await refused.wait(after: seen)
                 }
                 // No place is left for this one, or will be.
                 let token = try await scenario.status("POST", "/dev/token", body: "{}")

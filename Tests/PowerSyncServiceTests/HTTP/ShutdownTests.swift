@@ -60,7 +60,18 @@ import Testing
             try await Scenario.run { scenario in
                 let port = scenario.address.port
                 let request = state.request(try scenario.token())
-                for _ in 0..<state.count {
+                func wait(forOpen count: Int) async throws {
+                    while true {
+                        let seen = open.version
+                        if seen >= count { break }
+                        try await open.wait(after: seen)
+                    }
+                    // Their requests have arrived when one that was sent later is answered.
+                    #expect(try await scenario.send("GET", "/probes/readiness").status == 200)
+                }
+                for number in 0..<state.count {
+                    // More at a time than the listener has places for: some would be open for the client only.
+                    if number.isMultiple(of: 100) { try await wait(forOpen: number) }
                     group.addTask {
                         try await RawConnection.connect(port: port) { connection in
                             try await connection.send(request)
@@ -78,13 +89,7 @@ import Testing
                         }
                     }
                 }
-                while true {
-                    let seen = open.version
-                    if seen >= state.count { break }
-                    try await open.wait(after: seen)
-                }
-                // Their requests have arrived when one that was sent later is answered.
-                #expect(try await scenario.send("GET", "/probes/readiness").status == 200)
+                try await wait(forOpen: state.count)
             }
             try await group.waitForAll()
         }
@@ -94,7 +99,11 @@ import Testing
     func reconnectingClients() async throws {
         let folder = try TemporaryFolder()
         for _ in 0..<2 {
-            try await Scenario.run(in: folder, configure: { $0.limits.maxConcurrentConnections = 400 }) { scenario in
+            let configure = { (configuration: inout ServiceConfiguration) in
+                configuration.limits.maxConcurrentConnections = 400
+                configuration.limits.maxStreamsPerUser = 400
+            }
+            try await Scenario.run(in: folder, configure: configure) { scenario in
                 let port = scenario.address.port
                 let request = State.stream.request(try scenario.token())
                 try await withThrowingTaskGroup(of: Bool.self) { group in
