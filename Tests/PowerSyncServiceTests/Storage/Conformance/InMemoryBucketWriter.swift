@@ -77,7 +77,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
     // MARK: Checkpoints
 
     mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) async throws -> CommitResult {
-        let result = try storage.state.withLock { state -> CommitResult in
+        try storage.state.withLock { state -> CommitResult in
             let stream = state.streams[index]
             guard stream.stream.state.isReplicated else {
                 throw BucketStorageError(.unknownStream, "replaced")
@@ -97,10 +97,10 @@ struct InMemoryBucketWriter: BucketStorageWriter {
                 state.streams[index].stream.state = .active
             }
             state.streams[index].checkpoint = checkpoint
+            // Nobody sees that the stream is active before its checkpoint is there.
+            storage.feed.publish(checkpoint)
             return .created(checkpoint)
         }
-        if case .created(let checkpoint) = result { storage.feed.publish(checkpoint) }
-        return result
     }
 
     mutating func forbidCheckpoints(before lsn: LSN) async throws {
