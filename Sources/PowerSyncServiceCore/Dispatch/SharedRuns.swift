@@ -32,14 +32,14 @@ package final class SharedRuns: Sendable {
     }
 
     fileprivate enum Entry {
-        /// Somebody makes it; these sessions wait.
-        case beingMade([UInt64: CheckedContinuation<Void, any Error>])
+        /// Somebody makes it; the signal is advanced when that has ended.
+        case beingMade(ChangeSignal)
         case made(EncodedRun, byteCount: Int)
     }
 
     fileprivate enum Answer {
-        case make
-        case wait
+        case make(ChangeSignal)
+        case wait(ChangeSignal)
         case found(EncodedRun)
     }
 
@@ -48,7 +48,6 @@ package final class SharedRuns: Sendable {
         /// The runs that were made, the oldest first.
         var order: [Key] = []
         var byteCount = 0
-        var lastWaiter: UInt64 = 0
         var madeCount = 0
     }
 
@@ -77,14 +76,15 @@ package final class SharedRuns: Sendable {
         while true {
             switch state.withLock({ $0.begin(key) }) {
             case .found(let run): return run
-            case .wait: try await wait(for: key)
-            case .make:
+            case .wait(let end): try await end.wait(after: 0)
+            case .make(let end):
+                defer { end.advance() }
                 do {
                     let run = try await make()
-                    finish(key, run)
+                    state.withLock { $0.end(key, run) }
                     return run
                 } catch {
-                    finish(key, nil)
+                    state.withLock { $0.end(key, nil) }
                     throw error
                 }
             }
@@ -94,48 +94,8 @@ package final class SharedRuns: Sendable {
     /// Lets go of runs of other checkpoints; who sends them keeps their bytes.
     func forget(before checkpoint: StorageCheckpoint) {
         state.withLock { state in
-            guard state.order.contains(where: { $0.checkpoint != checkpoint }) else { return }
-            let old = state.order.filter { $0.checkpoint != checkpoint }
-            for key in old { state.remove(key) }
+            for key in state.order where key.checkpoint != checkpoint { state.remove(key) }
             state.order.removeAll { $0.checkpoint != checkpoint }
-        }
-    }
-
-    private func finish(_ key: Key, _ run: EncodedRun?) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
-            guard case .beingMade(let waiters) = state.entries.removeValue(forKey: key) else { return [] }
-            if let run { state.keep(run, for: key) }
-            return Array(waiters.values)
-        }
-        for waiter in waiters { waiter.resume() }
-    }
-
-    /// Waits until a run is made, or its maker has failed.
-    private func wait(for key: Key) async throws {
-        let id = state.withLock { state in
-            state.lastWaiter += 1
-            return state.lastWaiter
-        }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let isDone = state.withLock { state in
-                    // The handler may have run already; then nobody else would resume the continuation.
-                    guard !Task.isCancelled, case .beingMade(var waiters) = state.entries[key] else { return true }
-                    state.entries[key] = nil
-                    waiters[id] = continuation
-                    state.entries[key] = .beingMade(waiters)
-                    return false
-                }
-                if isDone { continuation.resume() }
-            }
-            try Task.checkCancellation()
-        } onCancel: {
-            let waiter = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-                guard case .beingMade(var waiters) = state.entries[key] else { return nil }
-                defer { state.entries[key] = .beingMade(waiters) }
-                return waiters.removeValue(forKey: id)
-            }
-            waiter?.resume(throwing: CancellationError())
         }
     }
 }
@@ -144,15 +104,22 @@ extension SharedRuns.State {
     fileprivate mutating func begin(_ key: SharedRuns.Key) -> SharedRuns.Answer {
         switch entries[key] {
         case .made(let run, _): return .found(run)
-        case .beingMade: return .wait
+        case .beingMade(let end): return .wait(end)
         case nil:
-            entries[key] = .beingMade([:])
-            return .make
+            let end = ChangeSignal()
+            entries[key] = .beingMade(end)
+            return .make(end)
         }
     }
 
+    /// A run is made, or could not be made.
+    fileprivate mutating func end(_ key: SharedRuns.Key, _ run: EncodedRun?) {
+        entries[key] = nil
+        if let run { keep(run, for: key) }
+    }
+
     /// Keeps a run that was made, and lets go of the oldest ones that there is no room for.
-    fileprivate mutating func keep(_ run: EncodedRun, for key: SharedRuns.Key) {
+    private mutating func keep(_ run: EncodedRun, for key: SharedRuns.Key) {
         madeCount += 1
         let size = run.byteCount
         guard size <= SharedRuns.maximumBytes else { return }

@@ -23,6 +23,20 @@ import Testing
         return EncodedRun([BucketChunk(line: line)], as: .init(format: .ndjson, isRawData: true))
     }
 
+    /// Begins to make a run of bucket `a`, until it is cancelled.
+    private static func endlessMaker(_ runs: SharedRuns) async throws -> Task<EncodedRun, any Error> {
+        let started = ChangeSignal()
+        let maker = Task {
+            try await runs.run(for: key("a")) {
+                started.advance()
+                try await ChangeSignal().wait(after: 0)
+                return run()
+            }
+        }
+        try await started.wait(after: 0)
+        return maker
+    }
+
     @Test func whatSeveralWantIsMadeOnce() async throws {
         let runs = SharedRuns()
         try await withThrowingTaskGroup(of: ByteBuffer?.self) { group in
@@ -48,15 +62,7 @@ import Testing
         await #expect(throws: Failure.self) {
             _ = try await runs.run(for: Self.key("a")) { throw Failure() }
         }
-        let (started, start) = AsyncStream.makeStream(of: Void.self)
-        let maker = Task {
-            try await runs.run(for: Self.key("a")) {
-                start.finish()
-                try await Task.sleep(for: .seconds(3600))
-                return Self.run()
-            }
-        }
-        for await _ in started {}
+        let maker = try await Self.endlessMaker(runs)
         let other = Task { try await runs.run(for: Self.key("a")) { Self.run() } }
         maker.cancel()
         await #expect(throws: CancellationError.self) { _ = try await maker.value }
@@ -66,15 +72,7 @@ import Testing
 
     @Test func whoWaitsCanBeCancelled() async throws {
         let runs = SharedRuns()
-        let (started, start) = AsyncStream.makeStream(of: Void.self)
-        let maker = Task {
-            try await runs.run(for: Self.key("a")) {
-                start.finish()
-                try await Task.sleep(for: .seconds(3600))
-                return Self.run()
-            }
-        }
-        for await _ in started {}
+        let maker = try await Self.endlessMaker(runs)
         let waiting = Task { try await runs.run(for: Self.key("a")) { Self.run() } }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { _ = try await waiting.value }
