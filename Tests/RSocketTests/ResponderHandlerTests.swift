@@ -83,6 +83,19 @@ import Testing
         try await all
     }
 
+    @Test func nothingFollowsAPayloadThatCannotBeSent() async throws {
+        let handle = try await request(credit: 10)
+        let tooLong = ByteBuffer(repeating: 0, count: 1 << 24)
+        let unsendable = Payload(metadata: tooLong, data: ByteBuffer())
+        let error = await #expect(throws: FrameError.self) {
+            try await handle.send([Payload("a"), unsendable, Payload("c")], on: one)
+        }
+        #expect(error == .fieldTooLong(.metadata, limit: (1 << 24) - 1))
+        #expect(try await sent() == .next("a", on: one))
+        handle.complete(one)
+        #expect(try await sent() == .complete(one))
+    }
+
     @Test func aCancelledStreamFreesWhoeverWaitsForCredit() async throws {
         let handle = try await request(credit: 1)
         try await handle.send([Payload("a")], on: one)

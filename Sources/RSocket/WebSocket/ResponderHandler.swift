@@ -101,7 +101,8 @@ extension ResponderHandler {
             switch connection.send(payload, on: streamID) {
             case .send(let frame):
                 rest.removeFirst()
-                write(frame, promise: rest.isEmpty ? promise : nil, isFlushed: false)
+                // Without this one, those that follow must not be sent.
+                do { try put(frame, promise: rest.isEmpty ? promise : nil) } catch { return promise.fail(error) }
             case .waitForCredit:
                 waiting[streamID] = Waiting(payloads: rest, promise: promise)
                 return
@@ -182,18 +183,22 @@ extension ResponderHandler {
         for streamID in streams { _ = forget(streamID) }
     }
 
-    private func write(_ frame: Frame, promise: EventLoopPromise<Void>?, isFlushed: Bool = true) {
-        guard let context else {
-            promise?.fail(ChannelError.ioOnClosedChannel)
-            return
-        }
+    private func write(_ frame: Frame, promise: EventLoopPromise<Void>?) {
         do {
-            let message = try frame.encoded(allocator: context.channel.allocator)
-            context.write(wrapOutboundOut(message), promise: promise)
-            if isFlushed { context.flush() }
+            try put(frame, promise: promise)
+            context?.flush()
         } catch {
             promise?.fail(error)
         }
+    }
+
+    /// Writes a frame without a flush.
+    ///
+    /// - Throws: `FrameError`, or an error of the channel if it is closed; then the promise is left alone.
+    private func put(_ frame: Frame, promise: EventLoopPromise<Void>?) throws {
+        guard let context else { throw ChannelError.ioOnClosedChannel }
+        let message = try frame.encoded(allocator: context.channel.allocator)
+        context.write(wrapOutboundOut(message), promise: promise)
     }
 
     /// Makes sure that the connection hears about its deadline.
