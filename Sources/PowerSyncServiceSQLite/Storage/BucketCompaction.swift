@@ -76,7 +76,7 @@ struct BucketCompaction {
                 if written[written.count - 1].byteCount >= stream.sealing.segmentBytes {
                     written.append(SegmentEncoder())
                 }
-                written[written.count - 1].append(operation)
+                try written[written.count - 1].append(operation)
                 return true
             }
         }
@@ -160,10 +160,10 @@ struct BucketCompaction {
                         return true
                     }
                     var following = SegmentEncoder()
-                    if beginning.isWorthClearing { following.append(beginning.clear) }
+                    if beginning.isWorthClearing { try following.append(beginning.clear) }
                     rest = following
                 }
-                rest?.append(operation)
+                try rest?.append(operation)
                 return true
             }
         }
@@ -171,7 +171,7 @@ struct BucketCompaction {
         if beginning.isWorthClearing {
             if rest == nil {
                 var cleared = SegmentEncoder()
-                cleared.append(beginning.clear)
+                try cleared.append(beginning.clear)
                 try replace(read, by: [cleared])
             } else if let rest {
                 try replace(read, by: [rest])

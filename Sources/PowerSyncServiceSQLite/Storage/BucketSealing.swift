@@ -133,7 +133,7 @@ struct BucketSealing {
             segment = SegmentEncoder()
         }
         while bytes < Self.batchBytes, try statement.step() {
-            segment.append(StoredOperation(statement))
+            try segment.append(StoredOperation(statement))
             if segment.byteCount >= limits.segmentBytes { try close() }
         }
         if segment.count >= minimum { try close() }

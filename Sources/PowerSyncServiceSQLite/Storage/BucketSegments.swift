@@ -81,20 +81,19 @@ struct BucketSegments {
 
     /// Reads the operations of a segment in order, until a closure returns `false`.
     ///
-    /// - Throws: ``BucketStorageError`` that names the bucket and the file when the segment is damaged; what the closure
-    ///   throws.
+    /// - Throws: ``BucketStorageError`` that names the bucket and the file when the segment is damaged, or the closure finds
+    ///   it to be; what else the closure throws.
     static func read(
         _ bytes: UnsafeRawBufferPointer,
         of bucket: Int64,
         _ db: Database,
         _ body: (StoredOperation) throws -> Bool
     ) throws {
-        var reader: SegmentReader
-        do { reader = try SegmentReader(bytes) } catch { throw try damage(of: bucket, db, error) }
-        while true {
-            let operation: StoredOperation?
-            do { operation = try reader.next() } catch { throw try damage(of: bucket, db, error) }
-            guard let operation, try body(operation) else { return }
+        do {
+            var reader = try SegmentReader(bytes)
+            while let operation = try reader.next(), try body(operation) {}
+        } catch let error as StoredValues.Corruption {
+            throw try damage(of: bucket, db, error)
         }
     }
 

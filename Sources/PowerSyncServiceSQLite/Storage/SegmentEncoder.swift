@@ -36,14 +36,17 @@ struct SegmentEncoder {
     var byteCount: Int { operations.count }
 
     /// Appends an operation with a higher op id than all before.
-    mutating func append(_ operation: StoredOperation) {
+    ///
+    /// - Throws: `Corruption` when its op id is not above that of the last one.
+    mutating func append(_ operation: StoredOperation) throws(StoredValues.Corruption) {
+        guard operation.opID > lastOp else { throw StoredValues.Corruption() }
         switch operation.kind {
         case .put: operations.append(UInt8(ascii: "P"))
         case .remove: operations.append(UInt8(ascii: "R"))
         case .move: operations.append(UInt8(ascii: "M"))
         case .clear: operations.append(UInt8(ascii: "C"))
         }
-        operations.append(number: UInt64(operation.opID - lastOp))
+        operations.append(number: UInt64(operation.opID) - UInt64(lastOp))
         operations.append(littleEndian: operation.checksum.rawValue)
         switch operation.kind {
         case .put, .remove:

@@ -176,6 +176,17 @@ import Testing
         #expect(steps.allSatisfy { $0 <= 1000 })
     }
 
+    /// A call that meets a damaged segment says in which bucket and file.
+    private static func expectDamage(_ scenario: StorageScenario, _ body: () async throws -> Void) async {
+        await #expect {
+            try await body()
+        } throws: { error in
+            guard let error = error as? BucketStorageError else { return false }
+            return error.code == .corrupted && error.message.contains("bucket 1#g|0[]")
+                && error.message.contains(scenario.folder.path("buckets.db"))
+        }
+    }
+
     @Test func damagedSegmentIsAnErrorThatNamesBucketAndFile() async throws {
         var scenario = try await StorageScenario(Self.config, sealing: Self.small)
         let table = try await scenario.table("test")
@@ -201,22 +212,36 @@ import Testing
         }
         #expect(size > 10)
         let name = BucketName(scenario.stream.bucketPrefix + Self.bucket)
-        func expectDamage(_ body: () async throws -> Void) async {
-            await #expect {
-                try await body()
-            } throws: { error in
-                guard let error = error as? BucketStorageError else { return false }
-                return error.code == .corrupted && error.message.contains("bucket 1#g|0[]")
-                    && error.message.contains(scenario.folder.path("buckets.db"))
-            }
-        }
         let storage = scenario.storage
-        await expectDamage { _ = try await scenario.operations(Self.bucket) }
-        await expectDamage { _ = try await storage.checksums([name], at: early) }
+        await Self.expectDamage(scenario) { _ = try await scenario.operations(Self.bucket) }
+        await Self.expectDamage(scenario) { _ = try await storage.checksums([name], at: early) }
         #expect(try await scenario.rows(#"o|0["u1"]"#).count == 4)
         try await scenario.save(.delete(key: ["r11"]), of: table)
         try await scenario.commit()
-        await expectDamage { _ = try await storage.compact() }
+        await Self.expectDamage(scenario) { _ = try await storage.compact() }
+    }
+
+    @Test func segmentsInTheWrongOrderAreAnErrorOfCompaction() async throws {
+        var scenario = try await StorageScenario(Self.config, sealing: Self.small)
+        let table = try await scenario.table("test")
+        _ = try await scenario.writer.save(Self.rows(0..<12), of: table, mode: .stream)
+        try await scenario.commit()
+        try await scenario.storage.seal()
+        // What is left of them fits into one segment.
+        _ = try await scenario.writer.save((0..<12).map { .delete(key: [.text("r\($0)")]) }, of: table, mode: .stream)
+        try await scenario.commit()
+        try await scenario.storage.pool.write { db in
+            // The last one comes first.
+            try db.execute(
+                sql: """
+                    UPDATE segments SET last_op = 1 WHERE id = (
+                        SELECT s.id FROM segments AS s JOIN buckets AS b ON b.id = s.bucket
+                        WHERE b.name = '1#g|0[]' ORDER BY s.last_op DESC LIMIT 1)
+                    """
+            )
+        }
+        let storage = scenario.storage
+        await Self.expectDamage(scenario) { _ = try await storage.compact() }
     }
 
     @Test func deletedStreamLeavesNoSegments() async throws {

@@ -45,7 +45,7 @@ import Testing
         .put(1 << 50, "nul\u{0}", String(repeating: "x", count: 100_000), table: "todos"), .put(.max, "z", "{}"),
     ]
 
-    private func encode(_ operations: [Operation]) -> [UInt8] {
+    private func encode(_ operations: [Operation]) throws -> [UInt8] {
         var encoder = SegmentEncoder()
         for operation in operations {
             var stored = StoredOperation(
@@ -56,7 +56,7 @@ import Testing
             )
             // One after the other in memory that lives as long as the call.
             let bytes = operation.texts.flatMap(\.self)
-            bytes.withUnsafeBytes { memory in
+            try bytes.withUnsafeBytes { memory in
                 var rest = memory[...]
                 func take(_ count: Int) -> UnsafeRawBufferPointer {
                     defer { rest.removeFirst(count) }
@@ -67,7 +67,7 @@ import Testing
                 stored.table = take(operation.texts[2].count)
                 stored.rowID = take(operation.texts[3].count)
                 stored.data = take(operation.texts[4].count)
-                encoder.append(stored)
+                try encoder.append(stored)
             }
         }
         #expect(encoder.count == operations.count)
@@ -99,17 +99,23 @@ import Testing
         #expect(try decode(encode([])) == [])
     }
 
-    @Test func firstAndLastOpAreThoseOfTheOperations() {
+    @Test func firstAndLastOpAreThoseOfTheOperations() throws {
         var encoder = SegmentEncoder()
         #expect(encoder.firstOp == 0)
         for opID in [5, 6, 9] as [Int64] {
-            encoder.append(StoredOperation(opID: opID, kind: .move, checksum: .zero, targetOp: nil))
+            try encoder.append(StoredOperation(opID: opID, kind: .move, checksum: .zero, targetOp: nil))
         }
         #expect((encoder.firstOp, encoder.lastOp) == (5, 9))
+        for opID in [9, 8, 0, -1, .min] as [Int64] {
+            #expect(throws: StoredValues.Corruption.self) {
+                try encoder.append(StoredOperation(opID: opID, kind: .move, checksum: .zero, targetOp: nil))
+            }
+        }
+        #expect((encoder.count, encoder.lastOp) == (3, 9))
     }
 
     @Test func everyFlippedBitAndEveryMissingByteIsNoticed() throws {
-        let bytes = encode(Array(Self.operations.prefix(6)))
+        let bytes = try encode(Array(Self.operations.prefix(6)))
         for index in bytes.indices {
             var damaged = bytes
             damaged[index] ^= 1 << UInt8(index % 8)
@@ -120,9 +126,9 @@ import Testing
     }
 
     @Test("content that nobody has written, with the right checksum", arguments: 1...8 as ClosedRange<UInt64>)
-    func strangeContentIsAnErrorOrOperations(seed: UInt64) {
+    func strangeContentIsAnErrorOrOperations(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        let valid = encode(Array(Self.operations.prefix(6)))
+        let valid = try encode(Array(Self.operations.prefix(6)))
         for _ in 0..<500 {
             var bytes = valid
             for _ in 0...random.number(below: 4) {
