@@ -83,7 +83,7 @@ extension SQLiteBucketStorage {
     private func deleteOldRequests() async throws -> Int {
         let before = now().addingTimeInterval(-Self.requestRetention).ISO8601Format()
         return try await pool.write { db in
-            var arguments = try Self.publishedPosition(db)
+            var arguments = try Self.publishedArguments(db)
             arguments["before"] = before
             try db.execute(
                 sql: "DELETE FROM write_checkpoints WHERE checkpoint_requested_at < :before AND \(Self.isPublished)",

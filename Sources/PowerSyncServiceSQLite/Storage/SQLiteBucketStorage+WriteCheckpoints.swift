@@ -7,18 +7,8 @@ package import PowerSyncServiceCore
 extension SQLiteBucketStorage {
     package func publishedPosition() async throws -> SourcePosition? {
         try await pool.read { db in
-            let row = try Row.fetchOne(
-                db,
-                sql: """
-                    SELECT s.last_checkpoint_lsn, h.history
-                    FROM sync_rules AS s JOIN source_histories AS h ON h.id = s.history_id
-                    WHERE s.state IN ('ACTIVE', 'ERRORED') AND s.last_checkpoint_lsn IS NOT NULL
-                    ORDER BY s.id DESC LIMIT 1
-                    """
-            )
-            return row.map { row in
-                SourcePosition(LSN(row["last_checkpoint_lsn"]), of: SourceHistory(rawValue: row["history"]))
-            }
+            guard let served = try StreamRecord.served(db), let position = served.lastCheckpointLSN else { return nil }
+            return try SourceHistory.find(served.historyID, db).map { SourcePosition(position, of: $0) }
         }
     }
 
@@ -80,7 +70,7 @@ extension SQLiteBucketStorage {
         """
 
     /// The arguments of ``isPublished``; with NULL, nothing is covered.
-    static func publishedPosition(_ db: Database) throws -> [String: (any DatabaseValueConvertible)?] {
+    static func publishedArguments(_ db: Database) throws -> [String: (any DatabaseValueConvertible)?] {
         let served = try StreamRecord.served(db)
         return ["published": served?.lastCheckpointLSN?.rawValue, "published_history": served?.historyID]
     }
@@ -98,7 +88,7 @@ extension SQLiteBucketStorage {
             throw BucketStorageError.noActiveStream
         }
         return try await pool.write { db in
-            var arguments = try Self.publishedPosition(db).merging(arguments) { $1 }
+            var arguments = try Self.publishedArguments(db).merging(arguments) { $1 }
             arguments["user"] = userKey
             arguments["head"] = head.lsn.rawValue
             arguments["history"] = try Self.number(of: head.history, db)
