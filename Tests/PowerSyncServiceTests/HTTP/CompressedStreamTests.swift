@@ -44,14 +44,14 @@ import Testing
 
     @Test("every line arrives although nothing follows it")
     func linesAreFlushed() async throws {
-        try await Scenario.run { scenario in
+        // A line that waits in the compressor leaves with the next keepalive; there is none.
+        try await Scenario.run(timing: TestClock().timing) { scenario in
             try await Self.withClient(decompressing: true) { client in
-                let token = try scenario.token()
+                let token = try scenario.token(now: TestClock.start)
                 var stream = try await scenario.stream(token, acceptEncoding: "gzip, deflate, br", client: client)
                 #expect(stream.contentEncoding == "gzip")
                 #expect(stream.contentType == "application/x-ndjson")
                 #expect(try await stream.untilComplete().last == "complete 0")
-                let start = ContinuousClock.now
                 for number in 1...3 {
                     let row: JSONObject = ["owner_id": "u1", "name": .string("Number \(number)")]
                     let body: JSONObject = ["data": [.object(Scenario.put("lists", "l\(number)", row))]]
@@ -60,8 +60,6 @@ import Testing
                     #expect(lines.first?.hasPrefix("diff ") == true, "\(lines)")
                     #expect(lines.last?.hasPrefix("complete ") == true, "\(lines)")
                 }
-                // A line that waits in the compressor leaves with the next keepalive, 20 s later.
-                #expect(ContinuousClock.now - start < .seconds(15))
             }
         }
     }
