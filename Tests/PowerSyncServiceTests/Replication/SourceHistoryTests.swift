@@ -43,12 +43,9 @@ import Testing
         try FileManager.default.copyItem(atPath: path, toPath: source)
     }
 
-    @Test(
-        "restored from a backup, and written to before the service is back",
-        arguments: [0, 10, 30, 60]
-    )
-    func restoredBackupIsCopiedAgain(newRows: Int) async throws {
-        var scenario = try SourceScenario()
+    /// A source of 50 rows that was restored from a backup after 30 more were replicated, and got new rows since.
+    private func restored(newRows: Int) async throws -> SourceScenario {
+        let scenario = try SourceScenario()
         let source = scenario.folder.path("source.db")
         try await insert(0..<50, into: source)
         try await scenario.replicate()
@@ -60,10 +57,17 @@ import Testing
         try scenario.storage.close()
         try replace(scenario, by: backup)
         try await insert(100..<100 + newRows, into: source)
-        scenario = try SourceScenario(schema: [], folder: scenario.folder)
+        return try SourceScenario(schema: [], folder: scenario.folder)
+    }
+
+    @Test(
+        "restored from a backup, and written to before the service is back",
+        arguments: [0, 10, 30, 60]
+    )
+    func restoredBackupIsCopiedAgain(newRows: Int) async throws {
+        let scenario = try await restored(newRows: newRows)
         let lost = scenario.storage.feed.current?.streamID
-        let running = scenario
-        _ = try await running.replicating { try await running.published { $0.streamID != lost } }
+        _ = try await scenario.replicating { try await scenario.published { $0.streamID != lost } }
         #expect(try await Set(scenario.rows().keys) == ids(scenario))
         #expect(try await ids(scenario).count == 50 + newRows)
     }
@@ -73,27 +77,14 @@ import Testing
         arguments: [0, 10, 30, 60]
     )
     func writeCheckpointIsNotDatedByTheLostHistory(newRows: Int) async throws {
-        var scenario = try SourceScenario()
-        let source = scenario.folder.path("source.db")
-        try await insert(0..<50, into: source)
-        try await scenario.replicate()
-        let backup = try backUp(scenario)
-        try await insert(50..<80, into: source)
-        try await scenario.replicate()
-
-        try scenario.source.close()
-        try scenario.storage.close()
-        try replace(scenario, by: backup)
-        try await insert(100..<100 + newRows, into: source)
-        scenario = try SourceScenario(schema: [], folder: scenario.folder)
+        let scenario = try await restored(newRows: newRows)
         let served = try #require(scenario.storage.feed.current)
-        try await insert(200..<201, into: source)
+        try await insert(200..<201, into: scenario.folder.path("source.db"))
         let number = try await WriteCheckpointIssuer(storage: scenario.storage, source: scenario.source)
             .create(userKey: "u")
         #expect(try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: served) == nil)
 
-        let running = scenario
-        let next = try await running.replicating { try await running.published { $0.streamID != served.streamID } }
+        let next = try await scenario.replicating { try await scenario.published { $0.streamID != served.streamID } }
         #expect(try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: next) == number)
         #expect(try await scenario.rows().keys.contains("lists/r200"))
     }

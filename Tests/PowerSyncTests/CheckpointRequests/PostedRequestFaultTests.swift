@@ -55,16 +55,23 @@ import Testing
         #expect(try await harness.lists() == ["a1": "remote"])
     }
 
-    @Test func oneThatNeverReturnsKeepsNeitherTheConnectionNorTheApp() async throws {
+    /// Connects with a first request that takes no notice of its cancellation.
+    ///
+    /// - Returns: What lets it return.
+    private func connectWithoutAnswer() async throws -> TaskGate {
         let (never, began) = (TaskGate(), TaskGate())
         try await connect { number in
             guard number == 1 else { return }
             began.open()
-            // Takes no notice of its cancellation.
             try await Task { try await never.pass() }.value
         }
         try await harness.service.nextStream().accept()
         try await began.pass()
+        return never
+    }
+
+    @Test func oneThatNeverReturnsKeepsNeitherTheConnectionNorTheApp() async throws {
+        let never = try await connectWithoutAnswer()
         let disconnecting = Task { try await harness.database.disconnect() }
         try await harness.clock.waitForTimer(of: SyncGroup.returnLimit)
         #expect(harness.service.openStreams == 0)
@@ -77,14 +84,7 @@ import Testing
     }
 
     @Test func oneThatDoesNotAnswerInTimeIsAnErrorOfTheConnection() async throws {
-        let (never, began) = (TaskGate(), TaskGate())
-        try await connect { number in
-            guard number == 1 else { return }
-            began.open()
-            try await Task { try await never.pass() }.value
-        }
-        try await harness.service.nextStream().accept()
-        try await began.pass()
+        let never = try await connectWithoutAnswer()
         try await harness.clock.waitForTimer(of: .seconds(40))
         harness.clock.advance(by: .seconds(40))
         try await harness.wait { ($0.lastDownloadError as? SyncTransportError)?.code == .idle }
