@@ -54,9 +54,11 @@ package final class WriteAheadLog: Sendable {
 
     /// The bytes of the WAL.
     var bytes: Int {
-        // One system call; Foundation looks up the name of the owner, too.
-        var status = stat()
-        return stat(path, &status) == 0 ? Int(status.st_size) : 0
+        // Two system calls; Foundation looks up the name of the owner, too. SQLite has no locks on this file to lose.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return 0 }
+        defer { close(descriptor) }
+        return Int(lseek(descriptor, 0, SEEK_END))
     }
 
     /// Begins to copy the WAL into the file, if it is long and no copy is being made.
