@@ -27,20 +27,16 @@ package struct ReplicaID: Hashable, Sendable {
         var bytes = Array(sha1.finalize().prefix(16))
         bytes[6] = bytes[6] & 0x0f | 0x50
         bytes[8] = bytes[8] & 0x3f | 0x80
-        self.init(bytes: bytes)
+        self = bytes.withUnsafeBytes { ReplicaID(bytes: $0) }
     }
 
     /// An identity from its stored bytes; missing bytes count as zero.
-    package init(bytes: some Sequence<UInt8>) {
+    package init(bytes: UnsafeRawBufferPointer) {
         var words: (UInt64, UInt64) = (0, 0)
-        for (index, byte) in bytes.prefix(16).enumerated() {
-            if index < 8 {
-                words.0 |= UInt64(byte) << (56 - 8 * UInt64(index))
-            } else {
-                words.1 |= UInt64(byte) << (120 - 8 * UInt64(index))
-            }
+        withUnsafeMutableBytes(of: &words) {
+            $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix($0.count)))
         }
-        (high, low) = words
+        (high, low) = (UInt64(bigEndian: words.0), UInt64(bigEndian: words.1))
     }
 
     /// The UUID that a text is the usual form of: 36 characters, digits in lower case.
@@ -71,12 +67,7 @@ package struct ReplicaID: Hashable, Sendable {
         (high, low) = words
     }
 
-    /// The bytes, as they are stored.
-    package var bytes: [UInt8] {
-        withUnsafeBytes(of: high.bigEndian) { Array($0) } + withUnsafeBytes(of: low.bigEndian) { Array($0) }
-    }
-
-    /// Calls a function with the bytes.
+    /// Calls a function with the bytes, as they are stored.
     package func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)
     }

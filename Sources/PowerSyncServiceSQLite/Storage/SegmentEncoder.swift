@@ -51,7 +51,7 @@ struct SegmentEncoder {
         switch operation.kind {
         case .put, .remove:
             operations.append(number: index(of: operation.sourceTable))
-            operations.append(contentsOf: ReplicaID(bytes: operation.sourceKey).bytes)
+            ReplicaID(bytes: operation.sourceKey).withBytes { operations.append(contentsOf: $0) }
             operations.append(number: index(of: operation.table))
             operations.append(number: operation.rowID.count)
             if operation.kind == .put { operations.append(number: operation.data.count) }

@@ -81,7 +81,7 @@ extension [UInt8] {
     fileprivate mutating func append(rowID: [UInt8]) {
         if let uuid = ReplicaID(canonicalText: rowID) {
             append(number: 0)
-            append(contentsOf: uuid.bytes)
+            uuid.withBytes { append(contentsOf: $0) }
         } else {
             append(number: rowID.count + 1)
             append(contentsOf: rowID)

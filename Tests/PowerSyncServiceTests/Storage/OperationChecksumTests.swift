@@ -65,8 +65,10 @@ import Testing
 
     @Test func replicaIDSurvivesItsStoredForm() {
         let id = ReplicaID([SourceRow.Column(name: "id", value: .text("t1"))])
-        #expect(ReplicaID(bytes: id.bytes) == id)
-        id.withBytes { #expect(Array($0) == id.bytes) }
+        id.withBytes { #expect(ReplicaID(bytes: $0) == id) }
+        let short: [UInt8] = [1, 2, 3]
+        let padded = short.withUnsafeBytes { ReplicaID(bytes: $0) }
+        #expect(padded.description == "01020300-0000-0000-0000-000000000000")
     }
 
     @Test(arguments: [SQLiteValue.null, .integer(1), .real(1), .text("1"), .blob([0x31]), .real(.infinity)])
