@@ -91,6 +91,7 @@ extension SyncService {
                     timeout: .seconds(30),
                     clock: timing.clock
                 ),
+                readAhead: ReadAheadBudget(limit: limits.maxReadAheadBytes, clock: timing.clock),
                 userStreams: UserStreams(limit: limits.maxStreamsPerUser),
                 limits: BucketLimits(
                     maximumBuckets: limits.maxBucketsPerConnection,

@@ -252,6 +252,8 @@ extension ServiceConfiguration {
                 try section.integer("max_streams_per_user", in: any) ?? limits.maxStreamsPerUser
             limits.maxDataFetchConcurrency =
                 try section.integer("max_data_fetch_concurrency", in: any) ?? limits.maxDataFetchConcurrency
+            limits.maxReadAheadBytes =
+                try section.integer("max_read_ahead_bytes", in: any) ?? limits.maxReadAheadBytes
             limits.maxBucketsPerConnection =
                 try section.integer("max_buckets_per_connection", in: any) ?? limits.maxBucketsPerConnection
             limits.maxParameterQueryResults =

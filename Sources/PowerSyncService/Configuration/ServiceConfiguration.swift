@@ -144,6 +144,11 @@ public struct ServiceLimits: Sendable, Equatable {
     public var maxStreamsPerUser = 100
     /// Sync streams that may read bucket data at the same time; others wait.
     public var maxDataFetchConcurrency = 10
+    /// Bytes that may have been read for clients and not sent to them yet, over all streams: 256 MiB.
+    ///
+    /// Others wait with reading; clients that take nothing for 30 s meanwhile are disconnected. What several clients want is in
+    /// memory once and comes on top, as do the reads that have begun.
+    public var maxReadAheadBytes = 256 * 1024 * 1024
     /// Buckets that one stream may have.
     public var maxBucketsPerConnection = 1000
     /// Rows that the parameter queries of one stream may return.

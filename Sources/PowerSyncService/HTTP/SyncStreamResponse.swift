@@ -45,6 +45,10 @@ struct SyncStreamResponse: Sendable {
         }
         try await withGracefulShutdownHandler {
             DepartureHandler.whenClientLeaves(channel) { lines.finish(.clientClosed) }
+            session.share.whenStalled { [weak lines, channel] in
+                lines?.finish(.unread)
+                channel.close(promise: nil)
+            }
             do {
                 try await write(lines, to: &writer)
             } catch {

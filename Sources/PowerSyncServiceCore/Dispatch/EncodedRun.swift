@@ -18,6 +18,9 @@ struct EncodedRun: Sendable {
     /// The lines, in their order.
     var lines: [Line] = []
 
+    /// The bytes of the lines.
+    var readableBytes: Int { lines.reduce(0) { $0 + $1.bytes.readableBytes } }
+
     /// The memory that the lines take.
     var byteCount: Int { lines.reduce(0) { $0 + $1.bytes.storageCapacity } }
 

@@ -21,8 +21,15 @@ package final class LineQueue: Sendable {
         case failed(any Error)
     }
 
+    /// Bytes that count until the network has accepted them.
+    package struct Held: Sendable {
+        var share: ReadAheadBudget.Share
+        var byteCount: Int
+    }
+
     fileprivate struct Sender {
         var lines: [ByteBuffer]
+        var held: Held?
         var continuation: CheckedContinuation<Void, any Error>
     }
 
@@ -41,6 +48,8 @@ package final class LineQueue: Sendable {
         var taken: UInt64 = 0
         /// Batches that the network has accepted.
         var written: UInt64 = 0
+        /// What the batch that was taken last counts.
+        var held: Held?
         var end: End?
     }
 
@@ -67,8 +76,11 @@ package final class LineQueue: Sendable {
 
     /// Hands over lines that are written together; one task at a time.
     ///
+    /// - Parameters:
+    ///   - lines: The lines.
+    ///   - held: What is taken from the budget when the network has accepted them.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
-    package func send(_ lines: [ByteBuffer]) async throws {
+    package func send(_ lines: [ByteBuffer], held: Held? = nil) async throws {
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
@@ -79,7 +91,7 @@ package final class LineQueue: Sendable {
                     // The handler below may have run already; then nobody else would resume the continuation.
                     if state.end != nil || Task.isCancelled { return true }
                     precondition(state.sender == nil, "two tasks send lines at the same time")
-                    state.sender = (id, Sender(lines: lines, continuation: continuation))
+                    state.sender = (id, Sender(lines: lines, held: held, continuation: continuation))
                     return false
                 }
                 if isRefused { continuation.resume(throwing: CancellationError()) } else { signal.advance() }
@@ -140,12 +152,15 @@ package final class LineQueue: Sendable {
     package func next() async throws -> [ByteBuffer]? {
         while true {
             let seen = signal.version
-            let (next, isProgress) = state.withLock { state in
+            let (next, isProgress, held) = state.withLock { state in
                 let isProgress = state.written < state.taken
                 state.written = state.taken
-                return (state.next(), isProgress)
+                let held = state.held
+                state.held = nil
+                return (state.next(), isProgress, held)
             }
             if isProgress { progress.advance() }
+            if let held { held.share.remove(held.byteCount) }
             switch next {
             case .lines(let lines, let continuation):
                 continuation?.resume()
@@ -190,6 +205,7 @@ extension LineQueue.State {
         guard let (_, sender) = sender else { return .wait }
         self.sender = nil
         taken += 1
+        held = sender.held
         return .lines(sender.lines, sender.continuation)
     }
 }

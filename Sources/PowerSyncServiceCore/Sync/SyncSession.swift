@@ -20,6 +20,8 @@ package struct SyncSession: Sendable {
         package var dispatcher: CheckpointDispatcher
         /// Who may read bucket data.
         package var dataReaders: ConcurrencyQueue
+        /// How much of what was read for clients may be in memory.
+        package var readAhead: ReadAheadBudget
         /// How many streams each user has.
         package var userStreams: UserStreams
         /// Limits of one connection.
@@ -33,6 +35,7 @@ package struct SyncSession: Sendable {
         ///   - storage: Where the buckets are.
         ///   - dispatcher: Tells of its checkpoints, while it runs.
         ///   - dataReaders: Who may read bucket data.
+        ///   - readAhead: How much of what was read for clients may be in memory; as much as they want, if nothing is given.
         ///   - userStreams: How many streams each user has; as many as they want, if nothing is given.
         ///   - limits: Limits of one connection.
         ///   - timing: Time and randomness.
@@ -40,6 +43,7 @@ package struct SyncSession: Sendable {
             storage: any BucketStorage,
             dispatcher: CheckpointDispatcher,
             dataReaders: ConcurrencyQueue,
+            readAhead: ReadAheadBudget = ReadAheadBudget(limit: .max),
             userStreams: UserStreams = UserStreams(limit: .max),
             limits: BucketLimits,
             timing: Timing
@@ -47,6 +51,7 @@ package struct SyncSession: Sendable {
             self.storage = storage
             self.dispatcher = dispatcher
             self.dataReaders = dataReaders
+            self.readAhead = readAhead
             self.userStreams = userStreams
             self.limits = limits
             self.timing = timing
@@ -67,13 +72,13 @@ package struct SyncSession: Sendable {
         }
     }
 
-    /// How many bytes of lines are written together at most, unless one line is longer: 64 KiB.
-    static let batchBytes = 64 * 1024
     /// After lines of more bytes than that, nothing is read for a client before they are written: 2 MiB.
     static let readAheadBytes = 2 * 1024 * 1024
     /// The most buckets that are looked up one by one among the runs that are shared.
     private static let sharedBuckets = 16
 
+    /// What of this stream is in memory.
+    package let share: ReadAheadBudget.Share
     private let environment: Environment
     private let stream: ActiveSyncStream
     private let encoding: Encoding
@@ -82,9 +87,7 @@ package struct SyncSession: Sendable {
     private var machine: StateMachine
     private var resolver: BucketResolver
     private let subscription: CheckpointSubscription
-    /// Lines that will be written together.
-    private var batch: [ByteBuffer] = []
-    private var batchCount = 0
+    private var batch: LineBatch
 
     /// Creates a session.
     ///
@@ -106,6 +109,8 @@ package struct SyncSession: Sendable {
         logger: Logger
     ) {
         self.environment = environment
+        share = environment.readAhead.share()
+        batch = LineBatch(share: share)
         self.stream = stream
         self.encoding = encoding
         self.statistics = statistics
@@ -165,14 +170,14 @@ package struct SyncSession: Sendable {
         while !subscription.isFinished {
             switch machine.next() {
             case .waitForCheckpoint(after: let missed):
-                try await flush(lines)
+                try await batch.flush(to: lines)
                 if let missed { subscription.awaitAny(after: missed) }
                 guard let news = try await subscription.next() else { return }
                 _ = try await announceIfNews(news)
             case .read(let positions, let checkpoint):
                 try await sendData(positions, checkpoint, lines)
             case .send(let line):
-                try await add(encode(line), lines)
+                try await batch.add(encode(line), flushingTo: lines)
                 logCompletion(line)
             }
         }
@@ -188,7 +193,7 @@ package struct SyncSession: Sendable {
             machine.skip(news.checkpoint)
             return false
         }
-        add(announce(prepared))
+        batch.add(announce(prepared))
         return true
     }
 
@@ -232,9 +237,13 @@ package struct SyncSession: Sendable {
                 machine.abandonDownload()
                 return
             }
+            // What is not handed over is not in memory any more.
+            var held = isShared ? 0 : run.readableBytes
+            defer { if held > 0 { share.remove(held) } }
             guard !subscription.isFinished else { return }
             for line in run.lines {
-                try await add(line.bytes, lines)
+                if !isShared { held -= line.bytes.readableBytes }
+                try await batch.add(line.bytes, isHeld: !isShared, flushingTo: lines)
                 machine.didSend(line.contents)
                 statistics.didSend(line.operationCounts)
                 if line.bytes.readableBytes > Self.readAheadBytes { try await lines.waitUntilWritten() }
@@ -250,7 +259,7 @@ package struct SyncSession: Sendable {
     /// Whether a newer checkpoint that concerns the client takes over; the machine remembers what is left to send.
     private mutating func isSuperseded(_ checkpoint: StorageCheckpoint, _ lines: LineQueue) async throws -> Bool {
         guard machine.isInterruptible, let news = subscription.takeIfAvailable() else { return false }
-        try await flush(lines)
+        try await batch.flush(to: lines)
         guard try await announceIfNews(news) else { return false }
         logSuperseded(checkpoint, reason: "checkpoint_superseded")
         return true
@@ -267,6 +276,9 @@ package struct SyncSession: Sendable {
         return (Array(isShared && part.count <= Self.sharedBuckets ? part.prefix(1) : part), isShared)
     }
 
+    /// Reads operations for this client, or gets those that several clients want.
+    ///
+    /// Only the former count in the budget: the others are in memory once, and limited by themselves.
     private mutating func read(
         _ positions: [StreamingSyncRequest.BucketPosition],
         _ checkpoint: StorageCheckpoint,
@@ -274,41 +286,35 @@ package struct SyncSession: Sendable {
         _ lines: LineQueue
     ) async throws -> EncodedRun {
         // What may take a while is not waited for with lines in hand.
-        if environment.dataReaders.isBusy { try await flush(lines) }
-        let (environment, encoding) = (environment, encoding)
+        if environment.dataReaders.isBusy { try await batch.flush(to: lines) }
+        let (environment, encoding, share) = (environment, encoding, share)
         // The slot and the transaction of the storage are free again before the network is waited for.
         func readAndEncode() async throws -> EncodedRun {
-            try await environment.dataReaders.withSlot {
-                EncodedRun(try await environment.storage.bucketData(positions, at: checkpoint), as: encoding)
+            EncodedRun(try await environment.storage.bucketData(positions, at: checkpoint), as: encoding)
+        }
+        if isShared {
+            let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
+            return try await environment.dispatcher.runs.run(for: key) {
+                try await environment.dataReaders.withSlot { try await readAndEncode() }
             }
         }
-        guard isShared else { return try await readAndEncode() }
-        let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
-        return try await environment.dispatcher.runs.run(for: key, readAndEncode)
+        while true {
+            if !environment.readAhead.hasRoom {
+                try await batch.flush(to: lines)
+                try await environment.readAhead.waitForRoom()
+            }
+            let run = try await environment.dataReaders.withSlot { () -> EncodedRun? in
+                // Of all who have waited for room, those with a slot take it.
+                guard environment.readAhead.hasRoom else { return nil }
+                let run = try await readAndEncode()
+                share.add(run.readableBytes)
+                return run
+            }
+            if let run { return run }
+        }
     }
 
     // MARK: Lines
-
-    /// Adds a line to those that are written together, without waiting.
-    private mutating func add(_ line: ByteBuffer) {
-        batch.append(line)
-        batchCount += line.readableBytes
-    }
-
-    /// Adds a line, and sends what is not to be written with others that follow.
-    private mutating func add(_ line: ByteBuffer, _ lines: LineQueue) async throws {
-        if batchCount + line.readableBytes > Self.batchBytes { try await flush(lines) }
-        add(line)
-        if batchCount >= Self.batchBytes { try await flush(lines) }
-    }
-
-    /// Hands over what has been added.
-    private mutating func flush(_ lines: LineQueue) async throws {
-        guard !batch.isEmpty else { return }
-        let ready = batch
-        (batch, batchCount) = ([], 0)
-        try await lines.send(ready)
-    }
 
     private func encode(_ line: SyncLine) -> ByteBuffer {
         var buffer = ByteBuffer()

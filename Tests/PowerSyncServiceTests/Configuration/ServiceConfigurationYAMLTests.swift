@@ -69,6 +69,7 @@ import Testing
               parameters:
                 max_concurrent_connections: 3
                 max_streams_per_user: 7
+                max_read_ahead_bytes: 1000000
                 max_data_fetch_concurrency: 4
                 max_buckets_per_connection: 5
                 max_parameter_query_results: 6
@@ -96,6 +97,7 @@ import Testing
         #expect(configuration.authentication.keys.map(\.key.id) == ["a"])
         #expect(configuration.limits.maxConcurrentConnections == 3)
         #expect(configuration.limits.maxStreamsPerUser == 7)
+        #expect(configuration.limits.maxReadAheadBytes == 1_000_000)
         #expect(configuration.limits.maxDataFetchConcurrency == 4)
         #expect(configuration.limits.maxBucketsPerConnection == 5)
         #expect(configuration.limits.maxParameterQueryResults == 6)

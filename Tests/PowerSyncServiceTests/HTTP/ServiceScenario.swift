@@ -179,8 +179,8 @@ struct ServiceScenario: Sendable {
     }
 
     /// Waits until everything written before is in a checkpoint.
-    func settle() async throws {
-        let token = try token("settle")
+    func settle(now: Date = Date()) async throws {
+        let token = try token("settle", now: now)
         let reply = try await send("GET", "/write-checkpoint2.json?client_id=settle", token: token)
         let expected = try #require(try reply.json.object("data").text("write_checkpoint").flatMap { Int($0) })
         var stream = try await stream(token, ["client_id": "settle"])

@@ -17,6 +17,7 @@ struct SessionScenario {
     static func run(
         _ config: String,
         dataReaders: ConcurrencyQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: .max),
+        readAhead: ReadAheadBudget = ReadAheadBudget(limit: .max),
         _ body: (inout SessionScenario) async throws -> Void
     ) async throws {
         let storage = try await StorageScenario(config)
@@ -24,6 +25,7 @@ struct SessionScenario {
             storage: storage.storage,
             dispatcher: CheckpointDispatcher(storage: storage.storage),
             dataReaders: dataReaders,
+            readAhead: readAhead,
             limits: BucketLimits(),
             timing: Timing()
         )
@@ -89,6 +91,7 @@ struct SessionClient: ~Copyable {
     init(_ userID: String, _ first: ByteBuffer, _ session: consuming SyncSession) throws {
         self.userID = userID
         pending = [first]
+        session.share.whenStalled { [weak lines] in lines?.finish(.unread) }
         task = Task { [lines, session] in
             var session = session
             await lines.finish(afterRunning: { try await session.run(lines) })

@@ -46,7 +46,7 @@ import Testing
             #expect(try await client.untilComplete().count == 3)
             #expect(client.batchCount == 2)
             // Much more than is written together.
-            let text = String(repeating: "x", count: SyncSession.batchBytes)
+            let text = String(repeating: "x", count: LineBatch.maximumBytes)
             try await scenario.insert("b", ["text": text], into: table)
             try await scenario.storage.commit()
             #expect(try await client.untilComplete().count == 3)

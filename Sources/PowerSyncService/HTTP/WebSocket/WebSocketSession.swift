@@ -65,7 +65,7 @@ struct WebSocketSession: Sendable {
                     queues = queues.filter { $0.value.end == nil }
                     let lines = LineQueue()
                     queues[request.streamID] = lines
-                    group.addTask { await serve(request, client, lines) }
+                    group.addTask { await serve(request, client, lines, channel) }
                 case .cancelled(let streamID):
                     queues.removeValue(forKey: streamID)?.finish(.clientClosed)
                 case .shutdown:
@@ -131,10 +131,19 @@ struct WebSocketSession: Sendable {
     // MARK: Streams
 
     /// Answers one request.
-    private func serve(_ request: StreamRequest, _ client: Client, _ lines: LineQueue) async {
+    private func serve(
+        _ request: StreamRequest,
+        _ client: Client,
+        _ lines: LineQueue,
+        _ channel: any Channel
+    ) async {
         defer { withExtendedLifetime(client.slot) {} }
         do {
             let opened = try await open(request, client)
+            opened.session?.share.whenStalled { [weak lines] in
+                lines?.finish(.unread)
+                channel.close(promise: nil)
+            }
             let stream = WebSocketStream(id: request.streamID, opened: opened, connection: connection)
             await stream.write(lines)
         } catch is CancellationError {

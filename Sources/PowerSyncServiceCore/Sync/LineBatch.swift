@@ -1,0 +1,48 @@
+import NIOCore
+
+/// Lines of a session that are written together.
+struct LineBatch: Sendable {
+    /// How many bytes are written together at most, unless one line is longer: 64 KiB.
+    static let maximumBytes = 64 * 1024
+
+    private let share: ReadAheadBudget.Share
+    private var lines: [ByteBuffer] = []
+    private var byteCount = 0
+    /// The bytes that the budget counts.
+    private var heldBytes = 0
+
+    /// Creates an empty batch of the stream that has a share of the budget.
+    init(share: ReadAheadBudget.Share) {
+        self.share = share
+    }
+
+    /// Adds a line, without waiting.
+    mutating func add(_ line: ByteBuffer) {
+        lines.append(line)
+        byteCount += line.readableBytes
+    }
+
+    /// Adds a line, and hands over what is not to be written with others that follow.
+    ///
+    /// - Parameters:
+    ///   - line: The line.
+    ///   - isHeld: Whether the budget counts it.
+    ///   - queue: Where lines go.
+    /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
+    mutating func add(_ line: ByteBuffer, isHeld: Bool = false, flushingTo queue: LineQueue) async throws {
+        if byteCount + line.readableBytes > Self.maximumBytes { try await flush(to: queue) }
+        add(line)
+        if isHeld { heldBytes += line.readableBytes }
+        if byteCount >= Self.maximumBytes { try await flush(to: queue) }
+    }
+
+    /// Hands over what has been added.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
+    mutating func flush(to queue: LineQueue) async throws {
+        guard !lines.isEmpty else { return }
+        let (ready, held) = (lines, heldBytes)
+        (lines, byteCount, heldBytes) = ([], 0, 0)
+        try await queue.send(ready, held: held > 0 ? LineQueue.Held(share: share, byteCount: held) : nil)
+    }
+}

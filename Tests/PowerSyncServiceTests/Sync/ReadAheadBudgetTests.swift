@@ -1,0 +1,163 @@
+import NIOCore
+import PowerSyncProtocol
+import PowerSyncTesting
+import Synchronization
+import Testing
+
+@testable import PowerSyncServiceCore
+
+/// The memory for lines that clients have not read is limited over all streams (docs/service.md "Sync sessions").
+@Suite(.timeLimit(.minutes(1))) struct ReadAheadBudgetTests {
+    private let clock = TestClock()
+
+    /// A task that waits for room, once it does.
+    private func waiter(_ budget: ReadAheadBudget) async throws -> Task<Void, any Error> {
+        let task = Task { try await budget.waitForRoom() }
+        try await clock.waitForTimer(of: ReadAheadBudget.patience)
+        return task
+    }
+
+    @Test func thereIsRoomBelowTheLimit() async throws {
+        let budget = ReadAheadBudget(limit: 100, clock: clock)
+        let share = budget.share()
+        try await budget.waitForRoom()
+        share.add(99)
+        try await budget.waitForRoom()
+        share.add(1)
+        #expect(!budget.hasRoom)
+        let waiting = try await waiter(budget)
+        share.remove(1)
+        try await waiting.value
+        #expect(budget.byteCount == 99)
+    }
+
+    @Test func aStreamThatEndsMakesRoom() async throws {
+        let budget = ReadAheadBudget(limit: 10, clock: clock)
+        var share: ReadAheadBudget.Share? = budget.share()
+        share?.add(1_000)
+        let waiting = try await waiter(budget)
+        share = nil
+        try await waiting.value
+        #expect(budget.byteCount == 0)
+    }
+
+    @Test func whoWaitsCanBeCancelled() async throws {
+        let budget = ReadAheadBudget(limit: 1, clock: clock)
+        let share = budget.share()
+        share.add(1)
+        let waiting = try await waiter(budget)
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(clock.pendingTimers.isEmpty)
+        withExtendedLifetime(share) {}
+    }
+
+    @Test func whoTakesNothingIsEndedAndOnlyAsManyAsNecessary() async throws {
+        let budget = ReadAheadBudget(limit: 100, clock: clock)
+        let ended = Mutex<[Int]>([])
+        let shares = [60, 20, 50, 70].enumerated().map { index, byteCount in
+            let share = budget.share()
+            share.add(byteCount)
+            share.whenStalled { ended.withLock { $0.append(index) } }
+            return share
+        }
+        let waiting = try await waiter(budget)
+        // The last one reads.
+        shares[3].remove(1)
+        clock.advance(by: ReadAheadBudget.patience)
+        try await clock.waitForTimer(of: ReadAheadBudget.patience)
+        #expect(ended.withLock(\.self) == [0, 2])
+        // Those who were told to end are not told again.
+        clock.advance(by: ReadAheadBudget.patience)
+        try await clock.waitForTimer(of: ReadAheadBudget.patience)
+        #expect(ended.withLock(\.self) == [0, 2, 3, 1])
+        for share in shares { share.remove(20) }
+        shares[3].remove(49)
+        shares[2].remove(30)
+        try await waiting.value
+        #expect(budget.byteCount == 40)
+    }
+
+    // MARK: Sessions
+
+    private static let config = """
+        config: {edition: 3}
+        streams:
+          a: {auto_subscribe: true, query: SELECT * FROM test WHERE owner = auth.user_id()}
+        """
+
+    private static func fill(_ scenario: inout SessionScenario, users: ClosedRange<Int>, rows: Int) async throws {
+        let table = try await scenario.storage.table("test")
+        let text = String(repeating: "x", count: 1_000)
+        for user in users {
+            for row in 0..<rows {
+                try await scenario.insert("u\(user)-\(row)", ["owner": "u\(user)", "text": text], into: table)
+            }
+        }
+        try await scenario.storage.commit()
+    }
+
+    @Test func clientsThatDoNotReadTakeTheBudgetAndOneRead() async throws {
+        let budget = ReadAheadBudget(limit: 50_000, clock: clock)
+        try await SessionScenario.run(Self.config, readAhead: budget) { scenario in
+            try await Self.fill(&scenario, users: 1...4, rows: 30)
+            let first = try await scenario.client("u1")
+            let second = try await scenario.client("u2")
+            let third = try await scenario.client("u3")
+            // Two have read for their clients, more than 60,000 bytes together; the third waits.
+            try await clock.waitForTimer(of: ReadAheadBudget.patience)
+            #expect((60_000...100_000).contains(budget.byteCount))
+            var reader = try await scenario.client("u4")
+            try await clock.waitForTimer(of: ReadAheadBudget.patience, count: 2)
+            clock.advance(by: ReadAheadBudget.patience)
+            let lines = try await reader.untilComplete()
+            #expect(lines.last?.hasPrefix("complete") == true, "\(lines)")
+            await reader.leave()
+            await first.leave()
+            await second.leave()
+            await third.leave()
+        }
+        #expect(budget.byteCount == 0)
+    }
+
+    @Test func aBudgetOfOneByteIsEnoughForThoseWhoRead() async throws {
+        let budget = ReadAheadBudget(limit: 1, clock: clock)
+        try await SessionScenario.run(Self.config, readAhead: budget) { scenario in
+            try await Self.fill(&scenario, users: 1...8, rows: 5)
+            var opened: [(first: ByteBuffer, session: SyncSession)] = []
+            for user in 1...8 {
+                var session = try await scenario.session("u\(user)")
+                opened.append((try #require(try await session.open()), session))
+            }
+            try await withThrowingTaskGroup(of: [String].self) { group in
+                for (first, session) in opened {
+                    group.addTask {
+                        var client = try SessionClient("any", first, session)
+                        let lines = try await client.untilComplete()
+                        await client.leave()
+                        return lines
+                    }
+                }
+                for try await lines in group { #expect(lines.last?.hasPrefix("complete") == true, "\(lines)") }
+            }
+        }
+        #expect(budget.byteCount == 0)
+    }
+
+    @Test func whatIsSharedDoesNotCount() async throws {
+        let budget = ReadAheadBudget(limit: 1, clock: clock)
+        let config = Self.config.replacing(" WHERE owner = auth.user_id()", with: "")
+        try await SessionScenario.run(config, readAhead: budget) { scenario in
+            try await Self.fill(&scenario, users: 1...1, rows: 5)
+            let silent = try await scenario.client("u1")
+            var reader = try await scenario.client("u2")
+            _ = try await reader.untilComplete()
+            var second = try await scenario.client("u3")
+            #expect(try await second.untilComplete().last?.hasPrefix("complete") == true)
+            await reader.leave()
+            await second.leave()
+            await silent.leave()
+        }
+        #expect(budget.byteCount == 0)
+    }
+}
