@@ -25,11 +25,9 @@ struct SourceDatabase {
         try queue.read { db in
             for table in tables where plan.readsTable(table.name) {
                 let rows = try Row.fetchCursor(db, sql: "SELECT * FROM \(table.name.name.quotedDatabaseIdentifier)")
+                let layout = RowLayout(rows.columnNames)
                 while let row = try rows.next() {
-                    let columns = zip(row.columnNames, row.databaseValues).map { name, value in
-                        SourceRow.Column(name: name, value: SQLiteValue(value))
-                    }
-                    body(SourceRow(columns: columns), table.name)
+                    body(SourceRow(layout: layout, values: row.databaseValues.map(SQLiteValue.init)), table.name)
                 }
             }
         }

@@ -98,11 +98,11 @@ extension ConfigTest {
             report(.test("row", "“\(path)” must be a map from columns to values."))
             return nil
         }
-        var row = SourceRow(columns: [])
+        var columns: [SourceRow.Column] = []
         var isWhole = true
         for member in members {
             if let value = member.value.sourceValue {
-                row.columns.append(SourceRow.Column(name: member.name, value: value))
+                columns.append(SourceRow.Column(name: member.name, value: value))
             } else {
                 report(
                     .test(
@@ -116,7 +116,7 @@ extension ConfigTest {
                 isWhole = false
             }
         }
-        return isWhole ? row : nil
+        return isWhole ? SourceRow(columns: columns) : nil
     }
 
     private mutating func readCases(_ node: JSONNode) {

@@ -2,33 +2,21 @@ import PowerSyncProtocol
 
 /// What an expression reads: a source row with the rows of functions that it is joined with, or a request.
 struct EvaluationInput {
-    /// The source row.
-    var row: SourceRow?
-    /// Its table, and the pattern that found it.
-    var table: (name: SourceTableName, pattern: TablePattern)?
+    /// The values of the source row; expressions are bound to their positions.
+    var cells: [SQLiteValue] = []
     /// The row of each function.
     var functionRows: [FunctionRow] = []
     /// The request.
     var request: RequestValues?
 
     /// A source row.
-    static func row(_ row: SourceRow, of table: SourceTableName, pattern: TablePattern) -> EvaluationInput {
-        EvaluationInput(row: row, table: (table, pattern))
+    static func row(_ row: SourceRow) -> EvaluationInput {
+        EvaluationInput(cells: row.values)
     }
 
     /// A request.
     static func request(_ values: RequestValues) -> EvaluationInput {
         EvaluationInput(request: values)
-    }
-
-    /// Something about the table.
-    subscript(metadata: PlanExpression.TableMetadata) -> SQLiteValue {
-        guard let table else { return .null }
-        return switch metadata {
-        case .schema: .text(table.name.schema)
-        case .tableName: .text(table.name.name)
-        case .tableSuffix: .text(table.pattern.suffix(of: table.name.name))
-        }
     }
 }
 

@@ -1,32 +1,24 @@
 import PowerSyncProtocol
 
-/// The members of an output row while it is put together.
+/// The members of an output row while it is put together from a column list in which names come twice.
 ///
 /// A member that is set again keeps its first place. Bytes are not members.
 struct OutputMembers {
     private var names: [String] = []
     private var values: [SQLiteValue] = []
-    private let mayRepeatNames: Bool
     /// Positions by name, once there are too many names to look through.
     private var positions: [SQLiteValue: Int] = [:]
 
     /// How many names are looked through one by one.
     private static let scannedNames = 32
 
-    /// Creates an empty row.
-    ///
-    /// - Parameter mayRepeatNames: Whether ``set(_:to:)`` may see a name twice. A plain `*` cannot, and is faster.
-    init(mayRepeatNames: Bool) {
-        self.mayRepeatNames = mayRepeatNames
-    }
-
     /// Sets a member, unless the value is bytes.
     mutating func set(_ name: String, to value: SQLiteValue) {
         if case .blob = value { return }
-        if mayRepeatNames, let index = position(of: name) {
+        if let index = position(of: name) {
             values[index] = value
         } else {
-            if mayRepeatNames { remember(name) }
+            remember(name)
             names.append(name)
             values.append(value)
         }

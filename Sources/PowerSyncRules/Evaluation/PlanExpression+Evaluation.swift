@@ -1,18 +1,18 @@
 extension PlanExpression {
     /// The value of the expression, by the rules of the default engine (docs/sync-config.md "Values").
     ///
+    /// Only an expression that is bound to a table reads rows.
+    ///
     /// - Throws: ``EvaluationError``.
     func evaluate(in input: EvaluationInput) throws(EvaluationError) -> SQLiteValue {
         switch self {
         case .literal(let value):
             return value
-        case .column(let name):
-            let value = input.row?[name] ?? .null
+        case .cell(let position):
+            let value = input.cells[position]
             // NaN is NULL from its first use.
             if case .real(let number) = value, number.isNaN { return .null }
             return value
-        case .metadata(let metadata):
-            return input[metadata]
         case .output(let function, let column):
             return function < input.functionRows.count ? input.functionRows[function][column] : .null
         case .request(let part):
@@ -28,7 +28,7 @@ extension PlanExpression {
         case .or(let terms):
             for term in terms where try term.isTrue(in: input) { return .boolean(true) }
             return .boolean(false)
-        case .bucketParameter:
+        case .column, .metadata, .bucketParameter:
             return .null
         }
     }

@@ -18,7 +18,8 @@ extension SyncPlan {
         bucketPrefix: String,
         onError: (RowEvaluationError) -> Void = { _ in }
     ) -> [BucketRow] {
-        evaluator(for: table).evaluate(row, bucketPrefix: bucketPrefix, onError: onError)
+        var evaluator = evaluator(for: table)
+        return evaluator.evaluate(row, bucketPrefix: bucketPrefix, onError: onError)
     }
 
     /// What a source row adds to the parameter indexes.
@@ -33,19 +34,22 @@ extension SyncPlan {
         of table: SourceTableName,
         onError: (RowEvaluationError) -> Void = { _ in }
     ) -> [ParameterEntry] {
-        evaluator(for: table).evaluateParameters(row, onError: onError)
+        var evaluator = evaluator(for: table)
+        return evaluator.evaluateParameters(row, onError: onError)
     }
 
     /// What reads a table: rows cost nothing for the streams that do not.
     ///
-    /// - Complexity: O(number of evaluators and indexes).
+    /// - Complexity: O(number of evaluators and indexes that read the table or a wildcard).
     package func evaluator(for table: SourceTableName) -> TableEvaluator {
         TableEvaluator(
             table: table,
-            evaluators: zip(evaluators, bucketNames).filter { $0.0.table.matches(table, defaultSchema: defaultSchema) },
-            indexes: parameterIndexes.enumerated()
-                .filter { $0.element.table.matches(table, defaultSchema: defaultSchema) }
-                .map { (ParameterIndex.ID(rawValue: $0.offset), $0.element) }
+            evaluators: readers.evaluators(of: table, defaultSchema: defaultSchema).map {
+                (evaluators[$0], bucketNames[$0])
+            },
+            indexes: readers.indexes(of: table, defaultSchema: defaultSchema).map {
+                (ParameterIndex.ID(rawValue: $0), parameterIndexes[$0])
+            }
         )
     }
 }

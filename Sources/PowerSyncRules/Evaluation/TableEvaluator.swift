@@ -1,10 +1,27 @@
 import PowerSyncProtocol
 
 /// What a plan makes of the rows of one table.
+///
+/// Columns are found by their positions, which are looked up when the layout of rows changes: rows of one source share
+/// theirs.
 package struct TableEvaluator: Sendable {
     private let table: SourceTableName
     private let evaluators: [(evaluator: RowEvaluator, bucketNames: [String])]
     private let indexes: [(id: ParameterIndex.ID, index: ParameterIndex)]
+
+    /// The evaluators and indexes for rows of one layout.
+    private var bound: Bound?
+    /// Memory for texts that are put together, used again for each row.
+    private var text: [UInt8] = []
+
+    /// The most memory that is kept for the next row.
+    private static let keptBytes = 64 * 1024
+
+    private struct Bound {
+        let layout: RowLayout
+        let evaluators: [BoundEvaluator]
+        let indexes: [BoundIndex]
+    }
 
     /// Creates an evaluator from all evaluators and indexes that read a table.
     init(
@@ -17,6 +34,23 @@ package struct TableEvaluator: Sendable {
         self.indexes = indexes
     }
 
+    /// What reads rows of a layout.
+    private mutating func bound(to layout: RowLayout) -> Bound {
+        if let bound, bound.layout == layout { return bound }
+        let new = Bound(
+            layout: layout,
+            evaluators: evaluators.map { evaluator, names in
+                let binding = RowBinding(layout: layout, table: table, pattern: evaluator.table)
+                return BoundEvaluator(evaluator, bucketNames: names, binding: binding)
+            },
+            indexes: indexes.map { id, index in
+                BoundIndex(index, id: id, binding: RowBinding(layout: layout, table: table, pattern: index.table))
+            }
+        )
+        bound = new
+        return new
+    }
+
     /// The buckets of a row with what it becomes there.
     ///
     /// - Parameters:
@@ -24,31 +58,33 @@ package struct TableEvaluator: Sendable {
     ///   - bucketPrefix: What all bucket names start with, for example `1#`.
     ///   - onError: Called for each evaluator that fails for the row; the row is left out there.
     /// - Returns: The bucket rows in the order of the plan, without repetitions.
-    package func evaluate(
+    package mutating func evaluate(
         _ row: SourceRow,
         bucketPrefix: String,
         onError: (RowEvaluationError) -> Void = { _ in }
     ) -> [BucketRow] {
+        let input = EvaluationInput.row(row)
+        defer { if text.capacity > Self.keptBytes { text = [] } }
         var rows: [BucketRow] = []
         // Many queries select all columns: they share one text.
         var star: OutputRow?
-        for (evaluator, names) in evaluators {
+        for evaluator in bound(to: row.layout).evaluators {
             do throws(EvaluationError) {
-                let keys = try evaluator.partitions(of: row, in: table)
+                let keys = try evaluator.partitions(in: input)
                 guard !keys.isEmpty else { continue }
                 let output: OutputRow
-                if evaluator.columns == [.star] {
-                    output = star ?? OutputRow(star: row)
-                    star = output
+                if evaluator.selectsAll, let star {
+                    output = star
                 } else {
-                    output = try evaluator.output(of: row, in: table)
+                    output = try evaluator.output.row(in: input, writingTo: &text)
+                    if evaluator.selectsAll { star = output }
                 }
                 for key in keys {
-                    for name in names {
+                    for name in evaluator.bucketNames {
                         rows.append(
                             BucketRow(
-                                bucket: BucketName(prefix: bucketPrefix, definition: name, key: key),
-                                table: evaluator.outputName ?? table.name,
+                                bucket: BucketName(prefix: bucketPrefix, definition: name, key: key, writingTo: &text),
+                                table: evaluator.outputName,
                                 id: output.id,
                                 data: output.data
                             )
@@ -56,7 +92,8 @@ package struct TableEvaluator: Sendable {
                     }
                 }
             } catch {
-                onError(RowEvaluationError(table: table, target: .buckets(names), underlyingError: error))
+                let target = RowEvaluationError.Target.buckets(evaluator.bucketNames)
+                onError(RowEvaluationError(table: table, target: target, underlyingError: error))
             }
         }
         guard rows.count > 1 else { return rows }
@@ -70,147 +107,35 @@ package struct TableEvaluator: Sendable {
     ///   - row: The values of the row.
     ///   - onError: Called for each index that fails for the row; the row is left out there.
     /// - Returns: One entry for each index and key, in the order of the plan.
-    package func evaluateParameters(
+    package mutating func evaluateParameters(
         _ row: SourceRow,
         onError: (RowEvaluationError) -> Void = { _ in }
     ) -> [ParameterEntry] {
+        guard !indexes.isEmpty else { return [] }
+        let input = EvaluationInput.row(row)
         var entries: [ParameterEntry] = []
-        for (id, index) in indexes {
+        for index in bound(to: row.layout).indexes {
             do throws(EvaluationError) {
-                entries += try index.entries(for: row, in: table, scope: id)
+                entries += try index.entries(in: input)
             } catch {
-                onError(RowEvaluationError(table: table, target: .parameterIndex(id), underlyingError: error))
+                onError(RowEvaluationError(table: table, target: .parameterIndex(index.id), underlyingError: error))
             }
         }
         return entries
-    }
-}
-
-/// The id and the data of an output row.
-private struct OutputRow {
-    var id: String
-    var data: String
-
-    init(_ members: OutputMembers) {
-        id = members.id
-        data = members.json
-    }
-
-    /// All columns of a row.
-    init(star row: SourceRow) {
-        var members = OutputMembers(mayRepeatNames: false)
-        for column in row.columns { members.set(column.name, to: column.value) }
-        self.init(members)
-    }
-}
-
-extension RowEvaluator {
-    /// The normalised partition values of a row, once for each bucket; none when it belongs to no bucket.
-    fileprivate func partitions(
-        of row: SourceRow,
-        in table: SourceTableName
-    ) throws(EvaluationError) -> [[SQLiteValue]] {
-        var input = EvaluationInput.row(row, of: table, pattern: self.table)
-        guard !functions.isEmpty else {
-            return try filters.hold(in: input) ? try partitionKeys.keyValues(in: input).map { [$0] } ?? [] : []
-        }
-        var keys: [[SQLiteValue]] = []
-        var seen: Set<[SQLiteValue]> = []
-        for combination in try functions.combinations(in: input) {
-            input.functionRows = combination
-            guard try filters.hold(in: input), let key = try partitionKeys.keyValues(in: input) else { continue }
-            if seen.insert(key).inserted { keys.append(key) }
-        }
-        return keys
-    }
-
-    /// The output row.
-    fileprivate func output(of row: SourceRow, in table: SourceTableName) throws(EvaluationError) -> OutputRow {
-        let input = EvaluationInput.row(row, of: table, pattern: self.table)
-        var members = OutputMembers(mayRepeatNames: columns.count > 1)
-        for column in columns {
-            switch column {
-            case .star:
-                for column in row.columns { members.set(column.name, to: column.value) }
-            case .legacyStar:
-                for column in row.columns where column.name.utf8.first != UInt8(ascii: "_") {
-                    members.setIfMissing(column.name, to: column.value)
-                }
-            case .expression(.column(let source), let name):
-                // A column that the row lacks is left out.
-                if let value = row[source] { members.set(name, to: value) }
-            case .expression(let expression, let name):
-                members.set(name, to: try expression.evaluate(in: input))
-            }
-        }
-        return OutputRow(members)
-    }
-}
-
-extension ParameterIndex {
-    /// The entries of a row: one for each key.
-    fileprivate func entries(
-        for row: SourceRow,
-        in table: SourceTableName,
-        scope: ParameterIndex.ID
-    ) throws(EvaluationError) -> [ParameterEntry] {
-        var input = EvaluationInput.row(row, of: table, pattern: self.table)
-        var entries: [ParameterEntry] = []
-        var positions: [ParameterLookup: Int] = [:]
-        for combination in try functions.combinations(in: input) {
-            input.functionRows = combination
-            guard try filters.hold(in: input), let key = try keys.keyValues(in: input),
-                let values = try outputs.outputValues(in: input, keepsNull: keepsNull)
-            else { continue }
-            let lookup = ParameterLookup(scope: scope, key: key)
-            if let position = positions[lookup] {
-                entries[position].rows.append(ParameterRow(values: values))
-            } else {
-                positions[lookup] = entries.count
-                entries.append(ParameterEntry(lookup: lookup, rows: [ParameterRow(values: values)]))
-            }
-        }
-        return entries
-    }
-}
-
-extension [PlanExpression] {
-    /// Whether all of the expressions hold.
-    func hold(in input: EvaluationInput) throws(EvaluationError) -> Bool {
-        for expression in self where try !expression.isTrue(in: input) { return false }
-        return true
-    }
-
-    /// The normalised values of key expressions, or `nil` when one of them cannot be a key.
-    fileprivate func keyValues(in input: EvaluationInput) throws(EvaluationError) -> [SQLiteValue]? {
-        var values: [SQLiteValue] = []
-        values.reserveCapacity(count)
-        for expression in self {
-            guard let value = try expression.evaluate(in: input).normalizedKey else { return nil }
-            values.append(value)
-        }
-        return values
-    }
-
-    /// The values of outputs, or `nil` when one of them is none.
-    ///
-    /// They keep their type, and are normalised where they are used as keys.
-    func outputValues(in input: EvaluationInput, keepsNull: Bool) throws(EvaluationError) -> [SQLiteValue]? {
-        var values: [SQLiteValue] = []
-        values.reserveCapacity(count)
-        for expression in self {
-            let value = try expression.evaluate(in: input)
-            guard value.normalizedKey != nil || (keepsNull && value == .null) else { return nil }
-            values.append(value)
-        }
-        return values
     }
 }
 
 extension BucketName {
     /// Creates the name of a bucket of a definition.
     init(prefix: String, definition: String, key: [SQLiteValue]) {
-        var text = [UInt8](prefix.utf8)
+        var text: [UInt8] = []
+        self.init(prefix: prefix, definition: definition, key: key, writingTo: &text)
+    }
+
+    /// Creates the name of a bucket of a definition in memory that is used again.
+    fileprivate init(prefix: String, definition: String, key: [SQLiteValue], writingTo text: inout [UInt8]) {
+        text.removeAll(keepingCapacity: true)
+        text.append(contentsOf: prefix.utf8)
         text.append(contentsOf: definition.utf8)
         SQLiteValue.appendKeyArray(key, to: &text)
         self.init(String(decoding: text, as: UTF8.self))

@@ -39,7 +39,8 @@ struct ParameterQueryCompiler {
     ///
     /// - Returns: `nil` when there is an error.
     mutating func compile(_ text: SQLSources.Text, hasPriority: Bool) -> ParameterQuery? {
-        let syntax = SQLParser.parse(text)
+        // Without columns it says who gets the one bucket.
+        let syntax = SQLParser.parse(text, columnsAreOptional: true)
         problems = syntax.problems
         guard let select = syntax.select else { return nil }
         problems += select.legacyProblems

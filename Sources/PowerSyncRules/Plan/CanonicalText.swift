@@ -22,6 +22,7 @@ struct CanonicalText: Hashable, Comparable {
         switch expression {
         case .literal(let value): value.description
         case .column(let name): "column(\(SQLiteValue.text(name)))"
+        case .cell(let position): "cell(\(position))"
         case .metadata(let metadata): "table.\(metadata.rawValue)()"
         case .output(let function, let column): "function\(function).\(column.rawValue)"
         case .request(let part): "\(part.rawValue).parameters()"

@@ -3,11 +3,13 @@
 /// Columns carry no table: an expression of a plan reads one source row, or the request, never both.
 /// Two expressions are equal when they have the same structure. The NULL rules of an edition are in the functions, so
 /// that evaluation needs no edition.
-package indirect enum PlanExpression: Sendable, Hashable {
+package enum PlanExpression: Sendable, Hashable {
     /// A constant.
     case literal(SQLiteValue)
     /// A column of the source row; `NULL` when the row has no such column.
     case column(String)
+    /// A column by its position; exists only while an expression is bound to a table.
+    case cell(Int)
     /// Something about the table of the source row.
     case metadata(TableMetadata)
     /// A column of a table-valued function, by its position among the functions of the evaluator, index or lookup.
@@ -17,7 +19,7 @@ package indirect enum PlanExpression: Sendable, Hashable {
     /// An operator or function.
     case call(PlanFunction, [PlanExpression])
     /// `NOT a`; true for `NULL`
-    case not(PlanExpression)
+    indirect case not(PlanExpression)
     /// `a AND b AND …`, with `NULL` as false
     case and([PlanExpression])
     /// `a OR b OR …`, with `NULL` as false
@@ -75,7 +77,7 @@ extension PlanExpression {
     /// The expressions that the expression is made of.
     var operands: [PlanExpression] {
         switch self {
-        case .literal, .column, .metadata, .output, .request, .bucketParameter: []
+        case .literal, .column, .cell, .metadata, .output, .request, .bucketParameter: []
         case .call(_, let operands), .and(let operands), .or(let operands): operands
         case .not(let operand): [operand]
         }
@@ -95,7 +97,7 @@ extension PlanExpression {
     /// The expression with other positions of table-valued functions.
     func renumberingFunctions(_ position: (Int) -> Int) -> PlanExpression {
         switch self {
-        case .literal, .column, .metadata, .request, .bucketParameter: self
+        case .literal, .column, .cell, .metadata, .request, .bucketParameter: self
         case .output(let function, let column): .output(position(function), column)
         case .call(let function, let operands):
             .call(function, operands.map { $0.renumberingFunctions(position) })

@@ -25,6 +25,8 @@ package struct SyncPlan: Sendable, Equatable {
 
     /// For each evaluator, the names of the bucket definitions that contain it.
     let bucketNames: [[String]]
+    /// What reads which tables.
+    let readers: TableReaders
 
     /// A stream that clients subscribe to.
     package struct Stream: Sendable, Hashable, Codable {
@@ -60,6 +62,7 @@ package struct SyncPlan: Sendable, Equatable {
             }
         }
         self.bucketNames = bucketNames
+        readers = TableReaders(evaluators: evaluators, indexes: parameterIndexes)
     }
 
     /// A plan without streams, which reads nothing.
@@ -73,10 +76,10 @@ package struct SyncPlan: Sendable, Equatable {
 
     /// Whether the plan reads a table, for buckets or for parameter indexes.
     ///
-    /// - Complexity: O(number of evaluators and indexes).
+    /// - Complexity: O(number of evaluators and indexes that read the table or a wildcard).
     package func readsTable(_ table: SourceTableName) -> Bool {
-        evaluators.contains { $0.table.matches(table, defaultSchema: defaultSchema) }
-            || parameterIndexes.contains { $0.table.matches(table, defaultSchema: defaultSchema) }
+        !readers.evaluators(of: table, defaultSchema: defaultSchema).isEmpty
+            || !readers.indexes(of: table, defaultSchema: defaultSchema).isEmpty
     }
 }
 

@@ -28,8 +28,8 @@ package struct BucketCensus: Sendable {
 
     /// Counts a source row.
     package mutating func add(_ row: SourceRow, of table: SourceTableName) {
-        let evaluator = evaluators[table] ?? plan.evaluator(for: table)
-        evaluators[table] = evaluator
+        var evaluator = evaluators[table] ?? plan.evaluator(for: table)
+        defer { evaluators[table] = evaluator }
         var errors: [RowEvaluationError] = []
         for bucketRow in evaluator.evaluate(row, bucketPrefix: Rehearsal.bucketPrefix, onError: { errors.append($0) }) {
             guard let count = bucketCounts[bucketRow.bucket] else { continue }

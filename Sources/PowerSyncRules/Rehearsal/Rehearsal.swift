@@ -55,8 +55,8 @@ package struct Rehearsal: Sendable {
     ///   - table: Its table.
     ///   - keepsContent: Whether clients receive the row. If not, it only leads to buckets, and takes less memory.
     package mutating func add(_ row: SourceRow, of table: SourceTableName, keepsContent: Bool = true) {
-        let evaluator = evaluators[table] ?? plan.evaluator(for: table)
-        evaluators[table] = evaluator
+        var evaluator = evaluators[table] ?? plan.evaluator(for: table)
+        defer { evaluators[table] = evaluator }
         counts[table, default: 0] += 1
         let id = (row["id"] ?? .null).idText
         let label = id.isEmpty ? "\(table.name) row \(counts[table, default: 0])" : "\(table.name)/\(id)"

@@ -14,6 +14,8 @@ struct SQLParser {
     static let maximumHeight = 100
 
     private let tokens: [SQLToken]
+    /// Whether a `SELECT` may go on with `FROM` or `WHERE` at once.
+    private let columnsAreOptional: Bool
     private var position = 0
     private var depth = 0
     private var problems: [SQLProblem] = []
@@ -31,14 +33,20 @@ struct SQLParser {
     }
 
     /// Parses a query: one `SELECT`, with optional semicolons at the end.
-    static func parse(_ text: SQLSources.Text) -> Result {
-        var parser = SQLParser(tokens: SQLLexer.tokens(of: text))
+    ///
+    /// - Parameters:
+    ///   - text: The query.
+    ///   - columnsAreOptional: Whether a `SELECT` may go on with `FROM` or `WHERE` at once.
+    /// - Returns: The syntax tree and all problems.
+    static func parse(_ text: SQLSources.Text, columnsAreOptional: Bool = false) -> Result {
+        var parser = SQLParser(tokens: SQLLexer.tokens(of: text), columnsAreOptional: columnsAreOptional)
         let select = parser.statement()
         return Result(select: parser.lacksTables ? nil : select, problems: parser.problems)
     }
 
-    private init(tokens: [SQLToken]) {
+    private init(tokens: [SQLToken], columnsAreOptional: Bool) {
         self.tokens = tokens
+        self.columnsAreOptional = columnsAreOptional
     }
 }
 
@@ -241,13 +249,13 @@ extension SQLParser {
         if next.kind == .word("on") {
             problems.append(problem(.sqlUnsupportedClause, "DISTINCT ON is not supported."))
             skipPart(from: position, isInFrom: false)
-        } else if next.kind != .word("from"), next.kind != .end, next.kind != .symbol(")") {
+        } else if !hasNoColumns {
             repeat {
                 if let column = recovering({ parser throws(SQLProblem) in try parser.column() }) {
                     select.columns.append(column)
                 }
             } while take(.symbol(","))
-        } else {
+        } else if !columnsAreOptional || next.kind == .end || next.kind == .symbol(")") {
             problems.append(problem(.sqlUnsupportedClause, "A SELECT needs columns.", hint: "Write “*” for all."))
         }
         if take(.word("from")) { from(&select) }
@@ -256,6 +264,14 @@ extension SQLParser {
         }
         select.range = start..<end
         return select
+    }
+
+    /// Whether what comes next ends the column list.
+    private var hasNoColumns: Bool {
+        switch next.kind {
+        case .word("from"), .word("where"), .end, .symbol(")"): true
+        default: false
+        }
     }
 
     private mutating func from(_ select: inout SQLSelect) {

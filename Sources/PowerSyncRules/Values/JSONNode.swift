@@ -5,7 +5,7 @@ import PowerSyncProtocol
 /// Unlike ``JSONValue``, numbers keep their text: integers keep their digits whatever their size, and numbers beyond the
 /// range of doubles are infinite. Half a surrogate pair is U+FFFD. Of members with the same name the last value counts,
 /// at the place of the first.
-indirect enum JSONNode: Sendable {
+enum JSONNode: Sendable {
     case null
     case bool(Bool)
     /// Digits with an optional sign.
@@ -36,9 +36,12 @@ indirect enum JSONNode: Sendable {
         }
     }
 
+    /// How many names are compared one with another.
+    private static let scannedNames = 16
+
     /// Each name once: the last value at the first place.
     static func unique(_ members: [Member]) -> [Member] {
-        guard members.count > 1 else { return members }
+        if members.count <= scannedNames, !hasRepeatedNames(members) { return members }
         var positions: [SQLiteValue: Int] = [:]
         var unique: [Member] = []
         unique.reserveCapacity(members.count)
@@ -51,6 +54,13 @@ indirect enum JSONNode: Sendable {
             }
         }
         return unique
+    }
+
+    /// - Complexity: O(n²) in the number of members.
+    private static func hasRepeatedNames(_ members: [Member]) -> Bool {
+        members.indices.contains { last in
+            members[..<last].contains { $0.name.hasSameBytes(as: members[last].name) }
+        }
     }
 }
 

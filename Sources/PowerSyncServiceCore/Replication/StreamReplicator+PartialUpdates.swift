@@ -53,10 +53,7 @@ extension StreamReplicator {
 extension PartialUpdate {
     /// The row with the cells that were left out taken from what it is now.
     fileprivate func completed(by present: SourceRow) -> SourceRow {
-        SourceRow(
-            columns: present.columns.map { column in
-                SourceRow.Column(name: column.name, value: row[column.name] ?? column.value)
-            }
-        )
+        let values = zip(present.layout.names, present.values).map { name, value in row[name] ?? value }
+        return SourceRow(layout: present.layout, values: values)
     }
 }

@@ -3,11 +3,13 @@ package import PowerSyncRules
 
 /// Turns changes of one table into records: identities, buckets, checksums, parameter entries.
 package struct ChangeEvaluator {
-    private let evaluator: TableEvaluator
+    private var evaluator: TableEvaluator
     private let bucketPrefix: String
     private let table: SourceTable
     private let mode: SaveMode
     private let identityNames: [String]
+    /// Where the columns of the identity are in rows of one layout.
+    private var identity: (layout: RowLayout, positions: [Int?])?
     private let maximumRowBytes: Int
 
     /// The most bytes of a stored row.
@@ -30,8 +32,8 @@ package struct ChangeEvaluator {
     }
 
     /// Evaluates a change.
-    package func evaluate(_ change: SourceChange) -> PendingRecord {
-        let newKey = change.row.map { row in identityNames.map { row[$0] ?? .null } }
+    package mutating func evaluate(_ change: SourceChange) -> PendingRecord {
+        let newKey = change.row.map { identityValues(of: $0) }
         let beforeKey = ReplicaID(names: identityNames, values: change.oldKey ?? newKey ?? [])
         var record = PendingRecord(
             kind: change.kind,
@@ -70,20 +72,30 @@ package struct ChangeEvaluator {
         record.content = content
         return record
     }
+
+    /// The values of the replica identity; `NULL` for a column that the row lacks.
+    private mutating func identityValues(of row: SourceRow) -> [SQLiteValue] {
+        let positions: [Int?]
+        if let identity, identity.layout == row.layout {
+            positions = identity.positions
+        } else {
+            positions = identityNames.map { row.layout.position(of: $0) }
+            identity = (row.layout, positions)
+        }
+        return positions.map { position in position.map { row.values[$0] } ?? .null }
+    }
 }
 
 extension SourceRow {
     /// About how many bytes the row has when it is stored.
     package var estimatedBytes: Int {
-        columns.reduce(0) { total, column in
-            let value =
-                switch column.value {
-                case .null: 4
-                case .integer, .real: 8
-                case .text(let text): text.utf8.count
-                case .blob(let bytes): bytes.count
-                }
-            return total + column.name.utf8.count + value
+        values.reduce(layout.nameBytes) { total, value in
+            switch value {
+            case .null: total + 4
+            case .integer, .real: total + 8
+            case .text(let text): total + text.utf8.count
+            case .blob(let bytes): total + bytes.count
+            }
         }
     }
 }

@@ -13,12 +13,15 @@ struct CapturedTable: Sendable, Equatable {
     /// The name.
     var name: String
     /// All columns in declared order, generated ones included.
-    var columns: [String]
+    var layout: RowLayout
     /// The columns of the primary key, in its order.
     var key: [SourceTableDescriptor.IdentityColumn]
 
+    /// The names of all columns.
+    var columns: [String] { layout.names }
+
     /// Where the columns of the key are among all columns.
-    var keyIndexes: [Int] { key.map { key in columns.firstIndex(of: key.name) ?? 0 } }
+    var keyIndexes: [Int] { key.map { layout.position(of: $0.name) ?? 0 } }
 
     /// The table as the replicator knows it.
     var descriptor: SourceTableDescriptor {
@@ -77,7 +80,7 @@ struct CapturedTable: Sendable, Equatable {
         for values in keys {
             for (index, value) in values.enumerated() { statement.bind(value, at: CInt(index + 1)) }
             while try statement.step() {
-                let row = statement.row(named: columns, from: 0)
+                let row = statement.row(of: layout, from: 0)
                 if key.map({ row[$0.name] ?? .null }) == values { rows.append(row) }
             }
         }
@@ -85,7 +88,7 @@ struct CapturedTable: Sendable, Equatable {
     }
 
     private var columnList: String {
-        columns.map { "t.\(SQLText.identifier($0))" }.joined(separator: ", ")
+        layout.names.map { "t.\(SQLText.identifier($0))" }.joined(separator: ", ")
     }
 }
 
@@ -108,15 +111,8 @@ extension PreparedStatement {
     }
 
     /// A row made of consecutive columns.
-    func row(named names: [String], from first: CInt) -> SourceRow {
-        var row = SourceRow(columns: [])
-        row.columns.reserveCapacity(names.count)
-        var column = first
-        for name in names {
-            row.columns.append(SourceRow.Column(name: name, value: value(at: column)))
-            column += 1
-        }
-        return row
+    func row(of layout: RowLayout, from first: CInt) -> SourceRow {
+        SourceRow(layout: layout, values: layout.names.indices.map { value(at: first + CInt($0)) })
     }
 
     /// Binds a value with its own type.

@@ -1,5 +1,6 @@
 import GRDB
 import PowerSyncProtocol
+import PowerSyncRules
 import PowerSyncServiceCore
 
 /// Captures which rows of `source.db` change, whoever writes them (docs/service.md "The embedded source").
@@ -112,7 +113,8 @@ enum ChangeCapture {
                 for trigger in found { try trigger.drop(db) }
                 for trigger in wanted { try trigger.create(db) }
             }
-            state.tables.append(CapturedTable(id: id, name: name, columns: definition.columns, key: definition.key))
+            let layout = RowLayout(definition.columns)
+            state.tables.append(CapturedTable(id: id, name: name, layout: layout, key: definition.key))
         }
         for name in records.keys {
             try db.execute(sql: "DELETE FROM _ps_tables WHERE name = ?", arguments: [name])

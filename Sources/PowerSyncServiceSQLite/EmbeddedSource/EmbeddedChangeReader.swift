@@ -244,7 +244,7 @@ struct EmbeddedChangeReader: ChangeReader {
             guard !key.contains(.null), seen.insert(key).inserted else { continue }
             let found = keyIndexes.map { statement.value(at: firstColumn + CInt($0)) }
             let change: SourceChange =
-                found == key ? .update(statement.row(named: table.columns, from: firstColumn)) : .delete(key: key)
+                found == key ? .update(statement.row(of: table.layout, from: firstColumn)) : .delete(key: key)
             let sequence = statement.integer(at: 0)
             changes.append((sequence, change, table))
             bytes += change.row?.estimatedBytes ?? 0

@@ -64,7 +64,7 @@ struct EmbeddedSnapshotReader: SnapshotReader {
                     continue
                 }
                 page.lastReadableKey = readable
-                let row = statement.row(named: table.columns, from: 0)
+                let row = statement.row(of: table.layout, from: 0)
                 bytes += row.estimatedBytes
                 page.rows.append(row)
             }

@@ -18,6 +18,8 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     private(set) var resumePosition: SourcePosition?
     let reachedLSN: LSN?
     private var tables: [String: SourceTable]
+    /// What evaluates changes of a table, by table id; kept, so that columns are looked up once.
+    private var evaluators: [SaveMode: [String: ChangeEvaluator]] = [:]
 
     /// Saved and not yet written, in order.
     private var pending: [PendingRecord] = []
@@ -76,6 +78,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
             try db.execute(sql: "DELETE FROM source_tables WHERE id = ?", arguments: [table.id])
         }
         tables[table.id] = nil
+        for mode in evaluators.keys { evaluators[mode]?[table.id] = nil }
         pendingProgress[table.id] = nil
     }
 
@@ -101,7 +104,11 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         mode: SaveMode
     ) async throws -> [RejectedRow] {
         var rejected: [RejectedRow] = []
-        let evaluator = ChangeEvaluator(plan: plan, bucketPrefix: streamID.bucketPrefix, table: table, mode: mode)
+        // Taken out while it is used, so that nothing of it is copied.
+        var evaluator =
+            evaluators[mode]?.removeValue(forKey: table.id)
+            ?? ChangeEvaluator(plan: plan, bucketPrefix: streamID.bucketPrefix, table: table, mode: mode)
+        defer { evaluators[mode, default: [:]][table.id] = evaluator }
         for change in changes {
             let record = evaluator.evaluate(change)
             rejected += record.rejections

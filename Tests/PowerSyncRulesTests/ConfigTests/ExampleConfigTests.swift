@@ -8,9 +8,11 @@ import Testing
         .deletingLastPathComponent().appending(path: "Fixtures/SyncConfigs")
 
     static let names = [
-        "bucket-definitions", "connection-parameters", "editions", "editions-null", "global-data", "joined-pairs",
-        "json-arrays", "membership", "own-rows", "roles-and-claims", "schemas-and-partitions",
-        "subscription-parameters", "time-windows", "transformations",
+        "array-expansion", "bucket-definitions", "by-day", "client-versions", "common-tables",
+        "connection-parameters", "definition-parameters", "editions", "editions-null", "global-data", "joined-pairs",
+        "json-arrays", "membership", "own-keys", "own-rows", "priorities", "roles-and-claims",
+        "schemas-and-partitions", "shared-or-owned", "subqueries-and-joins", "subscription-parameters",
+        "time-windows", "transformations",
     ]
 
     @Test(arguments: names) func exampleGivesItsRows(name: String) async throws {

@@ -137,6 +137,18 @@ import Testing
         #expect(plan.bucketNames("t", test.row) == expected)
     }
 
+    @Test func aStarIsTheOnlyTableBesideFunctions() throws {
+        let row: SourceRow = ["id": 1, "a": "[2]"]
+        let expected = [#"1#s|0[1] t/1 {"id":1,"a":"[2]"}"#]
+        let joined = try plan(query: "SELECT * FROM t JOIN json_each(auth.parameter('l')) AS j ON t.id = j.value")
+        #expect(joined.synced("t", row) == expected)
+        let two = try plan(
+            query:
+                "SELECT * FROM json_each(auth.parameter('l')) j, t, json_each(t.a) k WHERE t.id = j.value AND k.key = 0"
+        )
+        #expect(two.synced("t", row) == expected)
+    }
+
     @Test func aWildcardKnowsItsTable() throws {
         let plan = try plan(query: "SELECT * FROM \"t_%\" AS t WHERE t.table_suffix() = auth.parameter('y')")
         #expect(plan.synced("t_2024", ["id": "1"]) == [#"1#s|0["2024"] t/1 {"id":"1"}"#])

@@ -207,6 +207,52 @@ import Testing
             tables: [("x", [["k": nil, "id": 1]])],
             keys: []
         ),
+        // Without columns there is one bucket, for some.
+        Request(
+            parameters: ["SELECT FROM x WHERE x.id = request.user_id() AND x.is_admin = true"],
+            token: ["sub": "u1"],
+            tables: [("x", [["id": "u1", "is_admin": 1], ["id": "u2", "is_admin": 0]])],
+            keys: ["[]"],
+            data: "SELECT * FROM t"
+        ),
+        Request(
+            parameters: ["SELECT FROM x WHERE x.id = request.user_id() AND x.is_admin = true"],
+            token: ["sub": "u2"],
+            tables: [("x", [["id": "u1", "is_admin": 1], ["id": "u2", "is_admin": 0]])],
+            keys: [],
+            data: "SELECT * FROM t"
+        ),
+        Request(
+            parameters: ["SELECT WHERE request.jwt() ->> 'role' = 'a'"],
+            token: ["role": "a"],
+            keys: ["[]"],
+            data: "SELECT * FROM t"
+        ),
+        Request(
+            parameters: ["SELECT WHERE request.jwt() ->> 'role' = 'a'"],
+            token: ["role": "b"],
+            keys: [],
+            data: "SELECT * FROM t"
+        ),
+        Request(
+            parameters: ["SELECT WHERE request.jwt() ->> 'role' = 'a'", "SELECT FROM x WHERE k = request.user_id()"],
+            token: ["sub": "u1", "role": "b"],
+            tables: [("x", [["k": "u1"], ["k": "u1"]])],
+            keys: ["[]"],
+            data: "SELECT * FROM t"
+        ),
+        Request(
+            parameters: ["SELECT FROM json_each(request.jwt() -> 'ids') WHERE value > 1"],
+            token: ["ids": [1, 2, 3]],
+            keys: ["[]"],
+            data: "SELECT * FROM t"
+        ),
+        Request(
+            parameters: ["SELECT FROM json_each(request.jwt() -> 'ids') WHERE value > 3"],
+            token: ["ids": [1, 2, 3]],
+            keys: [],
+            data: "SELECT * FROM t"
+        ),
     ]
 
     @Test(arguments: requests) func findsBuckets(_ test: Request) async throws {

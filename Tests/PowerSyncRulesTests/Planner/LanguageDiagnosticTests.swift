@@ -36,6 +36,9 @@ import Testing
 
     static let errors = [
         Case("SELECT * FROM t, u WHERE t.a = u.x", "sql.ambiguous_column *"),
+        Case("SELECT * FROM t, json_each(t.a) j, u WHERE t.a = u.x", "sql.ambiguous_column *"),
+        Case("SELECT * FROM t, (SELECT x FROM u) s WHERE t.a = s.x", "sql.ambiguous_column *"),
+        Case("SELECT * FROM json_each(auth.parameter('x')) j", "stream.output_not_table *"),
         Case("SELECT t.*, u.x FROM t, u WHERE t.a = u.x AND u.y = auth.user_id()", "stream.multi_table_output u.x"),
         Case("SELECT auth.user_id() AS id FROM t", "stream.output_request_value auth.user_id()"),
         Case("SELECT 1 AS id", "stream.no_table_output"),

@@ -41,6 +41,7 @@ import Testing
         Case("", "SELECT * FROM t WHERE a HAVING b", "1:25 sql.unsupported_clause"),
         Case("", "SELECT * FROM t UNION SELECT * FROM u", "1:17 sql.not_select"),
         Case("", "SELECT DISTINCT ON (a) * FROM t", "1:17 sql.unsupported_clause"),
+        Case("", "SELECT WHERE auth.parameter('a')", "1:8 sql.unsupported_clause"),
         Case("", "SELECT t.* FROM t LEFT JOIN u ON t.a = u.x", "1:19 sql.unsupported_clause"),
         Case("", "SELECT * FROM t WHERE a LIKE 'x%'", "1:25 sql.unsupported_expr"),
         Case("", "SELECT * FROM t WHERE a != auth.user_id()", "1:28 filter.mixed_dependencies"),

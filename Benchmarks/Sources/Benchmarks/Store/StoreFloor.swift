@@ -6,7 +6,7 @@ enum StoreFloor {
     /// - Returns: Rows a second.
     static func insert(_ count: Int) throws -> Double {
         guard let plan = SyncConfig.parse(StoreWorkload.config).plan else { preconditionFailure("the config is wrong") }
-        let evaluator = plan.evaluator(for: StoreWorkload.table.name)
+        var evaluator = plan.evaluator(for: StoreWorkload.table.name)
         let texts = (0..<count).flatMap { evaluator.evaluate(StoreWorkload.row($0), bucketPrefix: "1#").map(\.data) }
         let time = try Measurement.best(of: 3) {
             let folder = try TemporaryFolder()

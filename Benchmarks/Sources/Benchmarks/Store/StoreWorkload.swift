@@ -33,11 +33,15 @@ struct StoreWorkload {
         let id = uuid(identity.next(), identity.next())
         let owner = number % 10 == 0 ? nil : Int(identity.next() % UInt64(owners))
         var random = SplitMix64(seed: UInt64(number) ^ version << 40)
-        return [
-            "id": .text(id), "owner_id": .text(Self.owner(owner)), "number": .integer(Int64(number)),
-            "title": .text(title(&random)), "done": 0,
-        ]
+        return SourceRow(
+            layout: layout,
+            values: [
+                .text(id), .text(Self.owner(owner)), .integer(Int64(number)), .text(title(&random)), 0,
+            ]
+        )
     }
+
+    private static let layout = RowLayout(["id", "owner_id", "number", "title", "done"])
 
     private static func title(_ random: inout SplitMix64) -> String {
         let characters = Array("abcdefghijklmnopqrstuvwxyz 012345".utf8)

@@ -33,20 +33,20 @@ extension PlanFunction {
     /// takes the characters before.
     private static func substring(_ values: [SQLiteValue]) -> SQLiteValue {
         guard let text = values[0].text, let position = values[1].characterCount else { return .null }
-        let units = Array(text.utf16)
+        let count = text.utf16.count
         // Far beyond every text, and far from overflow.
-        let limit = Int64(units.count) + 1
+        let limit = Int64(count) + 1
         func clamp(_ number: Int64) -> Int64 { Swift.min(Swift.max(number, -limit), limit) }
         let start = position > 0 ? clamp(position) - 1 : position < 0 ? Swift.max(clamp(position) + limit - 1, 0) : -1
         var range = start..<Swift.max(start, limit)
         if values.count > 2 {
-            guard let count = values[2].characterCount.map({ Swift.min(Swift.max($0, -2 * limit), 2 * limit) }) else {
+            guard let length = values[2].characterCount.map({ Swift.min(Swift.max($0, -2 * limit), 2 * limit) }) else {
                 return .null
             }
-            range = count >= 0 ? start..<(start + count) : (start + count)..<start
+            range = length >= 0 ? start..<(start + length) : (start + length)..<start
         }
-        let cut = range.clamped(to: 0..<Int64(units.count))
-        return .text(String(decoding: units[Int(cut.lowerBound)..<Int(cut.upperBound)], as: UTF16.self))
+        let cut = range.clamped(to: 0..<Int64(count))
+        return .text(text.units(Int(cut.lowerBound)..<Int(cut.upperBound)))
     }
 
     private static func position(of part: SQLiteValue, in whole: SQLiteValue) -> SQLiteValue {
@@ -89,6 +89,18 @@ extension PlanFunction {
             while let last = scalars.last, set.contains(last) { scalars.removeLast() }
         }
         return .text(String(Substring(scalars)))
+    }
+}
+
+extension String {
+    /// Some of the UTF-16 code units.
+    fileprivate func units(_ range: Range<Int>) -> String {
+        guard utf8.count != utf16.count else {
+            // ASCII: each unit is a byte.
+            let start = utf8.index(startIndex, offsetBy: range.lowerBound)
+            return String(self[start..<utf8.index(start, offsetBy: range.count)])
+        }
+        return String(decoding: Array(utf16)[range], as: UTF16.self)
     }
 }
 

@@ -17,7 +17,7 @@ extension QueryBinder {
     ) throws(SQLProblem) -> [OutputColumn] {
         switch column.kind {
         case .star(let table):
-            let relation = try relation(named: table, at: column.range)
+            let relation = try starRelation(table, at: column.range)
             switch relation.kind {
             case .table(let set):
                 try setOutput(set, at: column.range, &output)
@@ -54,6 +54,15 @@ extension QueryBinder {
             }
             return [column]
         }
+    }
+
+    /// What `*` or `table.*` stands for; without a name the only table, because rows of a function beside it cannot be
+    /// synced.
+    private func starRelation(_ name: SQLName?, at range: Range<Int>) throws(SQLProblem) -> Relation {
+        let tables = scopes[scopes.count - 1].relations.filter { relation in
+            if case .function = relation.kind { false } else { true }
+        }
+        return name == nil && tables.count == 1 ? tables[0] : try relation(named: name, at: range)
     }
 
     private func outputColumn(

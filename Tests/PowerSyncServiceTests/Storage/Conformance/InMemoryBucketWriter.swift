@@ -64,7 +64,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         mode: SaveMode
     ) async throws -> [RejectedRow] {
         let (plan, prefix) = (stream.stream.plan, stream.stream.bucketPrefix)
-        let evaluator = ChangeEvaluator(plan: plan, bucketPrefix: prefix, table: table, mode: mode)
+        var evaluator = ChangeEvaluator(plan: plan, bucketPrefix: prefix, table: table, mode: mode)
         let records = changes.map { evaluator.evaluate($0) }
         change { stream, lastOp in
             for record in records { stream.apply(record, &lastOp) }
