@@ -136,7 +136,9 @@ let package = Package(
         ),
         .target(
             name: "PowerSyncTesting",
-            dependencies: ["PowerSync", "PowerSyncProtocol", .nioCore],
+            dependencies: [
+                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", .nioCore,
+            ],
             swiftSettings: settings
         ),
 
