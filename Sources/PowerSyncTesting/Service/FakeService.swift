@@ -97,7 +97,8 @@ public final class FakeService: Sendable {
     /// try await database.connect(connector: service.connector(user: "alice", claims: ["role": .string("admin")]))
     /// ```
     ///
-    /// Each database has one of its own. Its options are the app's, but for ``ConnectOptions/crudThrottle``, which is 0.
+    /// Each database has one of its own. Its options are the app's, but `ConnectOptions.crudThrottle` is 0, and
+    /// `ConnectOptions.retryDelay` at least 0.1 s of the service's clock.
     ///
     /// - Parameters:
     ///   - user: The user: `auth.user_id()`, the claim `sub`.

@@ -31,6 +31,12 @@ final class InProcessConnection: RetryOccasions {
         try await service.changes.wait { self.count > count ? () : nil }
     }
 
+    /// What has ended is worth another attempt.
+    func addOccasion() {
+        service.state.withLock { $0.connections[id]?.occasions += 1 }
+        service.changes.fire()
+    }
+
     private func noticeFaults() {
         service.state.withLock { state in
             for fault in state.connections[id]?.hits ?? [] {

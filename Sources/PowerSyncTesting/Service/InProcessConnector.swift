@@ -6,6 +6,9 @@ import PowerSyncServiceCore
 
 /// Connects databases to a ``FakeService`` as a user.
 final class InProcessConnector: EnvironmentConnector {
+    /// The shortest delay after a failure, in seconds: longer than what ends at once, also when it is varied.
+    private static let shortestRetryDelay = 0.1
+
     private let service: FakeService
     private let user: String
     private let claims: JsonParam
@@ -29,8 +32,10 @@ final class InProcessConnector: EnvironmentConnector {
     func adapt(_ environment: SyncEnvironment, _ options: ConnectOptions) -> (SyncEnvironment, ConnectOptions) {
         let connection = InProcessConnection(to: service, user: user)
         var options = options
-        // The time that it takes is what tests are not to wait for.
+        // Tests are not to wait for it.
         options.crudThrottle = 0
+        // A delay that ends at once would make attempts without end.
+        if !(options.retryDelay >= Self.shortestRetryDelay) { options.retryDelay = Self.shortestRetryDelay }
         let environment = SyncEnvironment(
             transport: InProcessTransport(connection: connection),
             clock: ServiceClock(base: service.clock),

@@ -106,7 +106,10 @@ final class InProcessLineStream: SyncLineStream {
 
     private func endOfStream() throws -> SyncStreamElement? {
         switch lines.end {
-        case .completed: return nil
+        case .completed:
+            // Nothing is wrong with the service: the client may come back at once.
+            connection.addOccasion()
+            return nil
         case .failed(let error): throw Self.transportError(error)
         case .clientClosed, .unread, .shutdown, nil:
             throw SyncTransportError(.connection, message: "The service has broken the sync stream off.")

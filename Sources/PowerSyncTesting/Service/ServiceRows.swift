@@ -245,17 +245,20 @@ final class ServiceRows: Sendable {
         userKey: String,
         recorded: (LSN) -> Void
     ) throws -> WriteCheckpoint {
-        let number: WriteCheckpoint
-        if let requested {
-            Self.lastCheckpoint.max(requested.rawValue, ordering: .relaxed)
-            number = requested
-        } else {
-            number = WriteCheckpoint(Self.lastCheckpoint.wrappingAdd(1, ordering: .relaxed).newValue)
-        }
+        if let requested { Self.lastCheckpoint.max(requested.rawValue, ordering: .relaxed) }
         return try state.withLock { state in
             // No checkpoint has the position yet: while they are held back, the number is, too.
             let head = SourcePosition(Self.lsn(state.lastPosition + 1), of: Self.history)
-            let checkpoint = try storage.recordCheckpointRequest(number, userKey: userKey, head: head)
+            func record(_ number: WriteCheckpoint) throws -> WriteCheckpoint {
+                try storage.recordCheckpointRequest(number, userKey: userKey, head: head)
+            }
+            func next() -> WriteCheckpoint {
+                WriteCheckpoint(Self.lastCheckpoint.wrappingAdd(1, ordering: .relaxed).newValue)
+            }
+            let wanted = requested ?? next()
+            var checkpoint = try record(wanted)
+            // There has been a greater one, which the client may have by now.
+            if checkpoint != wanted { checkpoint = try record(next()) }
             recorded(head.lsn)
             try advance(&state)
             return checkpoint

@@ -54,6 +54,19 @@ import Testing
         try await service.waitUntilSynced(alice)
     }
 
+    @Test func aDelayOfNothingIsOneAllTheSame() async throws {
+        let outage = service.begin(.offline)
+        let alice = TodoApp.database()
+        try await alice.connect(connector: service.connector(user: "alice"), options: ConnectOptions(retryDelay: 0))
+        try await outage.waitUntilNoticed()
+        for _ in 0..<3 {
+            try await service.clock.waitForTimer(of: .milliseconds(100))
+            service.clock.advance(by: .milliseconds(100))
+        }
+        outage.end()
+        try await service.waitUntilSynced(alice)
+    }
+
     @Test func refusedTokensAreFetchedAgain() async throws {
         let alice = try await TodoApp.database(of: "alice", service)
         let refusal = service.begin(.refuseToken)
