@@ -136,7 +136,9 @@ let package = Package(
         ),
         .target(
             name: "PowerSyncTesting",
-            dependencies: ["PowerSync", "PowerSyncProtocol", .nioCore],
+            dependencies: [
+                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", .logging, .nioCore,
+            ],
             swiftSettings: settings
         ),
 
@@ -250,6 +252,12 @@ let package = Package(
                 "PowerSync", "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .crypto, .grdb,
                 .nioCore, .nioHTTP1, .nioPosix,
             ],
+            swiftSettings: settings
+        ),
+        // Uses the products as apps do, by what is public.
+        .testTarget(
+            name: "PowerSyncTestingTests",
+            dependencies: ["PowerSync", "PowerSyncTesting"],
             swiftSettings: settings
         ),
         .testTarget(

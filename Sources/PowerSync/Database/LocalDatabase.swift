@@ -32,6 +32,8 @@ final class LocalDatabase: Sendable {
 
     /// What to apply when the database is opened, or why there is nothing.
     private let schema: Result<ClientSchema, any Error>
+    /// Writes the rows that a database in memory begins with.
+    private let seed: DatabaseSeed?
 
     private enum Connections {
         case unopened
@@ -68,16 +70,19 @@ final class LocalDatabase: Sendable {
     ///   - schema: What to apply when it is opened.
     ///   - logger: Receives messages.
     ///   - clock: Measures throttles and delays.
+    ///   - seed: Writes the rows that a database in memory begins with.
     init(
         source: ConnectionSource,
         schema: Result<ClientSchema, any Error>,
         logger: any LoggerProtocol,
-        clock: any Clock<Duration> = ContinuousClock()
+        clock: any Clock<Duration> = ContinuousClock(),
+        seed: DatabaseSeed? = nil
     ) {
         self.source = source
         self.logger = logger
         self.clock = clock
         self.schema = schema
+        self.seed = seed
         syncState = SyncStateObserver(logger: logger)
         poolCommits = if case .pool(let pool) = source { PoolCommits(pool) } else { nil }
     }
@@ -167,6 +172,8 @@ final class LocalDatabase: Sendable {
                 self.state.withLock { $0.onOpen }?(try DownloadStatus.offline(db))
                 return .commit
             }
+            // Before anybody is there to see it as a change.
+            try self.seed?.write(db, logger: self.logger)
             self.changes.observe(db)
             db.add(transactionObserver: self.syncState, extent: .databaseLifetime)
             try externalCommits?.synchronize(db)

@@ -35,3 +35,32 @@ public func PowerSyncDatabase(
         environment: .live
     )
 }
+
+/// Creates a database in memory, for previews and tests.
+///
+/// ```swift
+/// #Preview {
+///     TodoList(
+///         database: PowerSyncDatabase(inMemory: schema) { seed in
+///             try seed.insert(Todo(id: "t1", title: "Milk"), into: "todos")
+///         }
+///     )
+/// }
+/// ```
+///
+/// It has one connection: a query waits while a transaction runs, and sees what that has committed, as in a file. Otherwise it is like
+/// any other database, and it can be connected.
+///
+/// - Parameters:
+///   - schema: The tables of the app.
+///   - logger: Receives messages.
+///   - seed: Writes the rows that the database begins with, when it is used first. They count as rows of the service: they are not
+///     uploaded. When it throws, each operation of the database throws that error.
+/// - Returns: The database. Two of one schema have nothing in common.
+public func PowerSyncDatabase(
+    inMemory schema: Schema,
+    logger: (any LoggerProtocol) = DefaultLogger(),
+    seed: (@Sendable (_ transaction: any Transaction) throws -> Void)? = nil
+) -> any PowerSyncDatabaseProtocol {
+    SyncedDatabase(schema: schema, dbFilename: ":memory:", logger: logger, environment: .live, seed: seed)
+}

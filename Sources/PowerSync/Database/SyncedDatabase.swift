@@ -18,12 +18,14 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     ///   - logger: Receives messages.
     ///   - initialStatements: What runs first on every connection.
     ///   - environment: The outside world of the sync client.
+    ///   - seed: Writes the rows that a database in memory begins with.
     package convenience init(
         schema: any SchemaProtocol,
         dbFilename: String,
         logger: any LoggerProtocol,
         initialStatements: [String] = [],
-        environment: SyncEnvironment
+        environment: SyncEnvironment,
+        seed: (@Sendable (any Transaction) throws -> Void)? = nil
     ) {
         let location = Result { try DatabaseLocation.resolve(dbFilename) }
         self.init(
@@ -32,7 +34,8 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
             identity: try? location.get().identity,
             name: dbFilename,
             logger: logger,
-            environment: environment
+            environment: environment,
+            seed: seed.map(DatabaseSeed.init)
         )
     }
 
@@ -70,13 +73,15 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     ///   - name: How messages name it.
     ///   - logger: Receives messages.
     ///   - environment: The outside world of the sync client.
+    ///   - seed: Writes the rows that a database in memory begins with.
     init(
         schema: any SchemaProtocol,
         source: ConnectionSource,
         identity: String?,
         name: String,
         logger: any LoggerProtocol,
-        environment: SyncEnvironment
+        environment: SyncEnvironment,
+        seed: DatabaseSeed? = nil
     ) {
         self.logger = logger
         local = LocalDatabase(
@@ -85,7 +90,8 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
                 SyncedDatabase.validate(schema, logger: logger)
                 return try ClientSchema(schema)
             },
-            logger: logger
+            logger: logger,
+            seed: seed
         )
         membership = DatabaseGroups.shared.join(local, identity: identity)
         sync = SyncClient(database: local, group: membership.group.sync, logger: logger, environment: environment)

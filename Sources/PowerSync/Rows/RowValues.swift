@@ -2,14 +2,16 @@ import Foundation
 import PowerSyncProtocol
 
 /// The columns of a value that is to be written.
-struct RowValues: Sendable {
-    struct Column: Sendable {
-        let name: String
-        let value: PowerSyncDataType?
+package struct RowValues: Sendable {
+    /// A column of the value; `nil` is NULL.
+    package struct Column: Sendable {
+        package let name: String
+        package let value: PowerSyncDataType?
     }
 
     let table: String
-    let columns: [Column]
+    /// The columns, in the order in which the value encodes them.
+    package let columns: [Column]
 
     /// Takes a value apart.
     ///
@@ -19,7 +21,7 @@ struct RowValues: Sendable {
     ///   - wanted: The only column that is wanted, if not all are.
     ///   - format: How names and dates are written.
     /// - Throws: ``TypedRowError``, or what the value throws besides `EncodingError`.
-    init(_ row: some Encodable, table: String, only wanted: String? = nil, _ format: RowFormat) throws {
+    package init(_ row: some Encodable, table: String, only wanted: String? = nil, _ format: RowFormat) throws {
         try Argument.check(name: table, of: "a table")
         self.table = table
         let encoder = ValueEncoder(format, wanted: wanted)

@@ -1,6 +1,6 @@
 package import Foundation
 import PowerSyncCore
-import PowerSyncProtocol
+package import PowerSyncProtocol
 import Synchronization
 
 /// The status of a database, live: every property reads the newest state.
@@ -53,7 +53,7 @@ package final class LiveSyncStatus: SyncStatus {
     }
 
     /// Whether a complete checkpoint that repeats this write checkpoint, or a greater one, was applied.
-    func hasApplied(_ checkpoint: WriteCheckpoint) -> Bool {
+    package func hasApplied(_ checkpoint: WriteCheckpoint) -> Bool {
         applied.withLock { $0.map { $0 >= checkpoint } == true }
     }
 

@@ -50,6 +50,7 @@ final class DownloadLoop: Sendable {
     func run() async {
         var engine = SyncEngine()
         while !Task.isCancelled {
+            let occasions = context.retryOccasions
             do {
                 switch try await runIteration(&engine) {
                 case .restart:
@@ -58,12 +59,12 @@ final class DownloadLoop: Sendable {
                     let delay = nextDelay(after: nil)
                     context.status.disconnected()
                     context.log(.info, "The sync stream ended.")
-                    await waitForNextAttempt(delay)
+                    await waitForNextAttempt(delay, occasions)
                 }
             } catch {
                 let delay = report(error)
                 await stop(&engine)
-                await waitForNextAttempt(delay)
+                await waitForNextAttempt(delay, occasions)
             }
         }
         context.report { activity, _ in
@@ -140,16 +141,20 @@ final class DownloadLoop: Sendable {
     }
 
     /// Returns early when the task is cancelled.
-    private func waitForNextAttempt(_ delay: Duration) async {
+    ///
+    /// - Parameters:
+    ///   - delay: The longest time.
+    ///   - occasions: How many occasions for retries there had been before the last attempt.
+    private func waitForNextAttempt(_ delay: Duration, _ occasions: UInt64) async {
         guard !Task.isCancelled else { return }
         context.log(.info, "Connecting again in \(delay).")
         guard let requests = context.checkpointRequests else {
-            try? await context.clock.sleep(for: delay)
+            try? await context.wait(delay, toRetry: .download, after: occasions)
             return
         }
         // Whoever asks for a checkpoint does not want to wait for the delay.
         await withTaskGroup { tasks in
-            tasks.addTask { [context] in try? await context.clock.sleep(for: delay) }
+            tasks.addTask { [context] in try? await context.wait(delay, toRetry: .download, after: occasions) }
             tasks.addTask { _ = await requests.waitForDemand() }
             await tasks.next()
             tasks.cancelAll()

@@ -1,6 +1,17 @@
 import Foundation
 import PowerSyncProtocol
 
+/// A connector that brings the world with it in which its connections live: a service in this process, and its clock.
+package protocol EnvironmentConnector: PowerSyncBackendConnectorProtocol {
+    /// Replaces the outside world of a connection, and how it connects.
+    ///
+    /// - Parameters:
+    ///   - environment: That of the database.
+    ///   - options: What the app has asked for.
+    /// - Returns: What the connection uses.
+    func adapt(_ environment: SyncEnvironment, _ options: ConnectOptions) -> (SyncEnvironment, ConnectOptions)
+}
+
 /// What one connection consists of, shared by its loops.
 struct SyncContext: Sendable {
     /// The database on disk.
@@ -49,6 +60,8 @@ struct SyncContext: Sendable {
         self.database = database
         self.app = app
         self.connector = connector
+        let (environment, options) =
+            (connector as? any EnvironmentConnector)?.adapt(environment, options) ?? (environment, options)
         self.options = options
         self.status = status
         self.environment = environment

@@ -12,6 +12,8 @@ package struct SyncEnvironment: Sendable {
     package var now: @Sendable () -> Date
     /// Random numbers, 0 ..< 1, that vary retry delays.
     package var random: @Sendable () -> Double
+    /// Ends delays after failures early; `nil` where nobody knows when to.
+    package var retries: (any RetryOccasions)?
 
     /// Creates an environment.
     ///
@@ -21,18 +23,21 @@ package struct SyncEnvironment: Sendable {
     ///   - clock: Measures delays, throttles and timeouts.
     ///   - now: The date, for time stamps in the database.
     ///   - random: Random numbers, 0 ..< 1, that vary retry delays.
+    ///   - retries: Ends delays after failures early; `nil` where nobody knows when to.
     package init(
         transport: any SyncTransport,
         webSocketTransport: (any SyncTransport)? = nil,
         clock: any Clock<Duration> = ContinuousClock(),
         now: @escaping @Sendable () -> Date = { Date() },
-        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
+        retries: (any RetryOccasions)? = nil
     ) {
         self.transport = transport
         self.webSocketTransport = webSocketTransport ?? transport
         self.clock = clock
         self.now = now
         self.random = random
+        self.retries = retries
     }
 
     /// The real world: HTTP or WebSocket, the system's clocks and random numbers.

@@ -97,6 +97,7 @@ final class UploadLoop: Sendable {
         var rejection = shownRejection
         var hasUploaded = false
         while isConnected {
+            let occasions = context.retryOccasions
             do {
                 let (head, entries) = try await context.database.read { db in
                     (try UploadQueue.firstID(db), try UploadQueue.span(db))
@@ -127,7 +128,7 @@ final class UploadLoop: Sendable {
                     // At once: what follows may be over when the service has sent what contains the rest of the queue.
                     context.status.uploadSucceeded(isUploading: true, rejection: rejection)
                 } else {
-                    try await waitAfter(error)
+                    try await waitAfter(error, occasions)
                 }
             }
         }
@@ -143,7 +144,13 @@ final class UploadLoop: Sendable {
         return context.status.snapshot.lastUploadError as? UploadRejectionError
     }
 
-    private func waitAfter(_ error: any Error) async throws {
+    /// Shows an error, and waits for the next attempt.
+    ///
+    /// - Parameters:
+    ///   - error: What has failed.
+    ///   - occasions: How many occasions for retries there had been before.
+    /// - Throws: `CancellationError`
+    private func waitAfter(_ error: any Error, _ occasions: UInt64) async throws {
         let delay = context.retryDelay.next()
         let date = context.date(after: delay)
         // The app cancelled something of its own; that is not an error to report.
@@ -155,7 +162,7 @@ final class UploadLoop: Sendable {
             context.log(.error, "Uploading local writes failed; trying again in \(delay): \(error)")
             context.status.uploadEnded(error: error)
         }
-        try await context.clock.sleep(for: delay)
+        try await context.wait(delay, toRetry: .upload, after: occasions)
     }
 
     /// Makes the service's next write checkpoint the target of the local write gate.

@@ -15,6 +15,9 @@ package struct Keepalives: Sendable {
         encode(schedule.secondsLeft(at: timing.seconds))
     }
 
+    /// The line that ends a stream: the token has expired.
+    package var lastLine: ByteBuffer { encode(0) }
+
     /// Sends keepalives between the other lines, and then waits for the client to read the last one, with value 0, which ends
     /// the stream.
     ///

@@ -1,6 +1,7 @@
 import Logging
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncTesting
 import Synchronization
 import TestSupport
 import Testing

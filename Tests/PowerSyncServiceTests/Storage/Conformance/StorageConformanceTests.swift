@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncTesting
 import Synchronization
 import TestSupport
 import Testing

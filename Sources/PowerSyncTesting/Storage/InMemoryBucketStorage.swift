@@ -1,17 +1,23 @@
 import NIOCore
-import PowerSyncProtocol
-import PowerSyncRules
+package import PowerSyncProtocol
+package import PowerSyncRules
+package import PowerSyncServiceCore
 import Synchronization
 
-@testable import PowerSyncServiceCore
-
-/// A bucket storage that is obviously right: it keeps every operation and entry for ever, and searches all of them.
-final class InMemoryBucketStorage: BucketStorage {
+/// A bucket storage that is obviously right: it keeps every operation of a bucket and every entry of a lookup for ever, and
+/// looks at all of them.
+///
+/// None of its operations waits.
+package final class InMemoryBucketStorage: BucketStorage {
     /// What is kept of one stream.
     struct Stream {
         var stream: ReplicationStream
-        var operations: [Operation] = []
-        var entries: [Entry] = []
+        /// In the order of their ids.
+        var operations: [BucketName: [Operation]] = [:]
+        /// In the order of their ids.
+        var entries: [ParameterLookup: [Entry]] = [:]
+        /// The newest operation or entry.
+        var lastOp = OpID.zero
         var rows: [RowKey: Row] = [:]
         var tables: [SourceTable] = []
         var resumePosition: SourcePosition?
@@ -23,7 +29,6 @@ final class InMemoryBucketStorage: BucketStorage {
 
     struct Operation {
         var opID: OpID
-        var bucket: BucketName
         var kind: SyncOperation.Kind
         var table: String
         var id: String
@@ -34,7 +39,6 @@ final class InMemoryBucketStorage: BucketStorage {
 
     struct Entry {
         var opID: OpID
-        var lookup: ParameterLookup
         var row: RowKey
         var outputs: [ParameterRow]
     }
@@ -56,6 +60,7 @@ final class InMemoryBucketStorage: BucketStorage {
     }
 
     struct State {
+        let firstID: Int64
         var streams: [Stream] = []
         var lastOp = OpID.zero
         var histories: [SourceHistory] = []
@@ -71,16 +76,31 @@ final class InMemoryBucketStorage: BucketStorage {
         var served: Stream? { streams.last { $0.stream.state.isServed } }
     }
 
-    let state = Mutex(State())
-    let feed = CheckpointFeed()
+    let state: Mutex<State>
+    /// Tells of checkpoints.
+    package let feed = CheckpointFeed()
+
+    /// The number of the first stream.
+    private let firstID: Int64
+
+    /// Creates an empty storage.
+    ///
+    /// - Parameter firstID: The number of its first stream, which is a part of the names of buckets.
+    package init(firstID: Int64 = 1) {
+        self.firstID = firstID
+        state = Mutex(State(firstID: firstID))
+    }
+
+    /// Where a stream is in the state.
+    private func index(of stream: ReplicationStreamID) -> Int { Int(stream.rawValue - firstID) }
 
     // MARK: Streams
 
-    func activeStream() async throws -> ActiveSyncStream? {
+    package func activeStream() throws -> ActiveSyncStream? {
         state.withLock { $0.served.map { ActiveSyncStream(id: $0.stream.id, plan: $0.stream.plan) } }
     }
 
-    func deploy(_ content: String, plan: SyncPlan) async throws -> ReplicationStream {
+    package func deploy(_ content: String, plan: SyncPlan) throws -> ReplicationStream {
         state.withLock { state in
             if let newest = state.streams.last(where: { $0.stream.state.isReplicated }),
                 newest.stream.content == content
@@ -94,61 +114,68 @@ final class InMemoryBucketStorage: BucketStorage {
         }
     }
 
-    func streams() async throws -> [ReplicationStream] {
+    package func streams() throws -> [ReplicationStream] {
         state.withLock { $0.streams.map(\.stream).filter { $0.state != .terminated } }
     }
 
-    func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
+    package func restart(_ stream: ReplicationStreamID) throws -> ReplicationStream {
         state.withLock { state in
-            let index = Int(stream.rawValue) - 1
+            let index = self.index(of: stream)
             let lost = state.streams[index].stream
             state.streams[index].stream.state = lost.state == .active ? .errored : .stop
             return state.append(lost.content, lost.plan)
         }
     }
 
-    func deleteData(of stream: ReplicationStreamID) async throws {
+    package func deleteData(of stream: ReplicationStreamID) throws {
         state.withLock { state in
-            let index = Int(stream.rawValue) - 1
+            let index = self.index(of: stream)
             guard state.streams[index].stream.state == .stop else { return }
             state.streams[index].stream.state = .terminated
         }
     }
 
-    func withWriter<Result>(
+    package func withWriter<Result>(
         of stream: ReplicationStreamID,
         _ body: (inout any BucketStorageWriter) async throws -> Result
     ) async throws -> Result {
-        var writer: any BucketStorageWriter = InMemoryBucketWriter(storage: self, index: Int(stream.rawValue) - 1)
+        var writer: any BucketStorageWriter = writer(of: stream)
         return try await body(&writer)
+    }
+
+    /// A writer of a stream of this storage.
+    func writer(of stream: ReplicationStreamID) -> InMemoryBucketWriter {
+        InMemoryBucketWriter(storage: self, index: index(of: stream))
     }
 
     // MARK: Reading
 
-    func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence {
+    package func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence {
         feed.checkpoints(of: stream.id)
     }
 
-    func changes(from earlier: StorageCheckpoint, to later: StorageCheckpoint) async throws -> CheckpointChanges {
+    package func changes(from earlier: StorageCheckpoint, to later: StorageCheckpoint) throws -> CheckpointChanges {
         guard earlier.streamID == later.streamID else { return .unknown }
         let stream = try read(later)
         func isBetween(_ opID: OpID) -> Bool { opID > earlier.opID && opID <= later.opID }
         return .known(
-            buckets: Set(stream.operations.filter { isBetween($0.opID) }.map(\.bucket)),
-            lookups: Set(stream.entries.filter { isBetween($0.opID) }.map(\.lookup))
+            buckets: Set(stream.operations.filter { $0.value.contains { isBetween($0.opID) } }.keys),
+            lookups: Set(stream.entries.filter { $0.value.contains { isBetween($0.opID) } }.keys)
         )
     }
 
-    func parameterRows(
+    package func parameterRows(
         _ lookups: [ParameterLookup],
         at checkpoint: StorageCheckpoint,
         limit: Int
-    ) async throws -> [ParameterLookup: [ParameterRow]] {
-        let entries = try read(checkpoint).entries.filter { $0.opID <= checkpoint.opID }
+    ) throws -> [ParameterLookup: [ParameterRow]] {
+        let stream = try read(checkpoint)
         var result: [ParameterLookup: [ParameterRow]] = [:]
         for lookup in Set(lookups) {
             var newest: [RowKey: Entry] = [:]
-            for entry in entries where entry.lookup == lookup { newest[entry.row] = entry }
+            for entry in stream.entries[lookup, default: []] where entry.opID <= checkpoint.opID {
+                newest[entry.row] = entry
+            }
             let rows = newest.values.flatMap(\.outputs)
             if !rows.isEmpty { result[lookup] = rows }
         }
@@ -158,30 +185,30 @@ final class InMemoryBucketStorage: BucketStorage {
         return result
     }
 
-    func checksums(
+    package func checksums(
         _ buckets: [BucketName],
         at checkpoint: StorageCheckpoint
-    ) async throws -> [BucketName: BucketChecksum] {
+    ) throws -> [BucketName: BucketChecksum] {
         let stream = try read(checkpoint)
         return buckets.reduce(into: [:]) { result, bucket in
-            let found = stream.operations.filter { $0.bucket == bucket && $0.opID <= checkpoint.opID }
+            let found = stream.operations[bucket, default: []].prefix { $0.opID <= checkpoint.opID }
             let sum = found.map(\.checksum).reduce(Checksum.zero, +)
             result[bucket] = BucketChecksum(checksum: sum, count: Int64(found.count))
         }
     }
 
-    func bucketData(
+    package func bucketData(
         _ positions: [StreamingSyncRequest.BucketPosition],
         at checkpoint: StorageCheckpoint,
         limits: BucketDataLimits
-    ) async throws -> [BucketChunk] {
+    ) throws -> [BucketChunk] {
         let stream = try read(checkpoint)
         var chunks: [BucketChunk] = []
         var left = limits.operations
         for position in positions.sorted(by: { $0.name < $1.name }) where left > 0 {
-            let found = stream.operations.filter {
-                $0.bucket == position.name && $0.opID > position.after && $0.opID <= checkpoint.opID
-            }
+            let found = stream.operations[position.name, default: []]
+                .drop { $0.opID <= position.after }
+                .prefix { $0.opID <= checkpoint.opID }
             let taken = found.prefix(left)
             left -= taken.count
             guard !taken.isEmpty else { continue }
@@ -194,7 +221,7 @@ final class InMemoryBucketStorage: BucketStorage {
     }
 
     private func read(_ checkpoint: StorageCheckpoint) throws -> Stream {
-        let stream = state.withLock { $0.streams[Int(checkpoint.streamID.rawValue) - 1] }
+        let stream = state.withLock { $0.streams[index(of: checkpoint.streamID)] }
         guard stream.stream.state != .stop, stream.stream.state != .terminated else {
             throw BucketStorageError(.unknownStream, "replaced")
         }
@@ -203,22 +230,22 @@ final class InMemoryBucketStorage: BucketStorage {
 
     // MARK: Write checkpoints
 
-    func publishedPosition() async throws -> SourcePosition? {
+    package func publishedPosition() throws -> SourcePosition? {
         state.withLock { state in
             guard let served = state.served, let lsn = served.checkpoint?.lsn else { return nil }
             return served.resumePosition.map { SourcePosition(lsn, of: $0.history) }
         }
     }
 
-    func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
+    package func createWriteCheckpoint(userKey: String, head: SourcePosition) throws -> WriteCheckpoint {
         try record(userKey, head) { $0.map { WriteCheckpoint($0.number.rawValue + 1) } ?? WriteCheckpoint(1) }
     }
 
-    func recordCheckpointRequest(
+    package func recordCheckpointRequest(
         _ id: WriteCheckpoint,
         userKey: String,
         head: SourcePosition
-    ) async throws -> WriteCheckpoint {
+    ) throws -> WriteCheckpoint {
         try record(userKey, head) { old in max(id, old?.number ?? id) }
     }
 
@@ -247,33 +274,33 @@ final class InMemoryBucketStorage: BucketStorage {
         }
     }
 
-    func visibleWriteCheckpoint(userKey: String, at checkpoint: StorageCheckpoint) async throws -> WriteCheckpoint? {
+    package func visibleWriteCheckpoint(userKey: String, at checkpoint: StorageCheckpoint) throws -> WriteCheckpoint? {
         state.withLock { state in
-            let history = state.streams[Int(checkpoint.streamID.rawValue) - 1].history
+            let history = state.streams[index(of: checkpoint.streamID)].history
             return [state.numbers[userKey], state.visible[userKey]].compactMap(\.self)
                 .first { $0.isCovered(by: checkpoint, history: history) }?.number
         }
     }
 
-    func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN? {
+    package func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) throws -> LSN? {
         state.withLock { state in
-            let history = state.streams[Int(checkpoint.streamID.rawValue) - 1].history
+            let history = state.streams[index(of: checkpoint.streamID)].history
             guard let number = state.numbers[userKey], number.history == history else { return nil }
             return number.lsn > checkpoint.lsn ? number.lsn : nil
         }
     }
 
-    func seal() async throws {}
+    package func seal() {}
 
-    func compact() async throws -> CompactionResult { CompactionResult() }
+    package func compact() -> CompactionResult { CompactionResult() }
 
-    func close() throws {}
+    package func close() {}
 }
 
 extension InMemoryBucketStorage.State {
     fileprivate mutating func append(_ content: String, _ plan: SyncPlan) -> ReplicationStream {
         let stream = ReplicationStream(
-            id: ReplicationStreamID(rawValue: Int64(streams.count) + 1),
+            id: ReplicationStreamID(rawValue: firstID + Int64(streams.count)),
             state: .processing,
             slotName: "slot\(streams.count + 1)",
             content: content,

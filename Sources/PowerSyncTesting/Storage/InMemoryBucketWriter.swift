@@ -1,8 +1,7 @@
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncServiceCore
 import Synchronization
-
-@testable import PowerSyncServiceCore
 
 /// The writer of an ``InMemoryBucketStorage``: every call takes effect at once.
 struct InMemoryBucketWriter: BucketStorageWriter {
@@ -23,16 +22,12 @@ struct InMemoryBucketWriter: BucketStorageWriter {
     private var stream: InMemoryBucketStorage.Stream { storage.state.withLock { $0.streams[index] } }
 
     private func change(_ body: (inout InMemoryBucketStorage.Stream, inout OpID) -> Void) {
-        storage.state.withLock { state in
-            var stream = state.streams[index]
-            body(&stream, &state.lastOp)
-            state.streams[index] = stream
-        }
+        storage.state.withLock { state in body(&state.streams[index], &state.lastOp) }
     }
 
     // MARK: Tables
 
-    mutating func resolveTable(_ descriptor: SourceTableDescriptor) async throws -> ResolvedTable {
+    mutating func resolveTable(_ descriptor: SourceTableDescriptor) throws -> ResolvedTable {
         let candidates = stream.tables.filter {
             $0.descriptor.relationID == descriptor.relationID || $0.descriptor.name == descriptor.name
         }
@@ -44,12 +39,12 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         return ResolvedTable(table: table, outdated: candidates)
     }
 
-    mutating func drop(_ table: SourceTable, touch: @Sendable () -> Void) async throws {
-        try await truncate(table, touch: touch)
+    mutating func drop(_ table: SourceTable, touch: @Sendable () -> Void) throws {
+        try truncate(table, touch: touch)
         change { stream, _ in stream.tables.removeAll { $0.id == table.id } }
     }
 
-    mutating func truncate(_ table: SourceTable, touch: @Sendable () -> Void) async throws {
+    mutating func truncate(_ table: SourceTable, touch: @Sendable () -> Void) throws {
         defer { touch() }
         change { stream, lastOp in
             for key in stream.rows.keys where key.table == table.id { stream.remove(key, &lastOp) }
@@ -62,7 +57,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         _ changes: [SourceChange],
         of table: SourceTable,
         mode: SaveMode
-    ) async throws -> [RejectedRow] {
+    ) throws -> [RejectedRow] {
         let (plan, prefix) = (stream.stream.plan, stream.stream.bucketPrefix)
         var evaluator = ChangeEvaluator(plan: plan, bucketPrefix: prefix, table: table, mode: mode)
         let records = changes.map { evaluator.evaluate($0) }
@@ -72,11 +67,11 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         return records.flatMap(\.rejections)
     }
 
-    mutating func flush() async throws {}
+    mutating func flush() throws {}
 
     // MARK: Checkpoints
 
-    mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) async throws -> CommitResult {
+    mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) throws -> CommitResult {
         try storage.state.withLock { state -> CommitResult in
             let stream = state.streams[index]
             guard stream.stream.state.isReplicated else {
@@ -86,8 +81,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
                 stream.stream.isSnapshotDone && stream.checkpoint.map { $0.lsn <= lsn } ?? true
                 && stream.noCheckpointBefore.map { $0 <= lsn } ?? true
             guard isAllowed else { return .blocked }
-            let own = [stream.operations.last?.opID, stream.entries.last?.opID].compactMap(\.self).max() ?? .zero
-            let opID = max(own, stream.checkpoint?.opID ?? .zero)
+            let opID = max(stream.lastOp, stream.checkpoint?.opID ?? .zero)
             if !createsEmptyCheckpoints, opID == stream.checkpoint?.opID { return .unchanged }
             let checkpoint = StorageCheckpoint(streamID: stream.stream.id, opID: opID, lsn: lsn)
             if stream.stream.state == .processing {
@@ -103,15 +97,15 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         }
     }
 
-    mutating func forbidCheckpoints(before lsn: LSN) async throws {
+    mutating func forbidCheckpoints(before lsn: LSN) throws {
         change { stream, _ in stream.noCheckpointBefore = max(stream.noCheckpointBefore ?? lsn, lsn) }
     }
 
-    mutating func makeDurable() async throws -> DurablePosition? {
+    mutating func makeDurable() throws -> DurablePosition? {
         stream.checkpoint.flatMap { _ in resumePosition.map { DurablePosition(confirmedByDisk: $0) } }
     }
 
-    mutating func setResumePosition(_ position: SourcePosition) async throws {
+    mutating func setResumePosition(_ position: SourcePosition) throws {
         storage.state.withLock { state in
             state.streams[index].resumePosition = position
             state.streams[index].history = state.number(of: position.history)
@@ -128,7 +122,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         }
     }
 
-    mutating func markSnapshotDone(_ table: SourceTable, noCheckpointBefore lsn: LSN) async throws {
+    mutating func markSnapshotDone(_ table: SourceTable, noCheckpointBefore lsn: LSN) throws {
         change { stream, _ in
             for index in stream.tables.indices where stream.tables[index].id == table.id {
                 stream.tables[index].isSnapshotDone = true
@@ -137,7 +131,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         }
     }
 
-    mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) async throws {
+    mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) throws {
         change { stream, _ in
             stream.stream.isSnapshotDone = true
             stream.noCheckpointBefore = max(stream.noCheckpointBefore ?? lsn, lsn)
@@ -186,12 +180,11 @@ extension InMemoryBucketStorage.Stream {
         _ data: String?,
         _ lastOp: inout OpID
     ) {
-        lastOp = OpID(lastOp.rawValue + 1)
+        advance(&lastOp)
         let subkey = "\(key.table)/\(key.key)"
-        operations.append(
+        operations[row.bucket, default: []].append(
             InMemoryBucketStorage.Operation(
                 opID: lastOp,
-                bucket: row.bucket,
                 kind: kind,
                 table: row.table,
                 id: row.id,
@@ -208,8 +201,13 @@ extension InMemoryBucketStorage.Stream {
         _ row: InMemoryBucketStorage.RowKey,
         _ lastOp: inout OpID
     ) {
+        advance(&lastOp)
+        entries[lookup, default: []].append(InMemoryBucketStorage.Entry(opID: lastOp, row: row, outputs: outputs))
+    }
+
+    private mutating func advance(_ lastOp: inout OpID) {
         lastOp = OpID(lastOp.rawValue + 1)
-        entries.append(InMemoryBucketStorage.Entry(opID: lastOp, lookup: lookup, row: row, outputs: outputs))
+        self.lastOp = lastOp
     }
 }
 

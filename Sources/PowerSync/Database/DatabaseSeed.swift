@@ -1,0 +1,24 @@
+import GRDB
+import PowerSyncCore
+import PowerSyncProtocol
+
+/// The rows that a database in memory begins with.
+struct DatabaseSeed: Sendable {
+    /// Writes them through the views, as an app would.
+    let body: @Sendable (any Transaction) throws -> Void
+
+    /// Writes the rows, and takes them out of the upload queue.
+    ///
+    /// - Throws: What the app throws; then nothing is written.
+    func write(_ db: Database, logger: any LoggerProtocol) throws {
+        try LocalConnection.use(db, logger: logger) { connection in
+            try TransactionContext.write(on: connection) { transaction in
+                try body(transaction)
+                // They are what the service would have sent, and nothing to wait for.
+                guard let last = try UploadQueue.sequence(db) else { return }
+                try UploadQueue.complete(through: last, writeCheckpoint: nil, db)
+                try LocalWriteGate.setTarget(WriteCheckpoint(0), db)
+            }
+        }
+    }
+}
