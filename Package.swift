@@ -40,7 +40,6 @@ extension Target.Dependency {
     static let metrics = product(name: "Metrics", package: "swift-metrics")
     static let nioCore = product(name: "NIOCore", package: "swift-nio")
     static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
-    static let nioFoundationCompat = product(name: "NIOFoundationCompat", package: "swift-nio")
     static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
     static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
     static let nioWebSocket = product(name: "NIOWebSocket", package: "swift-nio")
@@ -61,6 +60,8 @@ let package = Package(
         .library(name: "PowerSyncS3", targets: ["PowerSyncS3"]),
         .library(name: "PowerSyncTesting", targets: ["PowerSyncTesting"]),
         .library(name: "PowerSyncService", targets: ["PowerSyncService"]),
+        .library(name: "PowerSyncBackend", targets: ["PowerSyncBackend"]),
+        .library(name: "PowerSyncBackendHummingbird", targets: ["PowerSyncBackendHummingbird"]),
         .executable(name: "powersync", targets: ["PowerSyncCLI"]),
         // For the package in Benchmarks/ only.
         .library(name: "_PowerSyncEngine", targets: ["PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules"]),
@@ -88,26 +89,24 @@ let package = Package(
     ],
     targets: [
         // Both ends of the wire.
+        .target(name: "PowerSyncProtocol", dependencies: [.nioCore], swiftSettings: codecSettings),
+
+        // What apps upload and backends answer, for the public interface of both.
+        .target(name: "PowerSyncUpload", dependencies: ["PowerSyncProtocol", .nioCore], swiftSettings: settings),
+
+        // Checking tokens, for the service and for backends.
         .target(
-            name: "PowerSyncProtocol",
-            dependencies: [.nioCore],
-            swiftSettings: codecSettings
+            name: "PowerSyncTokens",
+            dependencies: ["PowerSyncProtocol", .crypto, .jwtKit],
+            swiftSettings: settings
         ),
 
         // zlib comes with every system, and NIO's HTTP compression links it already.
         .systemLibrary(name: "CZlib"),
-        .target(
-            name: "RSocket",
-            dependencies: ["CZlib", .nioCore, .nioWebSocket],
-            swiftSettings: codecSettings
-        ),
+        .target(name: "RSocket", dependencies: ["CZlib", .nioCore, .nioWebSocket], swiftSettings: codecSettings),
 
         // SQLite for both ends.
-        .target(
-            name: "PowerSyncSQLite",
-            dependencies: [.grdb, .grdbSQLite],
-            swiftSettings: settings
-        ),
+        .target(name: "PowerSyncSQLite", dependencies: [.grdb, .grdbSQLite], swiftSettings: settings),
 
         // The client.
         .target(
@@ -118,8 +117,9 @@ let package = Package(
         .target(
             name: "PowerSync",
             dependencies: [
-                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "RSocket", .grdb, .grdbSQLite,
-                .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket,
+                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "RSocket", .grdb,
+                .grdbSQLite, .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL,
+                .nioWebSocket,
             ],
             swiftSettings: sdkSettings
         ),
@@ -137,39 +137,52 @@ let package = Package(
         .target(
             name: "PowerSyncTesting",
             dependencies: [
-                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", .logging, .nioCore,
+                "PowerSync", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
+                "PowerSyncTokens", .logging, .nioCore,
             ],
             swiftSettings: settings
         ),
 
-        // The service.
+        // The app's own backend: the other end of uploads, and tokens. It knows neither the client nor the service.
         .target(
-            name: "PowerSyncRules",
-            dependencies: ["PowerSyncProtocol", "Yams"],
+            name: "PowerSyncBackend",
+            dependencies: [
+                "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTokens", "PowerSyncUpload", .crypto, .grdb,
+                .grdbSQLite,
+            ],
             swiftSettings: settings
         ),
+        .target(
+            name: "PowerSyncBackendHummingbird",
+            dependencies: ["PowerSyncBackend", "PowerSyncUpload", .grdb, .httpTypes, .hummingbird, .nioCore],
+            swiftSettings: settings
+        ),
+
+        // The service.
+        .target(name: "PowerSyncRules", dependencies: ["PowerSyncProtocol", "Yams"], swiftSettings: settings),
         // What every source and every storage shares; knows none of them, and no HTTP.
         .target(
             name: "PowerSyncServiceCore",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", .crypto, .jwtKit, .logging, .metrics, .nioCore,
-                .serviceLifecycle,
+                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncTokens", "PowerSyncUpload", .crypto, .logging,
+                .metrics, .nioCore, .serviceLifecycle,
             ],
             swiftSettings: settings
         ),
         .target(
             name: "PowerSyncServiceSQLite",
             dependencies: [
-                "CZlib", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncSQLite", .grdb,
-                .logging, .nioCore,
+                "CZlib", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
+                "PowerSyncSQLite", "PowerSyncUpload", .grdb, .logging, .nioCore,
             ],
             swiftSettings: settings
         ),
         .target(
             name: "PowerSyncService",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncServiceSQLite", "RSocket",
-                "Yams", .crypto, .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1,
+                "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
+                "PowerSyncServiceSQLite", "PowerSyncTokens", "PowerSyncUpload", "RSocket", "Yams", .crypto, .httpTypes,
+                .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1,
                 .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioPosix, .nioWebSocket, .serviceLifecycle,
             ],
             swiftSettings: settings
@@ -177,9 +190,9 @@ let package = Package(
         .executableTarget(
             name: "PowerSyncCLI",
             dependencies: [
-                "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3", "PowerSyncService", .argumentParser,
-                .asyncHTTPClient, .crypto, .grdb, .httpTypes, .hummingbird, .jwtKit, .logging, .nioCore,
-                .nioFoundationCompat, .nioHTTP1, .serviceLifecycle, .unixSignals,
+                "PowerSync", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3",
+                "PowerSyncService", .argumentParser, .asyncHTTPClient, .crypto, .grdb, .httpTypes, .hummingbird,
+                .logging, .nioCore, .nioHTTP1, .serviceLifecycle, .unixSignals,
             ],
             swiftSettings: settings
         ),
@@ -201,7 +214,7 @@ let package = Package(
         ),
         .target(
             name: "IntegrationTestSupport",
-            dependencies: ["PowerSync", "PowerSyncService", .asyncHTTPClient, .grdb, .logging, .nioCore, .nioHTTP1],
+            dependencies: ["PowerSync", "PowerSyncService", .grdb, .logging],
             path: "Tests/IntegrationTestSupport",
             swiftSettings: settings
         ),
@@ -266,6 +279,14 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "PowerSyncBackendTests",
+            dependencies: [
+                "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncProtocol", "PowerSyncTokens",
+                "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .nioCore,
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "PowerSyncRulesTests",
             dependencies: ["PowerSyncRules", "PowerSyncProtocol", "TestSupport"],
             swiftSettings: settings
@@ -274,7 +295,8 @@ let package = Package(
             name: "PowerSyncServiceTests",
             dependencies: [
                 "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService", "PowerSyncServiceCore",
-                "PowerSyncServiceSQLite", "PowerSyncTesting", "RSocket", "TestSupport", .asyncHTTPClient, .crypto,
+                "PowerSyncServiceSQLite", "PowerSyncTesting", "PowerSyncTokens", "PowerSyncUpload", "RSocket",
+                "TestSupport", .asyncHTTPClient, .crypto,
                 .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .nioCore, .nioEmbedded,
                 .nioHTTP1, .nioHTTPCompression, .nioPosix,
             ],

@@ -2,8 +2,10 @@ import Foundation
 import Hummingbird
 import Logging
 import NIOCore
+import PowerSyncBackend
 import PowerSyncRules
 import PowerSyncServiceCore
+import PowerSyncTokens
 import ServiceLifecycle
 
 /// How a service is put together.
@@ -155,7 +157,7 @@ extension SyncService {
     }
 
     /// The signer of the token endpoint, and the authentication with its key.
-    private func makeTokenSigner() -> (ClientAuthentication, DevelopmentTokenSigner?) {
+    private func makeTokenSigner() -> (ClientAuthentication, SyncTokenSigner?) {
         var authentication = configuration.authentication
         if configuration.development.writeEndpoint {
             logger.notice("Clients may write every row of the source: POST /dev/write is on")
@@ -163,12 +165,12 @@ extension SyncService {
         guard configuration.development.tokenEndpoint else { return (authentication, nil) }
         logger.warning("Anybody gets a token for any user: POST /dev/token is on")
         if authentication.audience.isEmpty { authentication.audience = ["powersync-dev"] }
-        if DevelopmentTokenSigner(authentication) == nil {
+        if SyncTokenSigner(authentication) == nil {
             var random = SystemRandomNumberGenerator()
             let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) }
             authentication.keys.append(.hs256(secret: secret, id: "dev-\(UUID().uuidString.lowercased())"))
         }
-        return (authentication, DevelopmentTokenSigner(authentication))
+        return (authentication, SyncTokenSigner(authentication))
     }
 }
 

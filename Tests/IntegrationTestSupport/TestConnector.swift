@@ -1,36 +1,27 @@
-import AsyncHTTPClient
-import Foundation
-import NIOCore
-import NIOHTTP1
 package import PowerSync
 import Synchronization
 
 /// A connector that uploads to the development endpoint of the service.
 package final class TestConnector: PowerSyncBackendConnectorProtocol {
-    private struct Upload: Encodable {
-        struct Write: Encodable {
-            var op: UpdateType
-            var type: String
-            var id: String
-            var data: JsonParam?
-        }
-        var data: [Write]
-    }
-
     private let url: String
-    /// The token for uploads.
-    private let token: String
+    /// Uploads, with the last token.
+    private let backend: HTTPBackendConnector
     /// The tokens that are handed out, one after the other; the last one again and again.
     private let tokens: Mutex<[String]>
 
-    package init(url: String, tokens: [String]) {
+    package init(url: String, tokens: [String]) throws {
         self.url = url
-        token = tokens.last ?? ""
+        let token = tokens.last ?? ""
+        backend = try HTTPBackendConnector(
+            uploadURL: url + "/dev/write",
+            authorization: { _ in "Token \(token)" },
+            credentials: { nil }
+        )
         self.tokens = Mutex(tokens)
     }
 
-    package convenience init(url: String, token: String) {
-        self.init(url: url, tokens: [token])
+    package convenience init(url: String, token: String) throws {
+        try self.init(url: url, tokens: [token])
     }
 
     package func fetchCredentials() async throws -> PowerSyncCredentials? {
@@ -39,22 +30,6 @@ package final class TestConnector: PowerSyncBackendConnectorProtocol {
     }
 
     package func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
-        guard let transaction = try await database.getNextCrudTransaction() else { return }
-        let upload = Upload(
-            data: transaction.crud.map { .init(op: $0.op, type: $0.table, id: $0.id, data: $0.opDataTyped) }
-        )
-        var request = HTTPClientRequest(url: url + "/dev/write")
-        request.method = .POST
-        request.headers.add(name: "Authorization", value: "Token \(token)")
-        request.headers.add(name: "Content-Type", value: "application/json")
-        request.body = .bytes(ByteBuffer(bytes: try JSONEncoder().encode(upload)))
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
-        guard response.status == .ok else { throw UploadFailure(status: response.status.code) }
-        try await transaction.complete()
-    }
-
-    /// The backend refused an upload.
-    package struct UploadFailure: Error {
-        package let status: UInt
+        try await backend.uploadData(database: database)
     }
 }

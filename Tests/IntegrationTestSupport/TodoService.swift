@@ -91,7 +91,7 @@ package final class TodoService: Sendable {
 
     /// A connector of a user to a running service.
     package func connector(_ user: String, _ url: String) throws -> TestConnector {
-        TestConnector(url: url, token: try configuration.makeDevelopmentToken(userID: user))
+        try TestConnector(url: url, token: try configuration.makeDevelopmentToken(userID: user))
     }
 
     /// The rows of a table in the source, ordered by id.

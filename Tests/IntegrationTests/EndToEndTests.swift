@@ -110,7 +110,7 @@ struct EndToEndTests {
         try await service.run { address in
             let status = client.currentStatus.asFlow()
             try await client.connect(
-                connector: TestConnector(url: address.url, token: token),
+                connector: try TestConnector(url: address.url, token: token),
                 options: Self.options(transport)
             )
             for await snapshot in status {
@@ -134,7 +134,7 @@ struct EndToEndTests {
         let client = service.client("second token")
         try await service.run { address in
             try await client.connect(
-                connector: TestConnector(url: address.url, tokens: tokens),
+                connector: try TestConnector(url: address.url, tokens: tokens),
                 options: Self.options(transport)
             )
             try await client.waitForFirstSync()

@@ -31,10 +31,11 @@ package struct HTTPTransport: SyncTransport {
         self.client = client
     }
 
-    /// The transport of the process, on a client that lives as long as the process.
-    package static let shared = HTTPTransport(
-        client: HTTPClient(configuration: configuration)
-    )
+    /// The client of the process, which lives as long as the process.
+    static let sharedClient = HTTPClient(configuration: configuration)
+
+    /// The transport of the process.
+    package static let shared = HTTPTransport(client: sharedClient)
 
     /// The settings that this transport relies on.
     package static var configuration: HTTPClient.Configuration {

@@ -1,15 +1,5 @@
 import PowerSyncCore
 
-/// What happened to a row.
-public enum UpdateType: String, Codable, Sendable {
-    /// The row was inserted or replaced. The data has all columns that are not null.
-    case put = "PUT"
-    /// Columns were changed. The data has exactly those, null included.
-    case patch = "PATCH"
-    /// The row was deleted. There is no data.
-    case delete = "DELETE"
-}
-
 /// A local write that waits for its upload.
 public struct CrudEntry: Sendable {
     /// The id of the row.

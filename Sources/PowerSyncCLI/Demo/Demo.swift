@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import Logging
 import PowerSync
+import PowerSyncBackend
 import PowerSyncS3
 import PowerSyncService
 
@@ -21,6 +22,7 @@ struct Demo {
     private let transport: DemoCommand.Transport
     /// Where photos are stored; `nil` for a folder.
     private let s3: S3Signer?
+    private static let audience = "powersync-demo"
     /// What tokens are signed with.
     private let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
     private var sourcePath: String { folder.appending(path: "source.db").path }
@@ -89,15 +91,14 @@ struct Demo {
         )
         configuration.host = "127.0.0.1"
         configuration.port = 0
-        configuration.development.tokenEndpoint = true
         configuration.formats = format == .ndjson ? .ndjsonOnly : .all
         configuration.authentication.keys = [.hs256(secret: secret, id: "demo")]
-        configuration.authentication.audience = ["powersync-demo"]
+        configuration.authentication.audience = [Self.audience]
         return configuration
     }
 
     /// The backend that signs URLs for photos, on a folder unless there is a bucket.
-    private func photoBackend(_ source: DemoSource) async throws -> PhotoBackend {
+    private func photoBackend(_ source: DemoSource) throws -> PhotoBackend {
         let storage: PhotoStorage
         if let s3 {
             storage = .s3(s3)
@@ -106,7 +107,12 @@ struct Demo {
             try FileManager.default.createDirectory(at: objects, withIntermediateDirectories: true)
             storage = .folder(objects, key: SymmetricKey(size: .bits256))
         }
-        return await PhotoBackend(storage: storage, secret: secret, source: source)
+        return PhotoBackend(storage: storage, signer: try signer(), source: source)
+    }
+
+    /// Signs tokens of users, as the app's own backend does.
+    private func signer() throws -> SyncTokenSigner {
+        SyncTokenSigner(key: try .hs256(secret: secret, id: "demo"), audience: Self.audience)
     }
 
     /// Runs the service for the time of a step.
@@ -118,7 +124,7 @@ struct Demo {
         logger.logLevel = .error
         return try await SyncService.withService(configuration: configuration, logger: logger) { running in
             try await body(
-                DemoBackend(url: running.address.url, port: running.address.port),
+                DemoBackend(url: running.address.url, port: running.address.port, signer: try signer()),
                 try DemoSource(path: sourcePath)
             )
         }

@@ -47,7 +47,7 @@ final class DemoClient: Sendable {
             if line.hasPrefix("Starting request"), line.hasSuffix("/sync/stream") { streams.withLock { $0 += 1 } }
         }
         options.clientConfiguration = SyncClientConfiguration(requestLogger: requestLogger, transport: transport)
-        try await database.connect(connector: DemoConnector(backend: backend, user: user), options: options)
+        try await database.connect(connector: try backend.connector(for: user), options: options)
     }
 
     /// How many sync streams were asked for.

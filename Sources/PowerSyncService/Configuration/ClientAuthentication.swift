@@ -1,4 +1,5 @@
 import PowerSyncServiceCore
+import PowerSyncTokens
 /// How clients' tokens are checked.
 public struct ClientAuthentication: Sendable {
     /// The keys, in the order in which they are tried.

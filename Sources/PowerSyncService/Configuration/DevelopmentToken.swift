@@ -1,16 +1,17 @@
 public import Foundation
-import PowerSyncServiceCore
+import PowerSyncBackend
+import PowerSyncTokens
 
-extension DevelopmentTokenSigner {
-    /// A signer with the first configured shared secret.
+extension SyncTokenSigner {
+    /// A signer with the first configured shared secret, for development.
     ///
     /// - Returns: `nil` when only public keys are configured, or no audience.
     init?(_ authentication: ClientAuthentication) {
         guard
-            let key = authentication.keys.map(\.key).first(where: { $0.type == .symmetric }),
+            let key = authentication.keys.lazy.compactMap({ SigningKey($0.key) }).first,
             let audience = authentication.audience.first
         else { return nil }
-        self.init(key: key, audience: audience)
+        self.init(key: key, audience: audience, issuer: "powersync-dev")
     }
 }
 
@@ -29,20 +30,17 @@ extension ServiceConfiguration {
         lifetime: Duration = .seconds(12 * 3600),
         now: Date = Date()
     ) throws(ServiceError) -> String {
-        guard let signer = DevelopmentTokenSigner(authentication) else {
+        guard let signer = SyncTokenSigner(authentication) else {
             throw ServiceError(
                 .missingKey,
                 "signing tokens needs a key of type oct and an audience; "
                     + "add client_auth.jwks.keys and client_auth.audience"
             )
         }
-        guard lifetime > .zero, lifetime <= .seconds(TokenVerifier.maximumLifetime) else {
-            throw ServiceError(.invalidConfiguration, "a token must be valid for 1 to 86400 seconds, not \(lifetime)")
+        do {
+            return try signer.token(userID: userID, lifetime: lifetime, now: now).text
+        } catch {
+            throw ServiceError(.invalidConfiguration, error.message)
         }
-        return signer.token(
-            userID: userID,
-            lifetime: lifetime.components.seconds,
-            now: now.timeIntervalSince1970
-        ).token
     }
 }

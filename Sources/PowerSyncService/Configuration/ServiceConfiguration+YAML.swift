@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PowerSyncServiceCore
+import PowerSyncTokens
 
 extension ServiceConfiguration {
     /// Reads a configuration file.

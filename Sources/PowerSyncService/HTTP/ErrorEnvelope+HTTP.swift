@@ -5,6 +5,7 @@ import NIOHTTP1
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncServiceCore
+import PowerSyncTokens
 
 extension ErrorEnvelope {
     /// 413: the body is too long.

@@ -1,14 +1,18 @@
+import Foundation
 import Hummingbird
+import PowerSyncBackend
 import PowerSyncProtocol
 import PowerSyncServiceCore
+import PowerSyncTokens
+import PowerSyncUpload
 
 /// Endpoints that make a back end unnecessary while developing (docs/service.md "The embedded source").
 extension ServiceRoutes {
-    /// How long development tokens are valid, in seconds.
-    private static let tokenLifetime: Int64 = 12 * 3600
+    /// How long development tokens are valid.
+    private static let tokenLifetime = Duration.seconds(12 * 3600)
 
     /// `POST /dev/token` with `user_id`: a token for any user.
-    func signToken(_ request: Request, with signer: DevelopmentTokenSigner) async throws -> Response {
+    func signToken(_ request: Request, with signer: SyncTokenSigner) async throws -> Response {
         try await apiQueue.withSlot {
             var request = request
             let parameters = try await parameters(
@@ -17,53 +21,41 @@ extension ServiceRoutes {
                 timeLimit: RequestParameters.strangerBodyTimeLimit
             )
             let userID = try parameters.requiredString("user_id")
-            let (token, expiresAt) = signer.token(
+            let token = try signer.token(
                 userID: userID,
                 lifetime: Self.tokenLifetime,
-                now: sessions.timing.seconds
+                now: Date(timeIntervalSince1970: sessions.timing.seconds)
             )
+            let expiresAt = Int64(token.expiresAt.timeIntervalSince1970)
             return Response(
-                data: ["token": .string(token), "user_id": .string(userID), "expires_at": .integer(expiresAt)])
+                data: ["token": .string(token.text), "user_id": .string(userID), "expires_at": .integer(expiresAt)])
         }
     }
 
-    /// `POST /dev/write` with `{"data":[{"op":"PUT","type":"lists","id":"l1","data":{…}}]}`: all writes or none.
+    /// `POST /dev/write` with an `UploadRequest`: `{"client_id":"…","data":[{"op_id":1,"op":"PUT","type":"lists",…}]}`.
+    ///
+    /// Without a client, numbers are not needed, and all writes are one transaction: applied as a whole, or refused.
     func write(_ request: Request, to source: any WritableSource) async throws -> Response {
         try await apiQueue.withSlot {
-            _ = try await authorize(request)
+            let token = try await authorize(request)
             var request = request
             let parameters = try await parameters(of: &request, bodyLimit: Self.writeBodyLimit)
-            guard case .array(let entries) = parameters.members["data"] else {
-                throw ErrorEnvelope.validationFailed(["data must be an array of writes"])
-            }
-            if probes.has(.files) { throw ErrorEnvelope.unhealthy(Probes.Problem.files.rawValue) }
-            let writes = try entries.enumerated().map { try Self.write($1, at: $0) }
             do {
-                try await source.apply(writes)
-            } catch let error as SourceWriteError {
-                throw ErrorEnvelope.validationFailed(["data[\(error.index)]: \(error.message)"])
+                var upload = try UploadRequest(members: parameters.members)
+                if upload.clientID == nil {
+                    for index in upload.entries.indices { upload.entries[index].transactionID = 0 }
+                }
+                if probes.has(.files) { throw ErrorEnvelope.unhealthy(Probes.Problem.files.rawValue) }
+                let response = try await source.apply(upload, for: token.userID)
+                guard upload.clientID == nil else { return Response(json: response.members) }
+                let cause = response.rejections.first { $0.code != .transactionRejected }
+                if let cause, let index = upload.entries.firstIndex(where: { $0.operationID == cause.operationID }) {
+                    throw ErrorEnvelope.validationFailed(["data[\(index)]: \(cause.message)"])
+                }
+                return Response(data: ["applied": .integer(Int64(upload.entries.count))])
+            } catch let error as UploadFormatError {
+                throw ErrorEnvelope.validationFailed([error.message])
             }
-            return Response(data: ["applied": .integer(Int64(writes.count))])
-        }
-    }
-
-    private static func write(_ entry: JSONValue, at index: Int) throws -> SourceWrite {
-        func fail(_ message: String) -> ErrorEnvelope { .validationFailed(["data[\(index)]: \(message)"]) }
-        guard case .object(let entry) = entry else { throw fail("must be an object") }
-        guard case .string(let op) = entry["op"] else { throw fail("op must be PUT, PATCH or DELETE") }
-        guard case .string(let table) = entry["type"] else { throw fail("type must be the name of a table") }
-        guard case .string(let id) = entry["id"] else { throw fail("id must be a string") }
-        let values: JSONObject
-        switch entry["data"] {
-        case nil, .null: values = JSONObject()
-        case .object(let object): values = object
-        default: throw fail("data must be an object of columns")
-        }
-        switch op {
-        case "PUT": return SourceWrite(.put, table: table, id: id, values: values)
-        case "PATCH": return SourceWrite(.patch, table: table, id: id, values: values)
-        case "DELETE": return SourceWrite(.delete, table: table, id: id)
-        default: throw fail("op must be PUT, PATCH or DELETE, not \"\(op)\"")
         }
     }
 }

@@ -1,8 +1,10 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
+import PowerSyncBackend
 import PowerSyncProtocol
 import PowerSyncServiceCore
+import PowerSyncTokens
 
 /// All routes of the service, with what they share.
 ///
@@ -31,7 +33,7 @@ struct ServiceRoutes: Sendable {
     /// The source, if rows may be written through `POST /dev/write`.
     var writableSource: (any WritableSource)?
     /// Signs tokens, if there is `POST /dev/token`.
-    var tokenSigner: DevelopmentTokenSigner?
+    var tokenSigner: SyncTokenSigner?
     /// The formats that streams may have.
     var formats = ServiceConfiguration.ResponseFormats.all
     /// Slots of sync streams.

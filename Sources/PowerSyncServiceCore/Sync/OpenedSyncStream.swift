@@ -1,6 +1,7 @@
 package import Logging
 package import NIOCore
 package import PowerSyncProtocol
+package import PowerSyncTokens
 
 /// A sync stream whose first line is there, and whose other lines have to be sent: over HTTP or WebSocket.
 package struct OpenedSyncStream: Sendable {

@@ -2,6 +2,7 @@ package import Logging
 package import NIOCore
 package import PowerSyncProtocol
 package import PowerSyncRules
+package import PowerSyncTokens
 
 /// One sync stream: derives the lines for a client from the checkpoints of the storage
 /// (docs/service.md "Sync sessions").

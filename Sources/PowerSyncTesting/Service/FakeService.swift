@@ -1,9 +1,11 @@
 public import Foundation
 import Logging
 public import PowerSync
+import PowerSyncBackend
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncServiceCore
+import PowerSyncTokens
 import Synchronization
 
 /// A sync service and a backend in the process of a test: rows, users, uploads and faults, without a port and without waiting.
@@ -44,7 +46,7 @@ public final class FakeService: Sendable {
     let rows: ServiceRows
     let sessions: SyncSession.Environment
     let verifier: TokenVerifier
-    let signer: DevelopmentTokenSigner
+    let signer: SyncTokenSigner
     let now: @Sendable () -> Date
     let state = Mutex(State())
     /// Fired after every change that somebody may wait for.
@@ -82,8 +84,8 @@ public final class FakeService: Sendable {
         )
         var random = SystemRandomNumberGenerator()
         let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-        let key = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(secret))
-        signer = DevelopmentTokenSigner(key: key, audience: "fake")
+        signer = SyncTokenSigner(key: try .hs256(secret: secret, id: "fake"), audience: "fake")
+        let key = JSONWebKey(id: "fake", algorithm: .hs256, material: .symmetric(secret))
         verifier = TokenVerifier(keys: [key], audience: ["fake"])
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import PowerSync
+import PowerSyncBackend
 import PowerSyncProtocol
 import PowerSyncServiceCore
 
@@ -47,13 +48,8 @@ final class InProcessConnector: EnvironmentConnector {
     }
 
     func fetchCredentials() async throws -> PowerSyncCredentials? {
-        let (token, _) = service.signer.token(
-            userID: user,
-            claims: JSONObject(claims),
-            lifetime: tokenLifetime.components.seconds,
-            now: service.now().timeIntervalSince1970
-        )
-        return PowerSyncCredentials(endpoint: "https://fake-service.invalid", token: token)
+        let token = try service.signer.token(userID: user, lifetime: tokenLifetime, claims: claims, now: service.now())
+        return PowerSyncCredentials(endpoint: "https://fake-service.invalid", token: token.text)
     }
 
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {

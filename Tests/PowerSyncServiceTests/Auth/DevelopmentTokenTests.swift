@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncProtocol
+import PowerSyncTokens
 import Testing
 
 @testable import PowerSyncService

@@ -3,7 +3,7 @@ import JWTKit
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncServiceCore
+@testable import PowerSyncTokens
 
 /// Which key a token is verified with, and every kind of key.
 extension TokenVerifierTests {

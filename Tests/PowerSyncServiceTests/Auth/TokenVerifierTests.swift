@@ -2,6 +2,7 @@ import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncServiceCore
+@testable import PowerSyncTokens
 
 /// Which tokens are accepted, and why others are not (docs/service.md "Authentication").
 @Suite struct TokenVerifierTests {

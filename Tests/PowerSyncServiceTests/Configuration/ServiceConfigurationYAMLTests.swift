@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import PowerSyncTokens
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncTokens
 import TestSupport
 import Testing
 

@@ -55,7 +55,7 @@ import Testing
     @Test func ownCommitIsNoticedWithoutAPoll() async throws {
         let messages = try await nextMessages { [clock, source] in
             try await clock.nextTimerScheduled()
-            try await source.apply([SourceWrite(.put, table: "lists", id: "a")])
+            try await source.putLists(["a": [:]])
         }
         #expect(messages.count == 2)
     }

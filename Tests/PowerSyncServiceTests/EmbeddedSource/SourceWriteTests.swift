@@ -1,105 +1,56 @@
 import GRDB
-import PowerSyncProtocol
+import PowerSyncUpload
 import Testing
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
 
-/// Writes of clients.
+/// Uploads of clients to the embedded source; what becomes of each write is tested with the applier.
 @Suite struct SourceWriteTests {
-    private func rows(_ scenario: SourceScenario) async throws -> [String] {
-        try await scenario.source.pool.read { db in
-            try Row.fetchAll(db, sql: "SELECT id, owner, name FROM lists ORDER BY id").map { row in
-                row.map { "\($0.1)" }.joined(separator: " ")
-            }
-        }
+    private func upload(_ table: String, _ data: JsonParam) -> UploadRequest {
+        UploadRequest(
+            clientID: "c1",
+            entries: [UploadEntry(operationID: 1, op: .put, table: table, id: "a", data: data)]
+        )
     }
 
-    @Test func writesAreAppliedInOrder() async throws {
+    @Test func anUploadIsAppliedOnceAndReachesTheBuckets() async throws {
         let scenario = try SourceScenario()
-        try await scenario.source.apply([
-            SourceWrite(.put, table: "lists", id: "a", values: ["owner": "u1", "name": "A", "id": "ignored"]),
-            SourceWrite(.put, table: "lists", id: "b", values: ["owner": "u1"]),
-            SourceWrite(.put, table: "lists", id: "a", values: ["name": "AA"]),
-            SourceWrite(.patch, table: "lists", id: "b", values: ["name": "B"]),
-            SourceWrite(.patch, table: "lists", id: "missing", values: ["name": "M"]),
-            SourceWrite(.patch, table: "lists", id: "b"),
-            SourceWrite(.put, table: "lists", id: "c"),
-            SourceWrite(.put, table: "lists", id: "c"),
-            SourceWrite(.put, table: "lists", id: "d"),
-            SourceWrite(.delete, table: "lists", id: "d", values: ["name": "ignored"]),
-        ])
-        #expect(try await rows(scenario) == [#""a" "u1" "AA""#, #""b" "u1" "B""#, #""c" NULL NULL"#])
-    }
-
-    @Test func jsonValuesBecomeSQLiteValues() async throws {
-        let scenario = try SourceScenario(schema: ["CREATE TABLE lists (id TEXT PRIMARY KEY, a, b, c, d, e)"])
-        try await scenario.source.apply([
-            SourceWrite(
-                .put,
-                table: "lists",
-                id: "x",
-                values: ["a": true, "b": 9_007_199_254_740_993, "c": 0.5, "d": nil, "e": [1, "ü"]]
-            )
-        ])
-        let row = try scenario.source.pool.read { db -> Row? in try Row.fetchOne(db, sql: "SELECT * FROM lists") }
-        let expected: Row = [
-            "id": "x", "a": 1, "b": 9_007_199_254_740_993, "c": 0.5, "d": nil, "e": #"[1,"ü"]"#,
-        ]
-        #expect(row == expected)
-    }
-
-    struct Wrong: CustomTestStringConvertible {
-        var write: SourceWrite
-        var code: SourceWriteError.Code
-        var mentions: String
-        var testDescription: String { "\(code): \(mentions)" }
-    }
-
-    @Test(arguments: [
-        Wrong(write: SourceWrite(.put, table: "nope", id: "a"), code: .unknownTable, mentions: "“nope”"),
-        Wrong(write: SourceWrite(.put, table: "_ps_log", id: "a"), code: .unknownTable, mentions: "“_ps_log”"),
-        Wrong(
-            write: SourceWrite(.patch, table: "lists", id: "a", values: ["colour": "red"]),
-            code: .unknownColumn,
-            mentions: "“colour”"
-        ),
-        Wrong(
-            write: SourceWrite(.put, table: "lists", id: "a", values: ["x\" = 1; --": 1]),
-            code: .unknownColumn,
-            mentions: "x\" = 1"
-        ),
-        Wrong(write: SourceWrite(.put, table: "other", id: "a"), code: .unsupportedTable, mentions: "“other”"),
-        Wrong(
-            write: SourceWrite(.put, table: "strict", id: "a", values: ["n": nil]),
-            code: .rejected,
-            mentions: "NOT NULL"
-        ),
-        Wrong(
-            write: SourceWrite(.put, table: "strict", id: "a", values: ["n": 1, "g": 1]),
-            code: .rejected,
-            mentions: "“strict”"
-        ),
-        Wrong(
-            write: SourceWrite(.put, table: "numbers", id: "not a number"),
-            code: .rejected,
-            mentions: "“numbers”"
-        ),
-    ])
-    func wrongWriteIsNamedAndNothingIsApplied(_ wrong: Wrong) async throws {
-        let scenario = try SourceScenario(schema: [
-            SourceScenario.lists,
-            "CREATE TABLE other (key TEXT PRIMARY KEY)",
-            "CREATE TABLE strict (id TEXT PRIMARY KEY, n NOT NULL, g AS (n + 1))",
-            "CREATE TABLE numbers (id INTEGER PRIMARY KEY)",
-        ])
-        let right = SourceWrite(.put, table: "lists", id: "first", values: ["name": "N"])
-        await #expect {
-            try await scenario.source.apply([right, wrong.write, right])
-        } throws: { error in
-            guard let error = error as? SourceWriteError else { return false }
-            return error.code == wrong.code && error.index == 1 && error.message.contains(wrong.mentions)
+        let upload = upload("lists", ["owner": .string("u1"), "name": .string("A")])
+        for _ in 0..<2 {
+            let response = try await scenario.source.apply(upload, for: "u1")
+            #expect(response == UploadResponse(appliedThrough: 1))
         }
-        #expect(try await rows(scenario).isEmpty)
+        try await scenario.replicating { try await scenario.caughtUp() }
+        #expect(try await scenario.rows() == ["lists/a": #"{"id":"a","owner":"u1","name":"A"}"#])
+    }
+
+    @Test func whatIsRememberedAboutClientsIsNotReplicated() async throws {
+        let scenario = try SourceScenario()
+        _ = try await scenario.source.apply(upload("lists", [:]), for: "u1")
+        let state = try await scenario.source.synchroniseCapture()
+        #expect(state.tables.map(\.name) == ["lists"])
+        #expect(state.unkeyedTables.isEmpty)
+    }
+
+    @Test(arguments: ["_ps_log", "_ps_upload_writes", "sqlite_sequence", "nope"])
+    func tablesOfTheServiceCannotBeWritten(table: String) async throws {
+        let scenario = try SourceScenario()
+        let response = try await scenario.source.apply(upload(table, [:]), for: "u1")
+        #expect(response.appliedThrough == nil)
+        #expect(response.rejections.map(\.code) == [.unknownTable])
+    }
+
+    @Test func aTableThatWasJustMadeIsCaptured() async throws {
+        let scenario = try SourceScenario()
+        try await scenario.foreignConnection().write { db in
+            try db.execute(sql: "CREATE TABLE fresh (id TEXT PRIMARY KEY)")
+        }
+        let response = try await scenario.source.apply(upload("fresh", [:]), for: "u1")
+        #expect(response.appliedThrough == 1)
+        let logged = try await scenario.source.pool.read { db in
+            try Int.fetchOne(db, sql: "SELECT count(*) FROM _ps_log")
+        }
+        #expect(logged == 1)
     }
 }

@@ -4,6 +4,8 @@ import Hummingbird
 import HummingbirdTesting
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncTokens
+import PowerSyncUpload
 import TestSupport
 import Testing
 
@@ -42,7 +44,7 @@ import Testing
             schema: Scenario.tables,
             logger: Scenario.logger
         )
-        try await source.apply([SourceWrite(.put, table: "lists", id: "l1", values: ["owner_id": "u1", "name": "A"])])
+        try await source.putLists(["l1": ["owner_id": .string("u1"), "name": .string("A")]])
         try source.close()
         try await Scenario.run(in: folder) { scenario in
             try await scenario.settle()

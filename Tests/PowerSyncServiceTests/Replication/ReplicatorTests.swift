@@ -1,6 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncUpload
 import Synchronization
 import TestSupport
 import Testing
@@ -13,9 +14,7 @@ import Testing
 /// Case numbers in the names.
 @Suite(.timeLimit(.minutes(1))) struct ReplicatorTests {
     private func insert(_ scenario: SourceScenario, _ ids: String...) async throws {
-        try await scenario.source.apply(
-            ids.map { SourceWrite(.put, table: "lists", id: $0, values: ["owner": "u1", "name": .string("n\($0)")]) }
-        )
+        for id in ids { try await scenario.source.putLists([id: ["owner": .string("u1"), "name": .string("n\(id)")]]) }
     }
 
     private func json(_ id: String) -> String { #"{"id":"\#(id)","owner":"u1","name":"n\#(id)"}"# }
@@ -245,14 +244,8 @@ import Testing
     @Test func rowThatIsTooLargeIsLoggedAndSkipped() async throws {
         let scenario = try SourceScenario()
         let log = CollectedLog()
-        try await scenario.source.apply([
-            SourceWrite(
-                .put,
-                table: "lists",
-                id: "big",
-                values: ["name": .string(String(repeating: "x", count: 16_000_000))]
-            ),
-            SourceWrite(.put, table: "lists", id: "small", values: ["name": "s"]),
+        try await scenario.source.putLists([
+            "big": ["name": .string(String(repeating: "x", count: 16_000_000))], "small": ["name": .string("s")],
         ])
         let replicator = Replicator(
             storage: scenario.storage,

@@ -1,6 +1,7 @@
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncTokens
 import Testing
 
 @testable import PowerSyncServiceCore

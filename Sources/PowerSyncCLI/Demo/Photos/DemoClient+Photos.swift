@@ -22,7 +22,7 @@ extension DemoClient {
         return AttachmentQueue(
             db: database,
             transport: SignedURLAttachmentTransport(endpoint: photoBackend.appending(path: "photos/sign")) {
-                ["Authorization": "Token \(try await backend.token(for: user))"]
+                ["Authorization": "Token \(try backend.token(for: user))"]
             },
             attachmentsDirectory: photoFolder,
             watchAttachments: {

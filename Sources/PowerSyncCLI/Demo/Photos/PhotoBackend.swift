@@ -1,40 +1,30 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
-import JWTKit
 import Logging
 import NIOCore
 import PowerSync
+import PowerSyncBackend
 
 /// The part of the app's backend that is about photos.
 ///
 /// `POST /photos/sign` checks who asks for what, and answers with a signed URL. Unless the photos are in an S3 storage, the URL leads
 /// to `/photos/objects/<name>`, which takes, gives and deletes files of a folder.
 struct PhotoBackend: Sendable {
-    private struct Token: JWTPayload {
-        var sub: SubjectClaim
-        var exp: ExpirationClaim
-
-        func verify(using algorithm: some JWTAlgorithm) throws {
-            try exp.verifyNotExpired()
-        }
-    }
-
     private let storage: PhotoStorage
-    private let keys: JWTKeyCollection
+    private let signer: SyncTokenSigner
     private let source: DemoSource
 
     /// Creates the backend.
     ///
     /// - Parameters:
     ///   - storage: Where the photos are.
-    ///   - secret: What the tokens are signed with.
+    ///   - signer: Checks tokens.
     ///   - source: The app's data, which says whose photo it is.
-    init(storage: PhotoStorage, secret: [UInt8], source: DemoSource) async {
+    init(storage: PhotoStorage, signer: SyncTokenSigner, source: DemoSource) {
         self.storage = storage
+        self.signer = signer
         self.source = source
-        keys = JWTKeyCollection()
-        await keys.add(hmac: HMACKey(from: Data(secret)), digestAlgorithm: .sha256)
     }
 
     /// Runs the backend for as long as a body runs.
@@ -112,13 +102,13 @@ struct PhotoBackend: Sendable {
 
     /// Lets users upload, and lets them read and delete photos of lists that are theirs.
     private func authorize(_ asked: SignedURLRequest, _ headers: HTTPFields) async throws {
-        guard let header = headers[.authorization], header.hasPrefix("Token "),
-            let token = try? await keys.verify(String(header.dropFirst(6)), as: Token.self)
-        else { throw HTTPError(.unauthorized) }
+        guard let user = try? await signer.verify(authorization: headers[.authorization]) else {
+            throw HTTPError(.unauthorized)
+        }
         guard asked.filename == "\(asked.id).jpg", UUID(uuidString: asked.id) != nil else {
             throw HTTPError(.badRequest, message: "a photo is called <uuid>.jpg")
         }
-        guard try await source.mayUse(photo: asked.id, user: token.sub.value) else { throw HTTPError(.notFound) }
+        guard try await source.mayUse(photo: asked.id, user: user.id) else { throw HTTPError(.notFound) }
     }
 
     /// The file that a signed URL leads to.

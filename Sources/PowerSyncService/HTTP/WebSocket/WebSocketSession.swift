@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncServiceCore
+import PowerSyncTokens
 import RSocket
 import ServiceLifecycle
 

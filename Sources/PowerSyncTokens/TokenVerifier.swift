@@ -5,7 +5,7 @@ import PowerSyncProtocol
 /// Each check fails with its own code, in this order: form, algorithm, key, signature, claims.
 package struct TokenVerifier: Sendable {
     /// How far clocks may differ, in seconds.
-    static let clockTolerance = 60.0
+    package static let clockTolerance = 60.0
     /// The longest lifetime of a token, in seconds.
     package static let maximumLifetime = 86_400.0
 

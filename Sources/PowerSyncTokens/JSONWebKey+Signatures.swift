@@ -6,7 +6,7 @@ extension JSONWebKey {
     /// The shortest RSA modulus that is accepted, in bits.
     static let minimumModulusBits = 2048
     /// The shortest secret, in bytes: what the shortest of the hashes yields (RFC 7518, 3.2).
-    static let minimumSecretBytes = 32
+    package static let minimumSecretBytes = 32
 
     /// Whether a signature was made with this key.
     ///

@@ -7,6 +7,12 @@ package struct VerifiedToken: Sendable, Equatable {
     /// The `exp` claim, in seconds since 1970.
     package var expiresAt: Double
 
+    /// Creates a token that passed.
+    package init(payload: JSONObject, expiresAt: Double) {
+        self.payload = payload
+        self.expiresAt = expiresAt
+    }
+
     /// The `sub` claim as text: `null` for null, `1` and `0` for booleans, JSON text for objects and arrays.
     package var userID: String {
         switch payload["sub"] {

@@ -1,0 +1,202 @@
+package import Foundation
+import PowerSyncUpload
+import Synchronization
+
+/// A connector for a backend that takes an ``UploadRequest`` with HTTP `POST`: one made with `PowerSyncBackend`, or any other
+/// that answers with an ``UploadResponse``.
+///
+/// ```swift
+/// let connector = try HTTPBackendConnector(uploadURL: "https://api.example.com/upload") {
+///     PowerSyncCredentials(endpoint: "https://sync.example.com", token: try await session.syncToken())
+/// }
+/// try await database.connect(connector: connector, options: ConnectOptions(uploadRejectionPolicy: .park))
+/// ```
+///
+/// Several transactions go into one request, each as a whole, with the id of the client and the number of each write: when an
+/// answer is lost, the same writes are sent again, and the backend recognises them.
+///
+/// | The backend | The connector |
+/// | --- | --- |
+/// | has applied all, or the first part | takes that out of the queue, and goes on behind it |
+/// | rejects a write (4xx for the write) | throws an ``UploadRejectionError``: ``ConnectOptions/uploadRejectionPolicy`` decides |
+/// | answers 401 | gets new credentials, and tries once more |
+/// | answers 413 | sends less; a transaction that is too large alone is rejected |
+/// | answers 429 or 503 with `Retry-After` | tries again, but not before |
+/// | answers anything else, or nothing | tries again: ``HTTPBackendError`` |
+public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
+    private struct State {
+        /// The value of `Authorization`; `nil` before the first upload.
+        var authorization: String?
+        /// Before when the backend wants to be left alone.
+        var pausedUntil: Duration?
+        /// The most entries of a request: fewer than in the options once the backend has answered 413.
+        var maximumEntries: Int
+    }
+
+    private let exchange: UploadExchange
+    private let options: HTTPBackendOptions
+    private let authorize: (@Sendable (_ refused: String?) async throws -> String?)?
+    private let credentials: @Sendable () async throws -> PowerSyncCredentials?
+    private let clock: ElapsedClock
+    private let state: Mutex<State>
+
+    /// Creates a connector.
+    ///
+    /// - Parameters:
+    ///   - uploadURL: Where writes are posted to, with `https`, or `http` for development.
+    ///   - options: How it uploads.
+    ///   - authorization: The value of the `Authorization` header, for a backend with tokens of its own; gets the value that was
+    ///     refused, if one was. Without it, the backend gets `Bearer` and the token for the sync service. It is kept until
+    ///     the backend answers 401.
+    ///   - credentials: Fetches a token for the sync service, as
+    ///     ``PowerSyncBackendConnectorProtocol/fetchCredentials()`` says; `nil` when nobody is signed in.
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when the address or an option cannot be used.
+    public convenience init(
+        uploadURL: String,
+        options: HTTPBackendOptions = HTTPBackendOptions(),
+        authorization: (@Sendable (_ refused: String?) async throws -> String?)? = nil,
+        credentials: @escaping @Sendable () async throws -> PowerSyncCredentials?
+    ) throws {
+        try self.init(
+            uploadURL: uploadURL,
+            options: options,
+            authorization: authorization,
+            clock: ContinuousClock(),
+            credentials: credentials
+        )
+    }
+
+    package init(
+        uploadURL: String,
+        options: HTTPBackendOptions = HTTPBackendOptions(),
+        authorization: (@Sendable (_ refused: String?) async throws -> String?)? = nil,
+        clock: any Clock<Duration>,
+        now: @escaping @Sendable () -> Date = { Date() },
+        credentials: @escaping @Sendable () async throws -> PowerSyncCredentials?
+    ) throws {
+        try options.validate()
+        let clock = ElapsedClock(clock)
+        exchange = try UploadExchange(url: uploadURL, options: options, clock: clock, now: now)
+        self.options = options
+        self.clock = clock
+        self.credentials = credentials
+        authorize = authorization
+        state = Mutex(State(maximumEntries: options.maximumEntries))
+    }
+
+    /// Fetches a token for the sync service.
+    public func fetchCredentials() async throws -> PowerSyncCredentials? {
+        let credentials = try await credentials()
+        if authorize == nil { state.withLock { $0.authorization = credentials.map { "Bearer \($0.token)" } } }
+        return credentials
+    }
+
+    /// Uploads the transactions at the head of the queue with one request.
+    ///
+    /// - Parameter database: The database that is connected.
+    /// - Throws: ``UploadRejectionError`` for writes that the backend will never accept, else ``HTTPBackendError`` and what the
+    ///   closures of the connector throw.
+    public func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+        if let pausedUntil = state.withLock({ $0.pausedUntil }), clock.now < pausedUntil {
+            try await clock.sleep(until: pausedUntil)
+        }
+        let clientID = try await database.getClientId()
+        while true {
+            let batch = try await UploadBatch.next(
+                of: database,
+                maximumEntries: state.withLock { $0.maximumEntries },
+                maximumBytes: options.maximumBytes
+            )
+            guard let batch else { return }
+            let request = UploadRequest(clientID: clientID, entries: batch.entries)
+            do {
+                try await finish(batch, try await post(request))
+                return
+            } catch let error as HTTPBackendError where error.httpStatus == 413 {
+                try shrink(batch)
+            }
+        }
+    }
+
+    /// Sends a request, and once more with new credentials when the backend refuses those.
+    private func post(_ request: UploadRequest) async throws -> UploadResponse {
+        do {
+            let authorization = try await authorization(replacing: nil)
+            do {
+                return try await exchange.post(request, authorization: authorization)
+            } catch let error as HTTPBackendError where error.code == .unauthorized {
+                let renewed = try await self.authorization(replacing: authorization)
+                return try await exchange.post(request, authorization: renewed)
+            }
+        } catch let error as HTTPBackendError {
+            if let delay = error.retryAfter {
+                let pause = Duration.seconds(min(max(delay, 0), options.longestRetryAfter))
+                state.withLock { $0.pausedUntil = clock.now + pause }
+            }
+            throw error
+        }
+    }
+
+    /// The value of the `Authorization` header.
+    ///
+    /// - Parameter refused: The value that the backend has refused.
+    /// - Returns: The kept value, or a new one.
+    /// - Throws: ``HTTPBackendError`` when nobody is signed in, and what the closures of the app throw.
+    private func authorization(replacing refused: String?) async throws -> String {
+        if let kept = state.withLock({ $0.authorization }), kept != refused { return kept }
+        let value =
+            if let authorize { try await authorize(refused) } else {
+                try await credentials().map { "Bearer \($0.token)" }
+            }
+        state.withLock { $0.authorization = value }
+        guard let value else {
+            throw HTTPBackendError(.unauthorized, "Nobody is signed in: there are no credentials for \(exchange.url)")
+        }
+        return value
+    }
+
+    /// Takes out of the queue what the backend has, and reports the rest.
+    private func finish(_ batch: UploadBatch, _ response: UploadResponse) async throws {
+        let outcome: UploadBatch.Outcome
+        do {
+            outcome = try batch.outcome(of: response)
+        } catch {
+            throw HTTPBackendError(
+                .unexpectedResponse,
+                "What \(exchange.url) answered is not about the writes that it was sent: \(error)"
+            )
+        }
+        state.withLock { $0.pausedUntil = nil }
+        if outcome.completed > 0 {
+            let last = batch.transactions[outcome.completed - 1]
+            let isWhole = outcome.completed == batch.transactions.count
+            try await last.complete(writeCheckpoint: isWhole ? response.writeCheckpoint : nil)
+        }
+        if !outcome.rejections.isEmpty { throw UploadRejectionError(outcome.rejections) }
+        if let later = outcome.later {
+            throw HTTPBackendError(
+                .later,
+                "\(exchange.url) wants the write \(later.operationID) later: \(later.message) (\(later.code))",
+                httpStatus: later.status
+            )
+        }
+        guard outcome.completed > 0 else {
+            throw HTTPBackendError(.noProgress, "\(exchange.url) has neither applied nor rejected anything")
+        }
+    }
+
+    /// Makes the next request smaller than one that was too large.
+    private func shrink(_ batch: UploadBatch) throws {
+        guard batch.transactions.count > 1 else {
+            throw UploadRejectionError(
+                reason: """
+                    The transaction is larger than the backend takes in one request (413): it has \
+                    \(batch.entries.count) writes.
+                    """
+            )
+        }
+        state.withLock { state in
+            state.maximumEntries = max(1, min(state.maximumEntries, batch.entries.count) / 2)
+        }
+    }
+}

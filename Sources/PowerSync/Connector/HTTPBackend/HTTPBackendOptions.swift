@@ -1,0 +1,50 @@
+public import Foundation
+
+/// How an ``HTTPBackendConnector`` uploads.
+///
+/// ```swift
+/// var options = HTTPBackendOptions()
+/// options.headers = ["X-Tenant": "north"]
+/// options.maximumEntries = 200
+/// ```
+public struct HTTPBackendOptions: Sendable {
+    /// The most writes of one request, unless a single transaction has more: 1,000.
+    ///
+    /// Transactions are never divided.
+    public var maximumEntries = 1_000
+    /// The most bytes of one request, unless a single transaction has more: 1 MiB.
+    ///
+    /// When a backend answers 413, the connector sends less by itself, down to single transactions.
+    public var maximumBytes = 1 << 20
+    /// How long the backend may take to answer, in seconds: 60.
+    public var timeout: TimeInterval = 60
+    /// The longest `Retry-After` that is obeyed, in seconds: 600.
+    ///
+    /// Without a limit, one wrong answer could stop uploads for years.
+    public var longestRetryAfter: TimeInterval = 600
+    /// Header fields of each request.
+    ///
+    /// `Authorization`, `Content-Type` and `User-Agent` are the connector's.
+    public var headers: [String: String] = [:]
+    /// The only authorities whose certificates the backend may have; `nil` for those that the system trusts.
+    public var trustedAuthorities: TrustedAuthorities?
+
+    /// Creates options with the defaults.
+    public init() {}
+}
+
+extension HTTPBackendOptions {
+    /// Checks the options, before anything happens with them.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` with the option in its message.
+    func validate() throws {
+        guard maximumEntries > 0 else {
+            throw PowerSyncError.operationFailed(message: "maximumEntries must be at least 1, not \(maximumEntries).")
+        }
+        guard maximumBytes > 0 else {
+            throw PowerSyncError.operationFailed(message: "maximumBytes must be at least 1, not \(maximumBytes).")
+        }
+        try Argument.check(seconds: timeout, "timeout")
+        try Argument.check(seconds: longestRetryAfter, "longestRetryAfter")
+    }
+}

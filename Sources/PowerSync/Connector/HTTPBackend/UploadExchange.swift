@@ -1,0 +1,114 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// Posts uploads to a backend.
+struct UploadExchange: Sendable {
+    /// The most bytes of an answer that are read: 16 MiB, room for many rejections.
+    private static let responseLimit = 16 << 20
+    /// The most bytes of an answer that are shown: 500.
+    private static let shownLimit = 500
+
+    /// Where to.
+    let url: String
+    private let options: HTTPBackendOptions
+    private let clock: ElapsedClock
+    private let now: @Sendable () -> Date
+
+    /// Checks the address.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` that quotes it.
+    init(
+        url: String,
+        options: HTTPBackendOptions,
+        clock: ElapsedClock,
+        now: @escaping @Sendable () -> Date
+    ) throws(PowerSyncError) {
+        guard
+            let components = URLComponents(string: url),
+            let scheme = components.scheme?.lowercased(), scheme == "http" || scheme == "https",
+            let host = components.host, !host.isEmpty, components.user == nil, components.password == nil
+        else {
+            throw .operationFailed(
+                message: """
+                    The address "\(url)" is not one to upload to. \
+                    It must be a URL like https://api.example.com/upload, without a user name.
+                    """
+            )
+        }
+        self.url = url
+        self.options = options
+        self.clock = clock
+        self.now = now
+    }
+
+    /// Posts a request and reads the answer.
+    ///
+    /// - Throws: ``HTTPBackendError``, or `CancellationError`.
+    func post(_ upload: UploadRequest, authorization: String) async throws -> UploadResponse {
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.tlsConfiguration = options.trustedAuthorities?.tlsConfiguration
+        for (name, value) in options.headers { request.headers.replaceOrAdd(name: name, value: value) }
+        request.headers.replaceOrAdd(name: "Authorization", value: authorization)
+        request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
+        request.headers.replaceOrAdd(name: "User-Agent", value: UserAgent.text)
+        request.body = .bytes(ByteBuffer(bytes: upload.json))
+        let (response, body) = try await answer(to: request)
+        let status = Int(response.status.code)
+        guard (200..<300).contains(status) else { throw failure(status, response.headers, body) }
+        do {
+            return try UploadResponse(json: body)
+        } catch {
+            throw HTTPBackendError(
+                .unexpectedResponse,
+                "What POST \(url) answered is no answer to an upload, \(error): \(Self.shown(body))",
+                httpStatus: status
+            )
+        }
+    }
+
+    private func answer(to request: HTTPClientRequest) async throws -> (HTTPClientResponse, ByteBuffer) {
+        let timeout = options.timeout
+        do {
+            return try await clock.withAnswerLimit(
+                ConnectOptions.duration(seconds: timeout),
+                otherwise: HTTPBackendError(.timeout, "POST \(url) was not answered in \(timeout) seconds")
+            ) {
+                let response = try await HTTPTransport.sharedClient.execute(request, deadline: .distantFuture)
+                return (response, try await response.body.collect(upTo: Self.responseLimit))
+            }
+        } catch let error as HTTPBackendError {
+            throw error
+        } catch {
+            try Task.checkCancellation()
+            throw HTTPBackendError(.connection, "POST \(url) failed", underlyingError: error)
+        }
+    }
+
+    private func failure(_ status: Int, _ headers: HTTPHeaders, _ body: ByteBuffer) -> HTTPBackendError {
+        HTTPBackendError(
+            status == 401 ? .unauthorized : .status,
+            "POST \(url) was answered with status \(status): \(Self.shown(body))",
+            httpStatus: status,
+            retryAfter: headers.first(name: "Retry-After").flatMap(retryAfter)
+        )
+    }
+
+    /// The value of a `Retry-After` header in seconds from now; it is a number of seconds, or a date.
+    private func retryAfter(_ value: String) -> TimeInterval? {
+        if let seconds = UInt32(value) { return TimeInterval(seconds) }
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(secondsFromGMT: 0)
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
+        return formatter.date(from: value).map { max(0, $0.timeIntervalSince(now())) }
+    }
+
+    private static func shown(_ body: ByteBuffer) -> String {
+        guard body.readableBytes > 0 else { return "(empty response)" }
+        guard body.readableBytes > shownLimit else { return String(buffer: body) }
+        return String(decoding: body.readableBytesView.prefix(shownLimit), as: UTF8.self) + "…"
+    }
+}

@@ -1,0 +1,186 @@
+import GRDB
+import PowerSyncProtocol
+import PowerSyncSQLite
+import PowerSyncUpload
+
+/// Writes rows of uploads into the tables of the app, for the time of one request.
+///
+/// Names are compared by their bytes, and quoted. Values are bound as they are: integers of 64 bits, reals, texts with
+/// everything in them. Booleans become 1 and 0, arrays and objects their JSON text.
+struct RowWriter {
+    /// A table of the app.
+    private struct Table {
+        let name: String
+        /// The columns that can be written.
+        let columns: Set<ExactText>
+        let key: [String]
+    }
+
+    private let idColumn: String
+    /// The names of the tables that may be written to.
+    private let names: Set<ExactText>
+    private var tables: [ExactText: Table] = [:]
+    /// Statements by their text.
+    ///
+    /// Clients choose the columns, so GRDB must not keep them for ever.
+    private let statements = RecentStatements()
+
+    /// Looks at the names of the tables.
+    init(_ options: UploadApplierOptions, _ db: Database) throws {
+        idColumn = options.idColumn
+        let existing = try String.fetchAll(
+            db,
+            sql: """
+                SELECT name FROM pragma_table_list
+                WHERE schema = 'main' AND type = 'table' AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '_ps_*'
+                """
+        )
+        let allowed = options.tables.map { Set($0.map(ExactText.init)) }
+        names = Set(existing.map(ExactText.init).filter { allowed?.contains($0) ?? true })
+    }
+
+    /// Why a write cannot be applied, whoever sends it.
+    struct Refusal: Error {
+        var code: EntryRejection.Code
+        var message: String
+    }
+
+    /// Checks the table of a write.
+    ///
+    /// - Throws: ``Refusal``, or `DatabaseError`.
+    mutating func checkTable(of entry: UploadEntry, _ db: Database) throws {
+        _ = try table(entry.table, db)
+    }
+
+    private mutating func table(_ name: String, _ db: Database) throws -> Table {
+        let key = ExactText(name)
+        guard names.contains(key) else {
+            throw Refusal(code: .unknownTable, message: "There is no table “\(name)” that can be written by clients.")
+        }
+        let table: Table
+        if let known = tables[key] {
+            table = known
+        } else {
+            let columns = try Row.fetchAll(
+                db,
+                sql: "SELECT name, pk, hidden FROM pragma_table_xinfo(?)",
+                arguments: [name]
+            )
+            table = Table(
+                name: name,
+                columns: Set(columns.filter { $0["hidden"] == 0 }.map { ExactText($0["name"]) }),
+                key: columns.filter { $0["pk"] > 0 }.map { $0["name"] }
+            )
+            tables[key] = table
+        }
+        guard table.key.count == 1, table.key.first.map(ExactText.init) == ExactText(idColumn) else {
+            throw Refusal(
+                code: .unknownTable,
+                message: """
+                    Table “\(name)” cannot be written by clients: its primary key is not a single column “\(idColumn)”.
+                    """
+            )
+        }
+        return table
+    }
+
+    /// Writes a row.
+    ///
+    /// A row that is put is inserted, or gets the given columns; those that are not given stay. Nothing happens when a row is
+    /// patched or deleted that is not there.
+    ///
+    /// - Parameters:
+    ///   - entry: What to do with which row.
+    ///   - values: The columns; the id among them is ignored.
+    ///   - db: The writer, inside a transaction.
+    /// - Throws: ``Refusal`` when the values are at fault, else `DatabaseError`.
+    mutating func write(_ entry: UploadEntry, _ values: JsonParam, _ db: Database) throws {
+        let table = try table(entry.table, db)
+        let id = ExactText(idColumn)
+        let members =
+            entry.op == .delete
+            ? [] : JSONObject(values).members.filter { ExactText($0.name) != id }
+        if let unknown = members.first(where: { !table.columns.contains(ExactText($0.name)) }) {
+            throw Refusal(
+                code: .unknownColumn,
+                message: "Table “\(table.name)” has no column “\(unknown.name)” that can be written."
+            )
+        }
+        guard let sql = statement(for: entry.op, table: table.name, columns: members.map(\.name)) else { return }
+        let prepared = try statements.statement(sql: sql, db)
+        let statement = PreparedStatement(borrowing: prepared.sqliteStatement)
+        var code: CInt = 0
+        for (index, member) in members.enumerated() {
+            code = max(code, statement.bind(member.value, at: CInt(index + 1)))
+        }
+        code = max(code, statement.bind(entry.id, at: CInt(members.count + 1)))
+        guard code == 0 else {
+            statement.reset()
+            throw Refusal(
+                code: .constraint,
+                message: "A value for table “\(table.name)” is longer than the database allows."
+            )
+        }
+        do {
+            try statement.run()
+        } catch let error as DatabaseError where error.isAboutValues {
+            statements.forget(sql: sql)
+            throw Refusal(
+                code: .constraint,
+                message: "Table “\(table.name)” refuses the row: \(error.message ?? error.resultCode.description)."
+            )
+        }
+        try db.notifyChanges(in: GRDB.Table(table.name))
+        withExtendedLifetime(prepared) {}
+    }
+
+    /// The statement of a write; its parameters are the columns in order, then the id.
+    ///
+    /// `nil` when there is nothing to do.
+    private func statement(for op: UpdateType, table: String, columns: [String]) -> String? {
+        let name = SQLText.identifier(table)
+        let id = SQLText.identifier(idColumn)
+        let columns = columns.map(SQLText.identifier)
+        switch op {
+        case .put:
+            let placeholders = Array(repeating: "?", count: columns.count + 1).joined(separator: ", ")
+            let updates = columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+            return """
+                INSERT INTO \(name) (\((columns + [id]).joined(separator: ", "))) VALUES (\(placeholders))
+                ON CONFLICT (\(id)) DO \(updates.isEmpty ? "NOTHING" : "UPDATE SET \(updates)")
+                """
+        case .patch:
+            guard !columns.isEmpty else { return nil }
+            let updates = columns.map { "\($0) = ?" }.joined(separator: ", ")
+            return "UPDATE \(name) SET \(updates) WHERE \(id) = ?"
+        case .delete:
+            return "DELETE FROM \(name) WHERE \(id) = ?"
+        }
+    }
+}
+
+extension DatabaseError {
+    /// Whether a statement that could be prepared failed because of its values.
+    ///
+    /// `SQLITE_ERROR` is what expressions of generated columns and triggers report, for example of text that is not JSON.
+    fileprivate var isAboutValues: Bool {
+        switch resultCode {
+        case .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_ERROR: true
+        default: false
+        }
+    }
+}
+
+extension PreparedStatement {
+    /// Binds a value of an upload.
+    fileprivate func bind(_ value: JSONValue, at index: CInt) -> CInt {
+        switch value {
+        case .null: bindNull(at: index)
+        case .bool(let bool): bind(bool ? 1 : 0 as Int64, at: index)
+        case .integer(let integer): bind(integer, at: index)
+        case .double(let double): bind(double, at: index)
+        case .string(let string): bind(string, at: index)
+        case .array, .object: bind(value.text, at: index)
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import GRDB
+import PowerSyncUpload
+import Testing
+
+@testable import PowerSyncBackend
+
+/// What is applied of a request, and who decides.
+@Suite struct SQLiteUploadApplierTests {
+    private struct Broken: Error {}
+
+    @Test func anEmptyRequestAppliesNothing() async throws {
+        let scenario = try UploadScenario()
+        #expect(try await scenario.apply([]) == UploadResponse(appliedThrough: nil))
+    }
+
+    @Test func numbersThatDoNotAscendAreRefused() async throws {
+        let scenario = try UploadScenario()
+        await #expect(throws: UploadFormatError.self) {
+            try await scenario.apply([UploadScenario.put(2, "a"), UploadScenario.put(2, "b")])
+        }
+        #expect(try await scenario.log().isEmpty)
+    }
+
+    @Test("Up to the rejected transaction everything is applied, of it nothing, and nothing behind it is looked at")
+    func aRejectionEndsTheRequest() async throws {
+        let scenario = try UploadScenario { write, _ in
+            write.entry.id == "bad" ? .reject("Not yours.") : .apply
+        }
+        let response = try await scenario.apply([
+            UploadScenario.put(1, "a"),
+            UploadScenario.put(2, "b", transaction: 5), UploadScenario.put(3, "bad", transaction: 5),
+            UploadScenario.put(4, "c", transaction: 5),
+            UploadScenario.put(5, "bad"),
+        ])
+        #expect(response.appliedThrough == 1)
+        let because = "Write 3 of the same transaction: Not yours."
+        #expect(
+            response.rejections == [
+                EntryRejection(operationID: 2, .transactionRejected, message: because),
+                EntryRejection(operationID: 3, .forbidden, message: "Not yours."),
+                EntryRejection(operationID: 4, .transactionRejected, message: because),
+            ]
+        )
+        #expect(try await scenario.log() == ["+a"])
+    }
+
+    @Test func aRejectedWriteMayBeLeftOutAlone() async throws {
+        var options = UploadApplierOptions()
+        options.rejectionScope = .entry
+        let scenario = try UploadScenario(options: options) { write, db in
+            guard write.entry.id.hasPrefix("bad") else { return .apply }
+            // What the closure itself has written goes, too.
+            try db.execute(sql: "INSERT INTO log(what) VALUES ('closure')")
+            return .reject("Not yours.")
+        }
+        let entries = [
+            UploadScenario.put(1, "a", transaction: 5), UploadScenario.put(2, "bad1", transaction: 5),
+            UploadScenario.put(3, "b", transaction: 5), UploadScenario.put(4, "bad2", transaction: 5),
+            UploadScenario.put(5, "c"),
+        ]
+        let response = try await scenario.apply(entries)
+        #expect(response.appliedThrough == nil)
+        #expect(response.rejections.map(\.operationID) == [2, 4])
+        #expect(try await scenario.log() == ["+a", "+b"])
+        // What is left comes again.
+        #expect(try await scenario.apply([entries[0], entries[2], entries[4]]).appliedThrough == 5)
+        #expect(try await scenario.log() == ["+a", "+b", "+c"])
+    }
+
+    @Test func aRejectedTransactionMayBeAcceptedLater() async throws {
+        let scenario = try UploadScenario { write, db in
+            try write.storedRow(db) == nil ? .reject("There is no such list.") : .apply
+        }
+        let entry = UploadScenario.put(1, "a")
+        #expect(try await scenario.apply([entry]).rejections.count == 1)
+        try await scenario.database.write { db in try db.execute(sql: "INSERT INTO lists(id) VALUES ('a')") }
+        #expect(try await scenario.apply([entry]) == UploadResponse(appliedThrough: 1))
+        #expect(try await scenario.log() == ["+a", "=a"])
+    }
+
+    @Test func anAuthorisationThatThrowsLeavesItsTransactionForLater() async throws {
+        let scenario = try UploadScenario { write, _ in
+            if write.entry.id == "bad" { throw Broken() }
+            return .apply
+        }
+        let entries = [
+            UploadScenario.put(1, "a"), UploadScenario.put(2, "b", transaction: 1),
+            UploadScenario.put(3, "bad", transaction: 1), UploadScenario.put(4, "c"),
+        ]
+        // What is before it is not held up.
+        #expect(try await scenario.apply(entries) == UploadResponse(appliedThrough: 1))
+        await #expect(throws: Broken.self) { try await scenario.apply(Array(entries.dropFirst())) }
+        #expect(try await scenario.log() == ["+a"])
+        #expect(try await scenario.rememberedWrites() == 1)
+    }
+
+    @Test func decisionsMayChangeValuesAndDoTheWorkThemselves() async throws {
+        let scenario = try UploadScenario { write, db in
+            guard write.entry.table == "lists" else {
+                try db.execute(sql: "INSERT INTO log(what) VALUES (?)", arguments: [write.entry.id])
+                return .done
+            }
+            var values = write.entry.data ?? [:]
+            values["owner_id"] = .string(write.user.id)
+            return .apply(values)
+        }
+        try await scenario.apply([UploadScenario.put(1, "a"), UploadScenario.put(2, "event", table: "log")])
+        #expect(try await scenario.log().isEmpty == false)
+        let owner = try await scenario.database.read { db in try String.fetchOne(db, sql: "SELECT owner_id FROM lists")
+        }
+        #expect(owner == "u1")
+    }
+
+    @Test func theClosureSeesEverythingThatTheClientKnows() async throws {
+        let expected = UploadEntry(
+            operationID: 9,
+            op: .patch,
+            table: "lists",
+            id: "a",
+            transactionID: 4,
+            data: ["name": .string("new")],
+            previousValues: ["name": .string("old")],
+            metadata: "typed"
+        )
+        let scenario = try UploadScenario { write, db in
+            guard write.entry.op == .patch else { return .apply }
+            let stored: String? = try write.storedRow(db).flatMap { $0["name"] }
+            let isExpected =
+                write.entry == expected && write.clientID == "c1" && stored == "old"
+                && write.user == BackendUser(id: "u1", claims: ["role": .string("admin")])
+            return isExpected ? .apply : .reject("\(write), \(stored ?? "nil")")
+        }
+        let request = UploadRequest(
+            clientID: "c1",
+            entries: [UploadScenario.put(8, "a", transaction: 4, name: "old"), expected]
+        )
+        let user = BackendUser(id: "u1", claims: ["role": .string("admin")])
+        #expect(try await scenario.applier.apply(UploadRequest(json: request.json), for: user).rejections == [])
+    }
+
+    @Test func referencesThatAreCheckedAtTheCommitAreARejection() async throws {
+        let scenario = try UploadScenario(
+            schema: """
+                CREATE TABLE lists (id TEXT PRIMARY KEY, name);
+                CREATE TABLE todos (
+                  id TEXT PRIMARY KEY,
+                  list_id TEXT REFERENCES lists(id) DEFERRABLE INITIALLY DEFERRED
+                );
+                """
+        )
+        func todo(_ number: Int64, _ list: String, transaction: Int64) -> UploadEntry {
+            UploadEntry(
+                operationID: number,
+                op: .put,
+                table: "todos",
+                id: "t\(number)",
+                transactionID: transaction,
+                data: ["list_id": .string(list)]
+            )
+        }
+        let response = try await scenario.apply([
+            todo(1, "a", transaction: 1), UploadScenario.put(2, "a", transaction: 1), todo(3, "b", transaction: 2),
+        ])
+        #expect(response.appliedThrough == 2)
+        #expect(response.rejections.map(\.operationID) == [3])
+        #expect(response.rejections.map(\.code) == [.constraint])
+    }
+
+    @Test(arguments: [UploadApplierOptions.RejectionScope.transaction, .entry])
+    func aTriggerThatRollsBackTheWholeTransactionLosesNothing(scope: UploadApplierOptions.RejectionScope) async throws {
+        var options = UploadApplierOptions()
+        options.rejectionScope = scope
+        let scenario = try UploadScenario(
+            schema: UploadScenario.schema + """
+                CREATE TRIGGER refused BEFORE INSERT ON lists WHEN NEW.id = 'bad' BEGIN
+                  SELECT RAISE(ROLLBACK, 'refused by a trigger');
+                END;
+                """,
+            options: options
+        )
+        let entries = [UploadScenario.put(1, "a"), UploadScenario.put(2, "bad"), UploadScenario.put(3, "c")]
+        let response = try await scenario.apply(entries)
+        #expect(response.appliedThrough == nil)
+        #expect(response.rejections.map(\.operationID) == [2])
+        #expect(response.rejections.first?.message.contains("refused by a trigger") == true)
+        #expect(try await scenario.log().isEmpty)
+        #expect(try await scenario.apply([entries[0], entries[2]]) == UploadResponse(appliedThrough: 3))
+    }
+
+    @Test func tenThousandWritesAreOneTransaction() async throws {
+        let bad = "5000"
+        let scenario = try UploadScenario { write, _ in
+            write.entry.id == bad && write.entry.metadata == nil ? .reject("no") : .apply
+        }
+        var entries = (1...10_000).map { UploadScenario.put(Int64($0), "\($0)", transaction: 1) }
+        let refused = try await scenario.apply(entries)
+        #expect(refused.appliedThrough == nil && refused.rejections.count == 10_000)
+        #expect(refused.rejections.filter { $0.code == .forbidden }.map(\.operationID) == [5000])
+        #expect(try await scenario.log().isEmpty)
+
+        entries[4_999].metadata = "approved"
+        for _ in 0..<2 {
+            #expect(try await scenario.apply(entries) == UploadResponse(appliedThrough: 10_000))
+            #expect(try await scenario.log().count == 10_000)
+        }
+    }
+}

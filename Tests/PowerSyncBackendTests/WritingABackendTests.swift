@@ -1,0 +1,85 @@
+import Foundation
+import GRDB
+import Hummingbird
+import HummingbirdTesting
+import NIOCore
+import PowerSyncBackend
+import PowerSyncUpload
+import TestSupport
+import Testing
+
+/// The page "Writing a backend".
+@Suite(.timeLimit(.minutes(1))) struct WritingABackendTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    private static func lines(_ path: String) throws -> [String] {
+        let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
+        return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            line.trimmingCharacters(in: .whitespaces)
+        }
+    }
+
+    @Test func whatThePageShowsIsWhatIsCompiledHere() throws {
+        let page = try Self.lines("Sources/PowerSyncBackend/Documentation.docc/WritingABackend.md")
+        let code = try Self.lines("Tests/PowerSyncBackendTests/WritingABackendSnippets.swift").joined(separator: "\n")
+        let snippets = page.split(separator: "```swift").dropFirst().map { block in
+            block.prefix { $0 != "```" }.joined(separator: "\n")
+        }
+        #expect(snippets.count == 3)
+        for snippet in snippets { #expect(code.contains(snippet), "\(snippet)") }
+    }
+
+    @Test func itsBackendLetsUsersWriteWhatIsTheirs() async throws {
+        let folder = try TemporaryFolder()
+        let database = try DatabasePool(path: folder.path("app.db"))
+        try await database.write { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE lists (id TEXT PRIMARY KEY, owner_id TEXT, name TEXT);
+                    CREATE TABLE todos (id TEXT PRIMARY KEY, list_id TEXT, title TEXT);
+                    CREATE TABLE secrets (id TEXT PRIMARY KEY);
+                    INSERT INTO lists VALUES ('hers', 'berta', 'Work');
+                    INSERT INTO todos VALUES ('hers', 'hers', 'Call');
+                    """
+            )
+        }
+        let key = SigningKey.eddsa(id: "k").jwk
+        let router = Router()
+        try addRoutes(to: router, database, key: key)
+        let signer = SyncTokenSigner(key: try SigningKey(jwk: key), audience: "https://sync.example.com")
+        let token = try signer.token(userID: "anna").text
+
+        func entry(_ op: UpdateType, _ table: String, _ id: String, _ data: JsonParam?) -> UploadEntry {
+            UploadEntry(operationID: 1, op: op, table: table, id: id, data: data)
+        }
+        let writes: [(UploadEntry, Int)] = [
+            (entry(.put, "lists", "own", ["name": .string("Mine"), "owner_id": .string("berta")]), 0),
+            (entry(.patch, "lists", "hers", ["name": .string("Mine")]), 403),
+            (entry(.delete, "lists", "hers", nil), 403),
+            (entry(.put, "todos", "own", ["list_id": .string("own")]), 0),
+            (entry(.put, "todos", "new", ["list_id": .string("hers")]), 403),
+            (entry(.patch, "todos", "hers", ["list_id": .string("own")]), 403),
+            (entry(.patch, "todos", "own", ["list_id": .string("hers")]), 403),
+            (entry(.put, "secrets", "x", nil), 403),
+        ]
+        try await Application(router: router).test(.router) { client in
+            for (entry, status) in writes {
+                let body = ByteBuffer(bytes: UploadRequest(clientID: nil, entries: [entry]).json)
+                try await client.execute(
+                    uri: "/upload",
+                    method: .post,
+                    headers: [.authorization: "Bearer \(token)"],
+                    body: body
+                ) { response in
+                    let answer = try UploadResponse(json: Array(buffer: response.body))
+                    #expect(answer.rejections.first?.status ?? 0 == status, "\(entry)")
+                }
+            }
+        }
+        let owner = try await database.read { db in
+            try String.fetchOne(db, sql: "SELECT owner_id FROM lists WHERE id = 'own'")
+        }
+        #expect(owner == "anna")
+    }
+}
