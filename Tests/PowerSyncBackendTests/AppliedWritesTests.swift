@@ -173,7 +173,7 @@ import Testing
         let digest = try await scenario.database.read { db in
             try String.fetchOne(db, sql: "SELECT hex(digest) FROM _ps_upload_writes")
         }
-        #expect(digest == "TO BE PINNED")
+        #expect(digest == "C5724BE58C1BD52773096D5ACEECE698")
     }
 
     /// A client that loses answers, and a server that dies before it commits, at each of their steps.

@@ -29,7 +29,7 @@ public struct SyncTokenSigner: Sendable {
     /// The longest time for which the sync service accepts a token: a day.
     public static let longestLifetime = Duration.seconds(86_400)
     /// Claims that the signer makes.
-    private static let ownClaims = ["sub", "aud", "iss", "iat", "exp", "nbf"]
+    package static let ownClaims = ["sub", "aud", "iss", "iat", "exp", "nbf"]
 
     private let key: SigningKey
     private let otherKeys: [SigningKey]

@@ -25,7 +25,7 @@ struct RowWriter {
     /// Clients choose the columns, so GRDB must not keep them for ever.
     private let statements = RecentStatements()
 
-    /// Looks at the names of the tables.
+    /// Looks at the names of the tables; those with a quote are left out, because GRDB 7 does not escape it when it looks them up.
     init(_ options: UploadApplierOptions, _ db: Database) throws {
         idColumn = options.idColumn
         let existing = try String.fetchAll(
@@ -33,6 +33,7 @@ struct RowWriter {
             sql: """
                 SELECT name FROM pragma_table_list
                 WHERE schema = 'main' AND type = 'table' AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '_ps_*'
+                    AND instr(name, '"') = 0
                 """
         )
         let allowed = options.tables.map { Set($0.map(ExactText.init)) }

@@ -15,6 +15,8 @@ extension FakeService {
         var faults: [FaultID: FaultState] = [:]
         var connections: [ConnectionID: Connection] = [:]
         var streams: [StreamID: Stream] = [:]
+        /// How often users went offline; `nil` for all of them at once.
+        var outages: [String?: Int] = [:]
     }
 
     struct FaultState {
@@ -66,6 +68,11 @@ extension FakeService.State {
         faults(of: user).first { $0.fault.kind == kind }?.id
     }
 
+    /// How often a user went offline.
+    func outages(of user: String) -> Int {
+        outages[nil, default: 0] + outages[user, default: 0]
+    }
+
     /// The situation of a fault's users has changed: what has failed is worth another attempt.
     mutating func addOccasion(for user: String?) {
         for (id, connection) in connections where user == nil || connection.user == user {
@@ -87,6 +94,7 @@ extension FakeService {
         let (id, ended) = state.withLock { state in
             let id = state.makeID()
             state.faults[id] = FaultState(fault: fault, user: user)
+            if fault == .offline { state.outages[user, default: 0] += 1 }
             state.addOccasion(for: user)
             guard fault.endsOpenStreams else { return (id, [Stream]()) }
             let ended = state.streams.values.filter { stream in

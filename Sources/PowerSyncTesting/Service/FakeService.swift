@@ -104,7 +104,7 @@ public final class FakeService: Sendable {
     ///
     /// - Parameters:
     ///   - user: The user: `auth.user_id()`, the claim `sub`.
-    ///   - claims: Further claims of the tokens.
+    ///   - claims: Further claims of the tokens; those that every token has, such as `sub`, stay as they are.
     ///   - tokenLifetime: How long each token is valid, by the service's clock.
     ///   - uploader: The app's own connector, to test its `uploadData`; ``uploads`` then gets nothing.
     /// - Returns: The connector.

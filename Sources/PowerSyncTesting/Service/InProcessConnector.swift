@@ -48,11 +48,19 @@ final class InProcessConnector: EnvironmentConnector {
     }
 
     func fetchCredentials() async throws -> PowerSyncCredentials? {
-        let token = try service.signer.token(userID: user, lifetime: tokenLifetime, claims: claims, now: service.now())
+        let token = try service.signer.token(
+            userID: user,
+            lifetime: tokenLifetime,
+            claims: claims.filter { !SyncTokenSigner.ownClaims.contains($0.key) },
+            now: service.now()
+        )
         return PowerSyncCredentials(endpoint: "https://fake-service.invalid", token: token.text)
     }
 
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+        // What is under way when the network goes is lost, however soon that is back.
+        let outages = service.state.withLock { $0.outages(of: user) }
+        func checkOnline() throws { try self.checkOnline(since: outages) }
         try checkOnline()
         if let uploader { return try await uploader.uploadData(database: database) }
         guard let transaction = try await database.getNextCrudTransaction() else { return }
@@ -75,8 +83,12 @@ final class InProcessConnector: EnvironmentConnector {
         try await transaction.complete()
     }
 
-    private func checkOnline() throws {
-        guard service.state.withLock({ $0.fault(of: user, .offline) }) != nil else { return }
+    /// - Throws: `SyncTransportError` when the user is offline, or has been since there were so many outages.
+    private func checkOnline(since outages: Int) throws {
+        let isOffline = service.state.withLock { state in
+            state.fault(of: user, .offline) != nil || state.outages(of: user) != outages
+        }
+        guard isOffline else { return }
         throw SyncTransportError(.connection, message: "The upload failed: the test has begun the fault offline.")
     }
 }

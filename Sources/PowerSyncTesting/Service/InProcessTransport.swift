@@ -3,6 +3,7 @@ import PowerSync
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncServiceCore
+import PowerSyncTokens
 
 /// Reaches a ``FakeService`` without a network: sessions of the real service make real lines, which the client reads.
 struct InProcessTransport: SyncTransport {

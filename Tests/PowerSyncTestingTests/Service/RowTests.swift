@@ -58,17 +58,18 @@ import Testing
             var id: UUID
             var list_id: String
             var title: String?
-            var at: Date
+            var link: URL?
         }
         let service = try TodoApp.service(users: "alice")
         let id = try #require(UUID(uuidString: "0F0E0D0C-0B0A-0908-0706-050403020100"))
         try service.put(
-            Note(id: id, list_id: "list of alice", title: nil, at: Date(timeIntervalSince1970: 1.5)),
+            Note(id: id, list_id: "list of alice", title: nil, link: URL(string: "https://a.test/x")),
             into: "todos"
         )
         let row = try #require(service.rows("todos").first)
         #expect(row["title"] == nil || row["title"] == .null)
-        #expect(row["at"] == "1970-01-01T00:00:01.500000Z")
+        #expect(row["id"] == "0f0e0d0c-0b0a-0908-0706-050403020100")
+        #expect(row["link"] == "https://a.test/x")
         try service.put(TodoApp.Todo(id: "t1", listID: "list of alice", title: "Milk"), into: "todos")
         #expect(service.row("todos", "t1") == ["id": "t1", "list_id": "list of alice", "title": "Milk", "done": 0])
         #expect(throws: TypedRowError.self) { try service.put([Double.nan], into: "todos") }
