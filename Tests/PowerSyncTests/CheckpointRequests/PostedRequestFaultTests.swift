@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -8,10 +9,16 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct PostedRequestFaultTests {
     private let harness = SyncHarness()
 
-    private func connect(_ post: @escaping @Sendable (_ number: Int) async throws -> Void) async throws {
+    private func connect(
+        crudThrottle: TimeInterval = 1,
+        _ post: @escaping @Sendable (_ number: Int) async throws -> Void
+    ) async throws {
         try await harness.database.connect(
             connector: CheckpointPostingConnector(harness.connector, post: post),
-            options: ConnectOptions(checkpointMode: .requests(checkpointRequestRetryDelay: 20))
+            options: ConnectOptions(
+                crudThrottle: crudThrottle,
+                checkpointMode: .requests(checkpointRequestRetryDelay: 20)
+            )
         )
     }
 
@@ -32,7 +39,8 @@ import Testing
 
     @Test func whatItThrowsAfterAnUploadKeepsTheWriteUntilItSucceeds() async throws {
         let failed = TaskGate()
-        try await connect { number in
+        // The pass that begins with the stream may come before the write; the clock of the test would not end a pause after it.
+        try await connect(crudThrottle: 0) { number in
             guard number == 2 else { return }
             failed.open()
             throw ScriptedError()
