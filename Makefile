@@ -2,24 +2,34 @@
 
 SWIFT ?= swift
 
+# The service, and what tests with rows need; who uses only the client resolves and builds less (Package.swift).
+TRAITS = --enable-all-traits
+ifeq ($(shell uname -s),Darwin)
+export POWERSYNC_SERVICE = 1
+endif
+
 # What CI builds with. The same flags everywhere, so that one build folder serves every target.
-CHECKS = -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
+CHECKS = $(TRAITS) -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test demo-smoke test-sqlite sanitize soak soak-idle serve bench lint format packages clean
+.PHONY: demo test example demo-smoke test-sqlite sanitize soak soak-idle serve bench lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
-	$(SWIFT) build -c release --product powersync
+	$(SWIFT) build $(TRAITS) -c release --product powersync
 	$$($(SWIFT) build -c release --show-bin-path)/powersync demo $(DEMO_ARGUMENTS)
 
 ## test: install what is missing, build with warnings as errors, run all tests and a short demo over all formats and transports
 test: packages
 	$(DEBUG)
-	scripts/with-s3 scripts/run-tests
+	scripts/with-s3 scripts/with-postgres scripts/run-tests
 	$(MAKE) --no-print-directory demo-smoke
+
+## example: the example apps, a backend and two devices side by side in tmux (EXAMPLE=--script: without a terminal, as CI does)
+example: packages
+	scripts/example $(EXAMPLE)
 
 # The demo itself is a test: it exits non-zero when something that it claims did not happen. The last one keeps its photos in S3.
 demo-smoke:
@@ -50,7 +60,7 @@ QUERIES ?= 100000
 ## soak: all cases of every test, the targets in Tests/Heavy for longer and with larger files, and clients that are idle over WebSocket
 soak: packages
 	$(DEBUG)
-	POWERSYNC_ALL_CASES=1 scripts/with-s3 scripts/run-tests $(notdir $(wildcard Tests/*Tests))
+	POWERSYNC_ALL_CASES=1 scripts/with-s3 scripts/with-postgres scripts/run-tests $(notdir $(wildcard Tests/*Tests))
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
 	POWERSYNC_QUERIES=$(QUERIES) \
 	POWERSYNC_TEST_MINUTES=0 scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
@@ -65,17 +75,18 @@ soak-idle:
 
 ## serve: start a service for development and print what to connect with
 serve: packages
-	$(SWIFT) build -c release --product powersync
+	$(SWIFT) build $(TRAITS) -c release --product powersync
 	$$($(SWIFT) build -c release --show-bin-path)/powersync serve --config Examples/serve/powersync.yaml
 
 ## bench: run the benchmarks, each beside its floor
 bench: packages
 	cd Benchmarks && $(SWIFT) build -c release && $$($(SWIFT) build -c release --show-bin-path)/Benchmarks $(BENCH)
 
-## lint: check the formatting, and what comments and pages refer to
+## lint: check the formatting, what comments and pages refer to, and code for single platforms
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel --configuration .swift-format $(wildcard $(SOURCES))
 	scripts/check-references
+	scripts/check-platforms
 
 ## format: apply the formatting
 format:

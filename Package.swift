@@ -24,20 +24,30 @@ let settings =
 /// Codecs read bytes from outside: every unsafe use is marked.
 let codecSettings = settings + [.strictMemorySafety()]
 
+// An app that uses only the client resolves nothing of the rest.
+let service: TargetDependencyCondition? = .when(traits: ["Service"])
+let serviceOrTesting: TargetDependencyCondition? = .when(traits: ["Service", "Testing"])
+
+/// Hummingbird needs macOS 14, and SwiftPM has one floor for all targets: who builds the service on macOS sets this variable,
+/// as the Makefile does.
+let macOS: SupportedPlatform = Context.environment["POWERSYNC_SERVICE"] == nil ? .macOS(.v13) : .macOS(.v14)
+
 /// What other packages have.
 extension Target.Dependency {
     static let asyncHTTPClient = product(name: "AsyncHTTPClient", package: "async-http-client")
     static let grdb = product(name: "GRDB", package: "GRDB.swift")
     static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
-    static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
-    static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird")
-    static let hummingbirdTesting = product(name: "HummingbirdTesting", package: "hummingbird")
-    static let jwtKit = product(name: "JWTKit", package: "jwt-kit")
-    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
+    static let hummingbird = product(name: "Hummingbird", package: "hummingbird", condition: service)
+    static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird", condition: service)
+    static let hummingbirdTesting = product(name: "HummingbirdTesting", package: "hummingbird", condition: service)
+    static let jwtKit = product(name: "JWTKit", package: "jwt-kit", condition: serviceOrTesting)
+    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser", condition: service)
     static let crypto = product(name: "Crypto", package: "swift-crypto")
-    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
+    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types", condition: service)
+    static let inMemoryLogging = product(name: "InMemoryLogging", package: "swift-log")
     static let logging = product(name: "Logging", package: "swift-log")
-    static let metrics = product(name: "Metrics", package: "swift-metrics")
+    static let metrics = product(name: "Metrics", package: "swift-metrics", condition: serviceOrTesting)
+    static let nioConcurrencyHelpers = product(name: "NIOConcurrencyHelpers", package: "swift-nio")
     static let nioCore = product(name: "NIOCore", package: "swift-nio")
     static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
     static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
@@ -47,16 +57,27 @@ extension Target.Dependency {
     static let nioHTTPTypes = product(name: "NIOHTTPTypes", package: "swift-nio-extras")
     static let nioHTTPTypesHTTP1 = product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
     static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
-    static let serviceLifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
-    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle")
+    static let prometheus = product(name: "Prometheus", package: "swift-prometheus", condition: service)
+    static let serviceLifecycle = product(
+        name: "ServiceLifecycle",
+        package: "swift-service-lifecycle",
+        condition: serviceOrTesting
+    )
+    static let yams = product(name: "Yams", package: "Yams", condition: serviceOrTesting)
+    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle", condition: service)
 }
+
+/// Where `URLSession` is a part of the system.
+let applePlatforms: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
 
 let package = Package(
     name: "powersync-swift",
-    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    platforms: [macOS, .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         .library(name: "PowerSync", targets: ["PowerSync"]),
+        .library(name: "PowerSyncURLSession", targets: ["PowerSyncURLSession"]),
         .library(name: "PowerSyncGRDB", targets: ["PowerSyncGRDB"]),
+        .library(name: "PowerSyncLogging", targets: ["PowerSyncLogging"]),
         .library(name: "PowerSyncS3", targets: ["PowerSyncS3"]),
         .library(name: "PowerSyncTesting", targets: ["PowerSyncTesting"]),
         .library(name: "PowerSyncService", targets: ["PowerSyncService"]),
@@ -65,6 +86,13 @@ let package = Package(
         .executable(name: "powersync", targets: ["PowerSyncCLI"]),
         // For the package in Benchmarks/ only.
         .library(name: "_PowerSyncEngine", targets: ["PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules"]),
+    ],
+    traits: [
+        .trait(
+            name: "Service",
+            description: "PowerSyncService, PowerSyncBackend, PowerSyncBackendHummingbird and the powersync command"
+        ),
+        .trait(name: "Testing", description: "PowerSyncTesting"),
     ],
     // The lowest versions that are known to build and to pass all tests; an app that pins an older one cannot use this
     // package. Newer ones work, too. The three that are high say why.
@@ -81,6 +109,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.10.1"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.33.1"),
+        .package(url: "https://github.com/swift-server/swift-prometheus", from: "2.3.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.11.0"),
         // Up to 2.26, its watch for the end of a connection spins there; versions between were not tried.
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
@@ -97,13 +126,17 @@ let package = Package(
         // Checking tokens, for the service and for backends.
         .target(
             name: "PowerSyncTokens",
-            dependencies: ["PowerSyncProtocol", .crypto, .jwtKit],
+            dependencies: ["PowerSyncProtocol", .crypto, .jwtKit, .nioConcurrencyHelpers],
             swiftSettings: settings
         ),
 
         // zlib comes with every system, and NIO's HTTP compression links it already.
         .systemLibrary(name: "CZlib"),
-        .target(name: "RSocket", dependencies: ["CZlib", .nioCore, .nioWebSocket], swiftSettings: codecSettings),
+        .target(
+            name: "RSocket",
+            dependencies: ["CZlib", .nioConcurrencyHelpers, .nioCore, .nioWebSocket],
+            swiftSettings: codecSettings
+        ),
 
         // SQLite for both ends.
         .target(name: "PowerSyncSQLite", dependencies: [.grdb, .grdbSQLite], swiftSettings: settings),
@@ -111,21 +144,38 @@ let package = Package(
         // The client.
         .target(
             name: "PowerSyncCore",
-            dependencies: ["PowerSyncProtocol", "PowerSyncSQLite", .grdb, .grdbSQLite, .nioCore],
+            dependencies: [
+                "PowerSyncProtocol", "PowerSyncSQLite", .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore,
+            ],
+            swiftSettings: settings
+        ),
+        // One HTTP request: what the client's transports are made on, and what URLSession does for them.
+        .target(name: "PowerSyncHTTP", dependencies: [.nioCore, .nioHTTP1], swiftSettings: settings),
+        .target(
+            name: "PowerSyncURLSession",
+            dependencies: ["PowerSyncHTTP", .nioConcurrencyHelpers, .nioCore, .nioHTTP1],
             swiftSettings: settings
         ),
         .target(
             name: "PowerSync",
             dependencies: [
-                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "RSocket", .grdb,
-                .grdbSQLite, .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL,
-                .nioWebSocket,
+                "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "RSocket",
+                // Elsewhere it would bring FoundationNetworking, and with that libcurl.
+                .target(name: "PowerSyncURLSession", condition: .when(platforms: applePlatforms)), .grdb,
+                .grdbSQLite, .asyncHTTPClient, .crypto, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+                .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket,
             ],
             swiftSettings: sdkSettings
         ),
         .target(
             name: "PowerSyncGRDB",
             dependencies: ["PowerSync", "PowerSyncCore", .grdb],
+            swiftSettings: settings
+        ),
+        // What the SDK says, for swift-log: apps that do without have no logger of another package in their interface.
+        .target(
+            name: "PowerSyncLogging",
+            dependencies: ["PowerSync", .logging],
             swiftSettings: settings
         ),
         // Attachments in S3, for servers and development: it signs with the storage's own keys.
@@ -138,7 +188,7 @@ let package = Package(
             name: "PowerSyncTesting",
             dependencies: [
                 "PowerSync", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
-                "PowerSyncTokens", .logging, .nioCore,
+                "PowerSyncTokens", .logging, .nioConcurrencyHelpers, .nioCore,
             ],
             swiftSettings: settings
         ),
@@ -159,13 +209,13 @@ let package = Package(
         ),
 
         // The service.
-        .target(name: "PowerSyncRules", dependencies: ["PowerSyncProtocol", "Yams"], swiftSettings: settings),
+        .target(name: "PowerSyncRules", dependencies: ["PowerSyncProtocol", .yams], swiftSettings: settings),
         // What every source and every storage shares; knows none of them, and no HTTP.
         .target(
             name: "PowerSyncServiceCore",
             dependencies: [
                 "PowerSyncProtocol", "PowerSyncRules", "PowerSyncTokens", "PowerSyncUpload", .crypto, .logging,
-                .metrics, .nioCore, .serviceLifecycle,
+                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle,
             ],
             swiftSettings: settings
         ),
@@ -173,7 +223,17 @@ let package = Package(
             name: "PowerSyncServiceSQLite",
             dependencies: [
                 "CZlib", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
-                "PowerSyncSQLite", "PowerSyncUpload", .grdb, .logging, .nioCore,
+                "PowerSyncSQLite", "PowerSyncUpload", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
+            ],
+            swiftSettings: settings
+        ),
+        // PostgreSQL's own client library: libpq-dev on Debian, libpq of Homebrew.
+        .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+        .target(
+            name: "PowerSyncServicePostgres",
+            dependencies: [
+                "CLibPQ", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", .logging,
+                .nioConcurrencyHelpers, .nioCore,
             ],
             swiftSettings: settings
         ),
@@ -181,9 +241,11 @@ let package = Package(
             name: "PowerSyncService",
             dependencies: [
                 "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
-                "PowerSyncServiceSQLite", "PowerSyncTokens", "PowerSyncUpload", "RSocket", "Yams", .crypto, .httpTypes,
-                .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1,
-                .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioPosix, .nioWebSocket, .serviceLifecycle,
+                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTokens", "PowerSyncUpload", "RSocket",
+                .asyncHTTPClient, .yams, .crypto, .httpTypes,
+                .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+                .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioPosix, .nioWebSocket, .prometheus,
+                .serviceLifecycle,
             ],
             swiftSettings: settings
         ),
@@ -191,9 +253,18 @@ let package = Package(
             name: "PowerSyncCLI",
             dependencies: [
                 "PowerSync", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3",
-                "PowerSyncService", .argumentParser, .asyncHTTPClient, .crypto, .grdb, .httpTypes, .hummingbird,
-                .logging, .nioCore, .nioHTTP1, .serviceLifecycle, .unixSignals,
+                "PowerSyncService", "PowerSyncServicePostgres", .argumentParser, .asyncHTTPClient, .crypto, .grdb,
+                .httpTypes, .hummingbird, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .prometheus,
+                .serviceLifecycle, .unixSignals,
             ],
+            swiftSettings: settings
+        ),
+
+        // Databases of their own for tests of the PostgreSQL source.
+        .target(
+            name: "PostgresTestSupport",
+            dependencies: ["CLibPQ", "PowerSyncServicePostgres", .nioConcurrencyHelpers],
+            path: "Tests/PostgresTestSupport",
             swiftSettings: settings
         ),
 
@@ -201,7 +272,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "PowerSyncProtocol", "RSocket", .crypto, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .nioWebSocket,
+                "PowerSyncProtocol", "RSocket", .crypto, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+                .nioSSL, .nioWebSocket,
             ],
             path: "Tests/TestSupport",
             swiftSettings: settings
@@ -213,8 +285,14 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "HTTPStackTestSupport",
+            dependencies: ["PowerSync", "PowerSyncHTTP", "PowerSyncURLSession", .asyncHTTPClient, .nioCore],
+            path: "Tests/HTTPStackTestSupport",
+            swiftSettings: settings
+        ),
+        .target(
             name: "IntegrationTestSupport",
-            dependencies: ["PowerSync", "PowerSyncService", .grdb, .logging],
+            dependencies: ["PowerSync", "PowerSyncService", .grdb, .logging, .nioConcurrencyHelpers],
             path: "Tests/IntegrationTestSupport",
             swiftSettings: settings
         ),
@@ -234,7 +312,9 @@ let package = Package(
         ),
         .testTarget(
             name: "RSocketTests",
-            dependencies: ["CZlib", "RSocket", "TestSupport", .nioCore, .nioEmbedded, .nioWebSocket],
+            dependencies: [
+                "CZlib", "RSocket", "TestSupport", .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioWebSocket,
+            ],
             swiftSettings: settings
         ),
         .testTarget(
@@ -246,24 +326,25 @@ let package = Package(
             name: "PowerSyncCoreTests",
             dependencies: [
                 "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "PowerSyncSQLite", "TestSupport",
-                .grdb, .nioCore,
+                .grdb, .nioConcurrencyHelpers, .nioCore,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncTests",
             dependencies: [
-                "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol",
-                "PowerSyncSQLite", "PowerSyncTesting", "RSocket", "TestSupport", .grdb, .grdbSQLite, .nioCore,
-                .nioHTTP1, .nioPosix,
+                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncCoreTestSupport",
+                "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting", "PowerSyncURLSession",
+                "RSocket", "TestSupport", .grdb, .grdbSQLite,
+                .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncAttachmentsTests",
             dependencies: [
-                "PowerSync", "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .crypto, .grdb,
-                .nioCore, .nioHTTP1, .nioPosix,
+                "HTTPStackTestSupport", "PowerSync", "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient,
+                .crypto, .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ],
             swiftSettings: settings
         ),
@@ -274,15 +355,33 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "PowerSyncLoggingTests",
+            dependencies: ["PowerSync", "PowerSyncLogging", .inMemoryLogging, .logging],
+            swiftSettings: settings
+        ),
+        // What the pages show, by what is public.
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: [
+                "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncGRDB", "PowerSyncLogging",
+                "PowerSyncService", "PowerSyncTesting", "PowerSyncURLSession", .grdb, .hummingbird, .logging,
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "PowerSyncGRDBTests",
-            dependencies: ["PowerSync", "PowerSyncCoreTestSupport", "PowerSyncGRDB", "PowerSyncTesting", .grdb],
+            dependencies: [
+                "PowerSync", "PowerSyncCoreTestSupport", "PowerSyncGRDB", "PowerSyncTesting", .grdb,
+                .nioConcurrencyHelpers,
+            ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncBackendTests",
             dependencies: [
                 "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncProtocol", "PowerSyncTokens",
-                "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .nioCore,
+                "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird, .hummingbirdTesting,
+                .nioConcurrencyHelpers, .nioCore,
             ],
             swiftSettings: settings
         ),
@@ -294,19 +393,33 @@ let package = Package(
         .testTarget(
             name: "PowerSyncServiceTests",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService", "PowerSyncServiceCore",
-                "PowerSyncServiceSQLite", "PowerSyncTesting", "PowerSyncTokens", "PowerSyncUpload", "RSocket",
-                "TestSupport", .asyncHTTPClient, .crypto,
-                .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .nioCore, .nioEmbedded,
-                .nioHTTP1, .nioHTTPCompression, .nioPosix,
+                "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
+                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting",
+                "PowerSyncTokens", "PowerSyncUpload", "RSocket", "TestSupport", .asyncHTTPClient, .crypto,
+                .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .metrics,
+                .nioConcurrencyHelpers,
+                .nioCore, .nioEmbedded,
+                .nioHTTP1, .nioHTTPCompression, .nioPosix, .prometheus,
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PowerSyncServicePostgresTests",
+            dependencies: [
+                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
+                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting", "TestSupport", .grdb,
+                .logging,
+                .nioConcurrencyHelpers, .nioCore,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "IntegrationTestSupport", "PowerSync", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
-                "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .grdb, .logging, .nioCore, .serviceLifecycle,
+                "IntegrationTestSupport", "PostgresTestSupport", "PowerSync", "PowerSyncProtocol", "PowerSyncRules",
+                "PowerSyncService",
+                "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
+                .serviceLifecycle,
             ],
             swiftSettings: settings
         ),
@@ -315,15 +428,19 @@ let package = Package(
         .testTarget(
             name: "PowerSyncProcessTests",
             dependencies: [
-                "IntegrationTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncProtocol", "PowerSyncService",
-                "TestSupport", .grdb, .nioCore, .nioHTTP1, .nioPosix,
+                "IntegrationTestSupport", "LocalDatabaseWorker", "PostgresTestSupport", "PowerSync",
+                "PowerSyncProtocol", "PowerSyncService",
+                "TestSupport", .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ],
             path: "Tests/Heavy/PowerSyncProcessTests",
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncLoadTests",
-            dependencies: ["PowerSync", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto, .nioCore],
+            dependencies: [
+                "PowerSync", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto, .nioConcurrencyHelpers,
+                .nioCore,
+            ],
             path: "Tests/Heavy/PowerSyncLoadTests",
             swiftSettings: settings
         ),

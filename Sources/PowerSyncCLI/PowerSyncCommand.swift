@@ -9,8 +9,8 @@ struct PowerSyncCommand: AsyncParsableCommand {
         abstract: "A sync service for PowerSync clients, and tools around it.",
         version: UserAgent.version,
         subcommands: [
-            ServeCommand.self, CompactCommand.self, DemoCommand.self, ValidateCommand.self, TestCommand.self,
-            TokenCommand.self,
+            ServeCommand.self, TestConnectionCommand.self, CompactCommand.self, DemoCommand.self,
+            ValidateCommand.self, TestCommand.self, TokenCommand.self,
         ]
     )
 }

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Foundation
 import Logging
+import Metrics
 import PowerSyncService
+import Prometheus
 import ServiceLifecycle
 import UnixSignals
 
@@ -34,9 +36,15 @@ struct ServeCommand: AsyncParsableCommand {
             return handler
         }
         let logger = Logger(label: "powersync")
+        var services: [ServiceGroupConfiguration.ServiceConfiguration] = []
+        if let port = configuration.metricsPort {
+            let registry = PrometheusCollectorRegistry()
+            MetricsSystem.bootstrap(PrometheusMetricsFactory(registry: registry))
+            services.append(.init(service: MetricsEndpoint(port: port, registry: registry, logger: logger)))
+        }
         let service = try SyncService(configuration: configuration, logger: logger)
         var groupConfiguration = ServiceGroupConfiguration(
-            services: [
+            services: services + [
                 .init(service: service),
                 .init(
                     service: Announcement(service: service, configuration: configuration, config: config),

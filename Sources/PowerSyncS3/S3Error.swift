@@ -10,3 +10,8 @@ public struct S3Error: Error, Sendable, LocalizedError {
     /// The text for people.
     public var errorDescription: String? { message }
 }
+
+extension S3Error: CustomStringConvertible {
+    /// The text for people.
+    public var description: String { message }
+}

@@ -22,6 +22,7 @@ extension SyncService {
         let source = try configuration.openSource(logger: logger)
         defer { close("source") { try source.close() } }
 
+        StreamStatistics.register()
         let probes = Probes(now: timing.now)
         let progress = ChangeSignal()
         let replicator = Replicator(
@@ -56,13 +57,22 @@ extension SyncService {
             logger.notice("The service is ready", metadata: ["url": "\(address.url)"])
         }
         let dispatcher = CheckpointDispatcher(storage: storage)
-        let server = makeServer(storage: storage, source: source, dispatcher: dispatcher, probes: probes)
+        let (authentication, tokenSigner) = makeTokenSigner()
+        let keys = authentication.keySources(clock: timing.clock)
+        let server = makeServer(
+            storage: storage,
+            source: source,
+            dispatcher: dispatcher,
+            probes: probes,
+            tokens: TokenVerifier(sources: keys.all, audience: authentication.audience),
+            tokenSigner: tokenSigner
+        )
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
         let compaction = CompactionJob(storage: storage, logger: logger)
         let files = DataFileWatch(paths: configuration.files, probes: probes, logger: logger)
         var group = ServiceGroupConfiguration(
-            services: [compaction, files, replicator, dispatcher, readiness, server],
+            services: keys.remote + [compaction, files, replicator, dispatcher, readiness, server],
             logger: logger
         )
         // Streams end at once; this is for a handler that hangs.
@@ -78,12 +88,13 @@ extension SyncService {
         storage: any BucketStorage,
         source: any ReplicationSource,
         dispatcher: CheckpointDispatcher,
-        probes: Probes
+        probes: Probes,
+        tokens: TokenVerifier,
+        tokenSigner: SyncTokenSigner?
     ) -> some ApplicationProtocol {
         let limits = configuration.limits
-        let (authentication, tokenSigner) = makeTokenSigner()
         let routes = ServiceRoutes(
-            tokens: TokenVerifier(keys: authentication.keys.map(\.key), audience: authentication.audience),
+            tokens: tokens,
             sessions: SyncSession.Environment(
                 storage: storage,
                 dispatcher: dispatcher,
@@ -143,6 +154,7 @@ extension SyncService {
 
 extension SyncService {
     private func checkKeys() async throws {
+        try configuration.authentication.checkKeySources()
         for key in configuration.authentication.keys.map(\.key) {
             do {
                 try await key.checkMaterial()
@@ -159,8 +171,8 @@ extension SyncService {
     /// The signer of the token endpoint, and the authentication with its key.
     private func makeTokenSigner() -> (ClientAuthentication, SyncTokenSigner?) {
         var authentication = configuration.authentication
-        if configuration.development.writeEndpoint {
-            logger.notice("Clients may write every row of the source: POST /dev/write is on")
+        if configuration.development.writeEndpoint, case .embedded = configuration.source.kind {
+            logger.warning("Clients may write every row of the source: POST /dev/write is on")
         }
         guard configuration.development.tokenEndpoint else { return (authentication, nil) }
         logger.warning("Anybody gets a token for any user: POST /dev/token is on")
@@ -195,7 +207,7 @@ extension SyncService {
                 underlyingError: error
             )
         case let error as ReplicationSourceError where error.code == .configuration:
-            ServiceError(.dataFolder, error.message, key: "replication.connections[0]")
+            ServiceError(configuration.sourceErrorCode, error.message, key: "replication.connections[0]")
         case is BucketStorageError, is ReplicationSourceError:
             ServiceError(.storage, "\(error)", underlyingError: error)
         default:

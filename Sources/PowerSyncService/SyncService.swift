@@ -1,10 +1,10 @@
 public import Logging
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import PowerSyncRules
 import PowerSyncServiceCore
 public import ServiceLifecycle
-import Synchronization
 
 /// A sync service: replicates a source into buckets, and serves them to clients over HTTP.
 ///
@@ -43,7 +43,7 @@ public final class SyncService: Service {
     /// The YAML text that `plan` was compiled from.
     let syncConfigText: String
     let plan: SyncPlan
-    private let state = Mutex(State.idle)
+    private let state = NIOLockedValueBox(State.idle)
     private let stateChanged = ChangeSignal()
 
     /// Checks the configuration and compiles the sync config.
@@ -100,7 +100,7 @@ public final class SyncService: Service {
     /// - Throws: `ServiceError` with code `portInUse`, `dataFolder`, `storage`, `invalidConfiguration` (a key that is not
     ///   one), or `notRunning` when the service has run before.
     public func run() async throws {
-        let mayStart = state.withLock { state in
+        let mayStart = state.withLockedValue { state in
             guard case .idle = state else { return false }
             state = .starting
             return true
@@ -139,7 +139,7 @@ public final class SyncService: Service {
     private func wait(for address: (State) -> BoundAddress?) async throws -> BoundAddress {
         while true {
             let seen = stateChanged.version
-            let state = state.withLock { $0 }
+            let state = state.withLockedValue { $0 }
             if let address = address(state) { return address }
             if case .ended(let error) = state {
                 throw error ?? ServiceError(.notRunning, "the service ended before it was ready")
@@ -150,7 +150,7 @@ public final class SyncService: Service {
 
     /// Enters the next state, and wakes who waits for it.
     func transition(to next: State) {
-        state.withLock { $0 = next }
+        state.withLockedValue { $0 = next }
         stateChanged.advance()
     }
 }

@@ -8,32 +8,6 @@ extension JSONWebKey {
     /// The shortest secret, in bytes: what the shortest of the hashes yields (RFC 7518, 3.2).
     package static let minimumSecretBytes = 32
 
-    /// Whether a signature was made with this key.
-    ///
-    /// - Parameters:
-    ///   - signature: The bytes of the signature.
-    ///   - input: What was signed: the first two parts of the token with the dot between.
-    ///   - algorithm: An algorithm that ``matches(_:)`` this key.
-    /// - Returns: `false` also for a signature of the wrong length, and for a key that must not be used.
-    func isValid(_ signature: [UInt8], for input: [UInt8], algorithm: SigningAlgorithm) async -> Bool {
-        switch material {
-        case .symmetric(let secret):
-            // Not through JWTKit, which asserts that a secret is as long as the hash; ours comes from a file.
-            let key = SymmetricKey(data: secret)
-            switch algorithm {
-            case .hs256: return HMAC<SHA256>.isValidAuthenticationCode(signature, authenticating: input, using: key)
-            case .hs384: return HMAC<SHA384>.isValidAuthenticationCode(signature, authenticating: input, using: key)
-            case .hs512: return HMAC<SHA512>.isValidAuthenticationCode(signature, authenticating: input, using: key)
-            case .rs256, .rs384, .rs512, .es256, .es384, .es512, .eddsa: return false
-            }
-        case .asymmetric(let jwk, _, let modulusBits):
-            if let modulusBits, modulusBits < Self.minimumModulusBits { return false }
-            guard let verifier = try? await Self.verifier(jwk, algorithm) else { return false }
-            // A signature of the wrong length is an error for some algorithms, and simply not valid for us.
-            return (try? verifier.verify(signature, signs: input)) ?? false
-        }
-    }
-
     /// Checks that the numbers of a public key make a key.
     package func checkMaterial() async throws(JSONWebKeyError) {
         if case .symmetric(let secret) = material, secret.count < Self.minimumSecretBytes {
@@ -54,8 +28,8 @@ extension JSONWebKey {
         }
     }
 
-    /// A collection remembers the first algorithm of a key without `alg`, so each verification gets its own.
-    private static func verifier(_ jwk: JWK, _ algorithm: SigningAlgorithm) async throws -> any JWTAlgorithm {
+    /// A collection remembers the first algorithm of a key without `alg`, so each verifier gets its own.
+    static func verifier(_ jwk: JWK, _ algorithm: SigningAlgorithm) async throws -> any JWTAlgorithm {
         let keys = JWTKeyCollection()
         try await keys.add(jwk: jwk)
         return try await keys.getKey(for: jwk.keyIdentifier, alg: algorithm.rawValue)

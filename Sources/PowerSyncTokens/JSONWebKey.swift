@@ -84,7 +84,12 @@ extension JSONWebKey {
     }
 
     /// Reads a JWK from its members with text values; others are not needed.
-    package init(members: [String: String]) throws(JSONWebKeyError) {
+    ///
+    /// - Parameters:
+    ///   - members: The members.
+    ///   - requiresID: Whether an RSA key has to have a `kid`.
+    /// - Throws: ``JSONWebKeyError``, which names the member.
+    package init(members: [String: String], requiresID: Bool = true) throws(JSONWebKeyError) {
         func required(_ name: String) throws(JSONWebKeyError) -> String {
             guard let value = members[name], !value.isEmpty else {
                 throw JSONWebKeyError(member: name, message: "a key of type \(members["kty"] ?? "?") needs \"\(name)\"")
@@ -115,7 +120,9 @@ extension JSONWebKey {
             }
             material = .symmetric(secret)
         case .rsa:
-            if id == nil { throw JSONWebKeyError(member: "kid", message: "a key of type RSA needs \"kid\"") }
+            if requiresID, id == nil {
+                throw JSONWebKeyError(member: "kid", message: "a key of type RSA needs \"kid\"")
+            }
             let modulus = try required("n")
             guard let bytes = Base64URL.decode(modulus.trimmingPadding()) else {
                 throw JSONWebKeyError(member: "n", message: "the modulus is not base64url")

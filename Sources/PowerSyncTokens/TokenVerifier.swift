@@ -1,6 +1,7 @@
+import Foundation
 import PowerSyncProtocol
 
-/// Checks tokens against static keys (docs/service.md "Authentication").
+/// Checks tokens (docs/service.md "Authentication").
 ///
 /// Each check fails with its own code, in this order: form, algorithm, key, signature, claims.
 package struct TokenVerifier: Sendable {
@@ -9,17 +10,26 @@ package struct TokenVerifier: Sendable {
     /// The longest lifetime of a token, in seconds.
     package static let maximumLifetime = 86_400.0
 
-    private let keys: [JSONWebKey]
+    private let sources: [any KeySource]
     private let audience: [String]
 
     /// Creates a verifier.
     ///
     /// - Parameters:
+    ///   - sources: Where keys come from, in the order in which wildcards are tried.
+    ///   - audience: The accepted audiences.
+    package init(sources: [any KeySource], audience: [String]) {
+        self.sources = sources
+        self.audience = audience
+    }
+
+    /// Creates a verifier with static keys.
+    ///
+    /// - Parameters:
     ///   - keys: The keys, in the order in which wildcards are tried.
     ///   - audience: The accepted audiences.
     package init(keys: [JSONWebKey], audience: [String]) {
-        self.keys = keys
-        self.audience = audience
+        self.init(sources: [StaticKeys(keys)], audience: audience)
     }
 
     /// Checks the value of an `Authorization` header.
@@ -67,55 +77,72 @@ package struct TokenVerifier: Sendable {
         }
         var keyID: String?
         if case .string(let id) = header["kid"] { keyID = id }
-        try await checkSignature(
+        let rules = try await checkSignature(
             signature,
             of: Array("\(parts[0]).\(parts[1])".utf8),
             algorithm: algorithm,
             keyID: keyID
         )
-        return try checkClaims(payload, now: now)
+        return try checkClaims(payload, rules, now: now)
     }
 
     private static func object(_ part: some StringProtocol) -> JSONObject? {
         guard
-            let bytes = Base64URL.decode(part), let text = String(validating: bytes, as: UTF8.self)
+            let bytes = Base64URL.decode(part), let text = String(bytes: bytes, encoding: .utf8)
         else { return nil }
         return try? JSONObject(parsing: text, hugeNumbers: .infinite)
     }
 
     // MARK: Keys
 
+    /// Checks that a key has signed the token, and says what holds for those that it signs.
     private func checkSignature(
         _ signature: [UInt8],
         of input: [UInt8],
         algorithm: SigningAlgorithm,
         keyID: String?
-    ) async throws(AuthorizationError) {
-        if let keyID, let key = keys.first(where: { $0.id == keyID }) {
+    ) async throws(AuthorizationError) -> TokenRules {
+        var keys: [VerifyingKey] = []
+        var failure: AuthorizationError?
+        for source in sources {
+            let current = await source.currentKeys()
+            keys += current.keys
+            failure = failure ?? current.failure
+        }
+        if let keyID, let key = keys.first(where: { $0.key.id == keyID }) {
             // The key that the token names is the only one that counts. Comparing algorithms first is what prevents a
             // public RSA key from being used as the secret of an HMAC.
-            guard key.matches(algorithm) else {
+            guard key.key.matches(algorithm) else {
                 throw AuthorizationError(.authentication, "Unexpected token algorithm \(algorithm.rawValue)")
             }
             guard await key.isValid(signature, for: input, algorithm: algorithm) else {
                 throw AuthorizationError(.authentication, "signature verification failed")
             }
-            return
+            return key.rules
         }
-        for key in keys where key.id == nil && key.matches(algorithm) {
-            if await key.isValid(signature, for: input, algorithm: algorithm) { return }
+        for key in keys where key.key.id == nil && key.key.matches(algorithm) {
+            if await key.isValid(signature, for: input, algorithm: algorithm) { return key.rules }
         }
+        // A key that is missing because a source could not be asked may be the right one.
+        if let failure { throw failure }
+        for source in sources { source.keyWasMissing() }
         throw AuthorizationError(
             .authentication,
             "Could not find an appropriate key in the keystore. The key is missing or no key matched the token KID",
             logDetails: "token kid: \(keyID ?? "none"), alg: \(algorithm.rawValue), known keys: "
-                + keys.map { "\($0.id ?? "*") (\($0.algorithm?.rawValue ?? $0.type.rawValue))" }.joined(separator: ", ")
+                + keys.map(\.key).map { "\($0.id ?? "*") (\($0.algorithm?.rawValue ?? $0.type.rawValue))" }.joined(
+                    separator: ", "
+                )
         )
     }
 
     // MARK: Claims
 
-    private func checkClaims(_ payload: JSONObject, now: Double) throws(AuthorizationError) -> VerifiedToken {
+    private func checkClaims(
+        _ payload: JSONObject,
+        _ rules: TokenRules,
+        now: Double
+    ) throws(AuthorizationError) -> VerifiedToken {
         for claim in ["exp", "iat", "sub"] where payload[claim] == nil {
             throw .missingClaim(claim)
         }
@@ -132,6 +159,7 @@ package struct TokenVerifier: Sendable {
         }
 
         guard let claim = payload["aud"] else { throw .missingClaim("aud", code: .tokenAudience) }
+        let audience = rules.audience ?? audience
         let values: [JSONValue] = if case .array(let values) = claim { values } else { [claim] }
         guard values.contains(where: { value in audience.contains { value == .string($0) } }) else {
             throw AuthorizationError(
@@ -143,10 +171,11 @@ package struct TokenVerifier: Sendable {
 
         // A token that claims to be from the future lives from now on.
         let lifetime = expiresAt - min(issuedAt, now + Self.clockTolerance)
-        guard lifetime <= Self.maximumLifetime else {
+        let maximum = rules.maximumLifetime ?? Self.maximumLifetime
+        guard lifetime <= maximum else {
             throw AuthorizationError(
                 .tokenLifetime,
-                "Token must expire in a maximum of \(Self.seconds(Self.maximumLifetime)) seconds, "
+                "Token must expire in a maximum of \(Self.seconds(maximum)) seconds, "
                     + "got \(Self.seconds(lifetime))s"
             )
         }

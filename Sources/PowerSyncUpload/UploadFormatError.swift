@@ -1,3 +1,5 @@
+public import Foundation
+
 /// Bytes are not what is uploaded, or not the answer to it.
 ///
 /// ```swift
@@ -7,7 +9,7 @@
 ///     return .badRequest(error.message)  // data[3]: id must be a string
 /// }
 /// ```
-public struct UploadFormatError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct UploadFormatError: Error, LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong, and where.
     ///
     /// Without values of columns.
@@ -15,6 +17,9 @@ public struct UploadFormatError: Error, Sendable, Hashable, CustomStringConverti
 
     /// The message.
     public var description: String { message }
+
+    /// The message.
+    public var errorDescription: String? { message }
 
     package init(_ message: String) {
         self.message = message

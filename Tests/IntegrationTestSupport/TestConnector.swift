@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 package import PowerSync
-import Synchronization
 
 /// A connector that uploads to the development endpoint of the service.
 package final class TestConnector: PowerSyncBackendConnectorProtocol {
@@ -7,7 +7,7 @@ package final class TestConnector: PowerSyncBackendConnectorProtocol {
     /// Uploads, with the last token.
     private let backend: HTTPBackendConnector
     /// The tokens that are handed out, one after the other; the last one again and again.
-    private let tokens: Mutex<[String]>
+    private let tokens: NIOLockedValueBox<[String]>
 
     package init(url: String, tokens: [String]) throws {
         self.url = url
@@ -17,7 +17,7 @@ package final class TestConnector: PowerSyncBackendConnectorProtocol {
             authorization: { _ in "Token \(token)" },
             credentials: { nil }
         )
-        self.tokens = Mutex(tokens)
+        self.tokens = NIOLockedValueBox(tokens)
     }
 
     package convenience init(url: String, token: String) throws {
@@ -25,7 +25,7 @@ package final class TestConnector: PowerSyncBackendConnectorProtocol {
     }
 
     package func fetchCredentials() async throws -> PowerSyncCredentials? {
-        let token = tokens.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+        let token = tokens.withLockedValue { $0.count > 1 ? $0.removeFirst() : $0[0] }
         return PowerSyncCredentials(endpoint: url, token: token)
     }
 

@@ -53,6 +53,7 @@ package final class TodoService: Sendable {
         )
         configuration.host = "127.0.0.1"
         configuration.port = 0
+        configuration.development.writeEndpoint = true
         configuration.authentication.keys = [
             .hs256(secret: Array("integration-test-key-0123456789ab".utf8), id: "test")
         ]

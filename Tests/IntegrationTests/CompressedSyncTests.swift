@@ -1,8 +1,8 @@
 import GRDB
 import IntegrationTestSupport
+import NIOConcurrencyHelpers
 import PowerSync
 import PowerSyncService
-import Synchronization
 import Testing
 
 /// The SDK reads what our service compresses.
@@ -21,12 +21,12 @@ struct CompressedSyncTests {
         )
     )
     func everyLineArrives(formats: ServiceConfiguration.ResponseFormats, mediaType: String) async throws {
-        let log = Mutex<[String]>([])
+        let log = NIOLockedValueBox<[String]>([])
         let client = service.client("compressed")
         var options = ConnectOptions()
         options.clientConfiguration = SyncClientConfiguration(
             requestLogger: SyncRequestLoggerConfiguration(requestLevel: .headers) { line in
-                log.withLock { $0.append(line.lowercased()) }
+                log.withLockedValue { $0.append(line.lowercased()) }
             }
         )
         var configuration = service.configuration
@@ -53,7 +53,7 @@ struct CompressedSyncTests {
             }
             try await client.close()
         }
-        let lines = log.withLock { $0 }
+        let lines = log.withLockedValue { $0 }
         #expect(lines.contains { $0.contains("content-encoding: gzip") }, "\(lines)")
         #expect(lines.contains { $0.contains("content-type: \(mediaType)") }, "\(lines)")
     }

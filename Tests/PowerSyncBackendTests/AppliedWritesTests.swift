@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncUpload
-import Synchronization
 import TestSupport
 import Testing
 
@@ -203,10 +203,10 @@ import Testing
 
 /// Counts from 1.
 private final class Steps: Sendable {
-    private let count = Mutex(0)
+    private let count = NIOLockedValueBox(0)
 
     func next() -> Int {
-        count.withLock { count in
+        count.withLockedValue { count in
             count += 1
             return count
         }

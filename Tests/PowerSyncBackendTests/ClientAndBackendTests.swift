@@ -2,12 +2,12 @@ import Foundation
 import GRDB
 import HTTPTypes
 import Hummingbird
+import NIOConcurrencyHelpers
 import NIOCore
 import PowerSync
 import PowerSyncBackend
 import PowerSyncBackendHummingbird
 import PowerSyncUpload
-import Synchronization
 import TestSupport
 import Testing
 
@@ -20,21 +20,21 @@ import Testing
 
     /// Decides about faults, the same for the same seed.
     private final class Faults: Sendable {
-        private let generator: Mutex<SeededGenerator>
+        private let generator: NIOLockedValueBox<SeededGenerator>
         /// Whether the next commits fail.
-        let isKilled = Atomic(false)
+        let isKilled = NIOLockedValueBox(false)
 
         init(seed: UInt64) {
-            generator = Mutex(SeededGenerator(seed: seed))
+            generator = NIOLockedValueBox(SeededGenerator(seed: seed))
         }
 
         func next() -> Fault {
-            generator.withLock {
+            generator.withLockedValue {
                 $0.number(below: 2) == 0 ? .none : Fault.allCases[$0.number(below: Fault.allCases.count)]
             }
         }
 
-        func number(below limit: Int) -> Int { generator.withLock { $0.number(below: limit) } }
+        func number(below limit: Int) -> Int { generator.withLockedValue { $0.number(below: limit) } }
     }
 
     private struct Killed: Error {}
@@ -60,10 +60,10 @@ import Testing
             switch fault {
             case .lostRequest: throw HTTPError(.badGateway)
             case .half: upload.entries = Array(upload.entries.prefix(1 + faults.number(below: upload.entries.count)))
-            case .killed: faults.isKilled.store(true, ordering: .relaxed)
+            case .killed: faults.isKilled.withLockedValue { $0 = true }
             case .none, .lostAnswer, .garbage, .twice: break
             }
-            defer { faults.isKilled.store(false, ordering: .relaxed) }
+            defer { faults.isKilled.withLockedValue { $0 = false } }
             let response = try await scenario.applier.apply(upload, for: user)
             switch fault {
             case .lostAnswer: throw HTTPError(.gatewayTimeout)
@@ -94,7 +94,7 @@ import Testing
         print("seed \(seed)")
         let faults = Faults(seed: seed)
         let scenario = try UploadScenario { _, _ in
-            if faults.isKilled.load(ordering: .relaxed), faults.number(below: 3) == 0 { throw Killed() }
+            if faults.isKilled.withLockedValue(\.self), faults.number(below: 3) == 0 { throw Killed() }
             return .apply
         }
         let signer = SyncTokenSigner(key: .es256(id: "k"), audience: "sync")

@@ -4,7 +4,7 @@ import PowerSync
 import PowerSyncBackend
 import PowerSyncBackendHummingbird
 
-// What the page "Writing a backend" shows, so that it compiles; the tests compare the two.
+// What the page "Writing a backend" shows, so that it compiles.
 
 /// A user may write lists of their own, and todos in them.
 func mayWrite(_ write: UploadedWrite, _ db: Database) throws -> WriteDecision {

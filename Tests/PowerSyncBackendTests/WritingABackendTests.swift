@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 import Hummingbird
 import HummingbirdTesting
@@ -10,26 +9,6 @@ import Testing
 
 /// The page "Writing a backend".
 @Suite(.timeLimit(.minutes(1))) struct WritingABackendTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-
-    private static func lines(_ path: String) throws -> [String] {
-        let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
-        return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
-            line.trimmingCharacters(in: .whitespaces)
-        }
-    }
-
-    @Test func whatThePageShowsIsWhatIsCompiledHere() throws {
-        let page = try Self.lines("Sources/PowerSyncBackend/Documentation.docc/WritingABackend.md")
-        let code = try Self.lines("Tests/PowerSyncBackendTests/WritingABackendSnippets.swift").joined(separator: "\n")
-        let snippets = page.split(separator: "```swift").dropFirst().map { block in
-            block.prefix { $0 != "```" }.joined(separator: "\n")
-        }
-        #expect(snippets.count == 3)
-        for snippet in snippets { #expect(code.contains(snippet), "\(snippet)") }
-    }
-
     @Test func itsBackendLetsUsersWriteWhatIsTheirs() async throws {
         let folder = try TemporaryFolder()
         let database = try DatabasePool(path: folder.path("app.db"))

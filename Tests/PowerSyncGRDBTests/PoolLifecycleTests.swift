@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSync
 import PowerSyncGRDB
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct PoolLifecycleTests {
@@ -104,11 +104,11 @@ import Testing
 
 /// Keeps messages.
 private final class Log: LogWriterProtocol {
-    private let state = Mutex<[String]>([])
+    private let state = NIOLockedValueBox<[String]>([])
 
-    var messages: [String] { state.withLock { $0 } }
+    var messages: [String] { state.withLockedValue { $0 } }
 
     func log(severity: LogSeverity, message: String, tag: String?) {
-        state.withLock { $0.append(message) }
+        state.withLockedValue { $0.append(message) }
     }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import PowerSync
 import PowerSyncTesting
 import Testing
@@ -98,28 +97,5 @@ import Testing
             try seed.insert(Todo(id: "t1", ownerID: "alice", title: "Milk"), into: "todos")
         }
         #expect(try await database.titles == ["Milk"])
-    }
-
-    @Test func thePageShowsTheCodeThatIsCompiledHere() throws {
-        let file = URL(filePath: #filePath)
-        let page = try lines(
-            of: file.deletingLastPathComponent()
-                .appending(path: "../../Sources/PowerSyncTesting/Documentation.docc/TestingYourApp.md")
-        )
-        let source = "\n" + (try lines(of: file)).joined(separator: "\n") + "\n"
-        var rest = page[...]
-        var count = 0
-        while let start = rest.firstIndex(of: "```swift") {
-            let block = rest[(start + 1)...].prefix { $0 != "```" }
-            #expect(source.contains("\n" + block.joined(separator: "\n") + "\n"), "\(block.joined(separator: "\n"))")
-            rest = rest[block.endIndex...]
-            count += 1
-        }
-        #expect(count == 10)
-    }
-
-    private func lines(of file: URL) throws -> [String] {
-        try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
-            .map { $0.trimmingCharacters(in: .whitespaces) }
     }
 }

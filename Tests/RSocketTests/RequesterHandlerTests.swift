@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
-import Synchronization
 import Testing
 
 @testable import RSocket
@@ -148,12 +148,12 @@ import Testing
 private final class StuckWrites: ChannelOutboundHandler, Sendable {
     typealias OutboundIn = ByteBuffer
 
-    private let writes = Mutex(0)
+    private let writes = NIOLockedValueBox(0)
 
-    var count: Int { writes.withLock(\.self) }
+    var count: Int { writes.withLockedValue(\.self) }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        writes.withLock { $0 += 1 }
+        writes.withLockedValue { $0 += 1 }
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {}

@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
-import Synchronization
 import Testing
 
 @testable import RSocket
@@ -13,10 +13,10 @@ import Testing
     /// Counts how often the socket is read.
     private final class ReadCount: ChannelOutboundHandler, Sendable {
         typealias OutboundIn = ByteBuffer
-        let count = Mutex(0)
+        let count = NIOLockedValueBox(0)
 
         func read(context: ChannelHandlerContext) {
-            count.withLock { $0 += 1 }
+            count.withLockedValue { $0 += 1 }
             context.read()
         }
     }
@@ -171,16 +171,16 @@ import Testing
 
     @Test func nothingIsReadWhileTheSocketTakesNothing() async throws {
         _ = try await connect()
-        let before = reads.count.withLock { $0 }
+        let before = reads.count.withLockedValue { $0 }
         channel.isWritable = false
         channel.read()
         try await channel.testingEventLoop.executeInContext {}
-        #expect(reads.count.withLock { $0 } == before)
+        #expect(reads.count.withLockedValue { $0 } == before)
         channel.isWritable = true
         try await channel.testingEventLoop.executeInContext { [channel] in
             channel.pipeline.fireChannelWritabilityChanged()
         }
-        #expect(reads.count.withLock { $0 } == before + 1)
+        #expect(reads.count.withLockedValue { $0 } == before + 1)
     }
 
     @Test func aRejectedSetupIsAnsweredAndTheConnectionCloses() async throws {

@@ -1,7 +1,7 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import Synchronization
 
 /// An HTTP proxy on a loopback port that passes on the head of a response at once, and keeps its body until it is told.
 package final class BufferingProxy: Sendable {
@@ -45,10 +45,10 @@ private final class HeldBodies: Sendable {
         var parts: [(client: any Channel, part: HTTPServerResponsePart)] = []
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     func pass(_ part: HTTPServerResponsePart, to client: any Channel) {
-        let isReleased = state.withLock { state in
+        let isReleased = state.withLockedValue { state in
             if !state.isReleased { state.parts.append((client, part)) }
             return state.isReleased
         }
@@ -56,7 +56,7 @@ private final class HeldBodies: Sendable {
     }
 
     func release() {
-        let parts = state.withLock { state in
+        let parts = state.withLockedValue { state in
             defer { state.parts = [] }
             state.isReleased = true
             return state.parts

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 package import PowerSyncProtocol
-import Synchronization
 
 /// A sync service that behaves, and the backend behind it: a few buckets of rows with one column each.
 ///
@@ -30,7 +30,7 @@ package final class ModelService: Sendable {
     package let table: String
     /// The column of the table.
     package let column: String
-    private let state: Mutex<State>
+    private let state: NIOLockedValueBox<State>
 
     /// - Parameters:
     ///   - table: The table of all rows.
@@ -41,50 +41,50 @@ package final class ModelService: Sendable {
         self.table = table
         self.column = column
         let buckets = priorities.enumerated().map { ModelBucket(name: "b\($0.offset)", priority: $0.element) }
-        state = Mutex(State(buckets: buckets, random: SeededGenerator(seed: seed)))
+        state = NIOLockedValueBox(State(buckets: buckets, random: SeededGenerator(seed: seed)))
     }
 
     private init(table: String, column: String, state: State) {
         self.table = table
         self.column = column
-        self.state = Mutex(state)
+        self.state = NIOLockedValueBox(state)
     }
 
     /// Another service that has done the same so far.
     package func copy() -> ModelService {
-        ModelService(table: table, column: column, state: state.withLock { $0 })
+        ModelService(table: table, column: column, state: state.withLockedValue { $0 })
     }
 
     /// The rows that a client has when it has everything.
     package var rows: [String: String] {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.buckets.filter(\.isVisible).reduce(into: [:]) { $0.merge($1.rows()) { first, _ in first } }
         }
     }
 
     /// The bucket of a name.
     package func bucket(_ name: String) -> ModelBucket? {
-        state.withLock { state in state.buckets.first { $0.name == name } }
+        state.withLockedValue { state in state.buckets.first { $0.name == name } }
     }
 
     /// The values that a row has ever had.
     package func values(of row: String) -> Set<String> {
-        state.withLock { state in state.buckets.reduce(into: []) { $0.formUnion($1.values(of: row)) } }
+        state.withLockedValue { state in state.buckets.reduce(into: []) { $0.formUnion($1.values(of: row)) } }
     }
 
     /// What the backend has taken, in order.
-    package var uploads: [Upload] { state.withLock { $0.uploads } }
+    package var uploads: [Upload] { state.withLockedValue { $0.uploads } }
 
     /// Writes rows.
     package func put(_ rows: [String: String]) {
-        state.withLock { state in
+        state.withLockedValue { state in
             for (row, value) in rows.sorted(by: { $0.key < $1.key }) { state.write(row, value) }
         }
     }
 
     /// The backend takes an upload; what it makes of it is told from what the client wrote.
     package func upload(_ uploads: [Upload]) {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.uploads += uploads
             for upload in uploads { state.write(upload.row, upload.value.map(ModelService.uploaded)) }
         }
@@ -95,7 +95,7 @@ package final class ModelService: Sendable {
 
     /// A write checkpoint that later checkpoints repeat.
     package func writeCheckpoint(_ clientID: String) -> Int64 {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.writeCheckpoints[clientID, default: 0] += 1
             return state.writeCheckpoints[clientID] ?? 0
         }
@@ -103,31 +103,31 @@ package final class ModelService: Sendable {
 
     /// Changes a few things at random: rows mostly, sometimes buckets.
     package func change(count: Int = 1) {
-        state.withLock { state in
+        state.withLockedValue { state in
             for _ in 0..<count { state.change() }
         }
     }
 
     /// Changes the priority of a bucket.
     package func setPriority(of bucket: Int, to priority: Int32) {
-        state.withLock { $0.buckets[bucket].priority = priority }
+        state.withLockedValue { $0.buckets[bucket].priority = priority }
     }
 
     /// Takes a bucket away from all clients, or gives it back.
     package func setVisible(_ isVisible: Bool, bucket: Int) {
-        state.withLock { $0.buckets[bucket].isVisible = isVisible }
+        state.withLockedValue { $0.buckets[bucket].isVisible = isVisible }
     }
 
     /// Compacts all buckets.
     package func compact() {
-        state.withLock { state in
+        state.withLockedValue { state in
             for index in state.buckets.indices { state.buckets[index].compact() }
         }
     }
 
     /// What a client is to be sent next; nothing if it has everything.
     package func nextLines(_ session: inout ModelSession) -> [SyncLine] {
-        let (buckets, lastOpID, writeCheckpoint) = state.withLock { state in
+        let (buckets, lastOpID, writeCheckpoint) = state.withLockedValue { state in
             (state.buckets.filter(\.isVisible), state.lastOpID, state.writeCheckpoints[session.clientID])
         }
         return session.lines(

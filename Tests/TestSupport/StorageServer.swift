@@ -1,9 +1,9 @@
 import Crypto
 package import Foundation
+import NIOConcurrencyHelpers
 package import NIOCore
 package import NIOHTTP1
 import NIOPosix
-import Synchronization
 
 /// An HTTP server on a loopback port that streams bodies of any size in both directions.
 package final class StorageServer: Sendable {
@@ -164,12 +164,12 @@ package final class StorageServer: Sendable {
 }
 
 private final class RequestLog: Sendable {
-    private let requests = Mutex<[StorageServer.Request]>([])
+    private let requests = NIOLockedValueBox<[StorageServer.Request]>([])
 
-    var all: [StorageServer.Request] { requests.withLock { $0 } }
+    var all: [StorageServer.Request] { requests.withLockedValue { $0 } }
 
     func append(_ request: StorageServer.Request) {
-        requests.withLock { $0.append(request) }
+        requests.withLockedValue { $0.append(request) }
     }
 }
 

@@ -2,12 +2,13 @@
 ///
 /// ```
 /// benchmarks [decode] [apply] [one-row] [sync] [serve] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening]
-///            [watching] [writers] [rules] [store] [million] [<number>]
+///            [watching] [writers] [rules] [postgres] [store] [million] [<number>]
 /// ```
 ///
 /// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. A number is
-/// that of the idle streams of `serve`, 10,000 by default if the limit of open files allows it, and of the rows of `store`, 300,000
-/// by default. Every line compares with the floors measured in the same run; compare ratios, machines are noisy.
+/// that of the idle streams of `serve`, 10,000 by default if the limit of open files allows it, and of the rows of `store` and
+/// `postgres`, 300,000 by default. `postgres` needs `scripts/with-postgres` before the command for all but decoding. Every line compares
+/// with the floors measured in the same run; compare ratios, machines are noisy.
 @main
 enum BenchmarksCommand {
     private static let areas: [(name: String, run: @Sendable (Options) async throws -> Void)] = [
@@ -24,6 +25,7 @@ enum BenchmarksCommand {
         ("opening", { _ in try OpeningBenchmarks.run() }),
         ("watching", { _ in try await WatchingBenchmarks.run() }),
         ("rules", { _ in try await RulesBenchmarks.run() }),
+        ("postgres", { try await PostgresBenchmarks.run(rows: $0.number ?? 300_000) }),
         ("store", { try await StoreBenchmarks.run(rows: $0.number ?? 300_000) }),
         ("writers", { try await WriterBenchmarks.run(includesMillion: $0.includesMillion) }),
     ]

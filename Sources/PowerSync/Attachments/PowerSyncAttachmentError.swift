@@ -45,3 +45,13 @@ public enum AttachmentStorageError: Error, LocalizedError, Equatable {
         }
     }
 }
+
+extension PowerSyncAttachmentError: CustomStringConvertible {
+    /// The text for people.
+    public var description: String { errorDescription ?? "" }
+}
+
+extension AttachmentStorageError: CustomStringConvertible {
+    /// The text for people.
+    public var description: String { errorDescription ?? "" }
+}

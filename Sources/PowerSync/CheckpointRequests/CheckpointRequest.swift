@@ -90,3 +90,13 @@ public enum CheckpointWaitError: CheckpointError {
         }
     }
 }
+
+extension CheckpointRequestError: CustomStringConvertible {
+    /// The text for people.
+    public var description: String { errorDescription ?? "" }
+}
+
+extension CheckpointWaitError: CustomStringConvertible {
+    /// The text for people.
+    public var description: String { errorDescription ?? "" }
+}

@@ -10,7 +10,7 @@ extension CheckpointRequests {
     ///                                     pending
     ///  sessionEnded, in any state: ended
     /// ```
-    struct StateMachine<Waiter> {
+    struct StateMachine<Waiter: Sendable>: Sendable {
         private enum State {
             /// No iteration has agreed with the service on the counter yet.
             case pending

@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncProtocol
-import Synchronization
 
 /// The checkpoint requests of one connection (docs/client-sync.md "Checkpoint requests").
 ///
@@ -12,7 +12,7 @@ final class CheckpointRequests: Sendable {
         case iteration
     }
 
-    private struct Guarded {
+    private struct Guarded: Sendable {
         var machine = StateMachine<Waiter>()
         var nextID: UInt64 = 0
     }
@@ -25,7 +25,7 @@ final class CheckpointRequests: Sendable {
     private let database: LocalDatabase
     private let post: @Sendable (WriteCheckpoint, _ clientID: String) async throws -> WriteCheckpoint
     private let clock: ElapsedClock
-    private let guarded = Mutex(Guarded())
+    private let guarded = NIOLockedValueBox(Guarded())
     /// Fires when somebody waits for an iteration.
     ///
     /// Not an `AsyncStream`, which the first cancelled wait would end for good.
@@ -63,13 +63,13 @@ final class CheckpointRequests: Sendable {
 
     /// Waits for the counter to be agreed on.
     private func ready() async throws {
-        let id = guarded.withLock { guarded in
+        let id = guarded.withLockedValue { guarded in
             guarded.nextID += 1
             return guarded.nextID
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (waiter: Waiter) in
-                let decision: StateMachine<Waiter>.Demand = guarded.withLock { guarded in
+                let decision: StateMachine<Waiter>.Demand = guarded.withLockedValue { guarded in
                     // Checked under the lock: a cancellation after this point finds the waiter.
                     if Task.isCancelled { return .fail(CancellationError()) }
                     return guarded.machine.demanded(by: id, waiter)
@@ -81,7 +81,7 @@ final class CheckpointRequests: Sendable {
                 }
             }
         } onCancel: {
-            guarded.withLock { $0.machine.cancelled(id) }?.resume(throwing: CancellationError())
+            guarded.withLockedValue { $0.machine.cancelled(id) }?.resume(throwing: CancellationError())
         }
     }
 
@@ -107,7 +107,7 @@ final class CheckpointRequests: Sendable {
     func waitForDemand() async -> Bool {
         while (try? await demand.wait()) != nil {
             // Whoever asked may have given up since.
-            if guarded.withLock({ $0.machine.hasDemand }) { return true }
+            if guarded.withLockedValue({ $0.machine.hasDemand }) { return true }
         }
         return false
     }
@@ -117,7 +117,7 @@ final class CheckpointRequests: Sendable {
 extension CheckpointRequests {
     /// A stream is being opened.
     func iterationBegan() {
-        guarded.withLock { $0.machine.iterationBegan() }
+        guarded.withLockedValue { $0.machine.iterationBegan() }
     }
 
     /// Agrees with the service on the counter.
@@ -129,18 +129,18 @@ extension CheckpointRequests {
             let id = try await posted(initial)
             try await database.write { db in try CheckpointCounter.seed(id, db) }
         } catch {
-            let waiters = guarded.withLock { guarded in
+            let waiters = guarded.withLockedValue { guarded in
                 error is CancellationError ? [] : guarded.machine.seedingFailed(error)
             }
             waiters.forEach { $0.resume(throwing: error) }
             throw error
         }
-        guarded.withLock { $0.machine.seeded() }.forEach { $0.resume() }
+        guarded.withLockedValue { $0.machine.seeded() }.forEach { $0.resume() }
     }
 
     /// The stream has ended.
     func iterationEnded() {
-        guarded.withLock { $0.machine.iterationEnded() }
+        guarded.withLockedValue { $0.machine.iterationEnded() }
     }
 }
 
@@ -160,7 +160,7 @@ extension CheckpointRequests {
                 let before = try await current()
                 try await clock.sleep(for: retryInterval)
                 guard let id = before, try await current() == id, !isApplied(id) else { continue }
-                guard guarded.withLock({ $0.machine.isReady }) else { continue }
+                guard guarded.withLockedValue({ $0.machine.isReady }) else { continue }
                 _ = try await posted(id)
             } catch {
                 guard !Task.isCancelled else { return }
@@ -176,7 +176,7 @@ extension CheckpointRequests {
 
     /// The connection is given up.
     func end() {
-        let waiters = guarded.withLock { $0.machine.sessionEnded() }
+        let waiters = guarded.withLockedValue { $0.machine.sessionEnded() }
         waiters.forEach { $0.resume(throwing: CheckpointRequestError.notConnecting) }
     }
 }

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// A lock for tasks: waiting suspends instead of blocking a thread.
 ///
@@ -19,7 +19,7 @@ final class AsyncLock: Sendable {
         case held(waiters: [(id: UInt64, continuation: Waiter)])
     }
 
-    private let state = Mutex<(lock: State, nextID: UInt64)>((.free, 0))
+    private let state = NIOLockedValueBox<(lock: State, nextID: UInt64)>((.free, 0))
 
     /// Runs a body while no other task runs one.
     ///
@@ -43,7 +43,7 @@ final class AsyncLock: Sendable {
     private func lockIgnoringCancellation() async {
         // Nobody looks for the id 0, so this waiter is only ever resumed by `unlock()`.
         try? await withCheckedThrowingContinuation { (continuation: Waiter) in
-            let isGranted = state.withLock { state in
+            let isGranted = state.withLockedValue { state in
                 guard case .held(var waiters) = state.lock else {
                     state.lock = .held(waiters: [])
                     return true
@@ -57,13 +57,13 @@ final class AsyncLock: Sendable {
     }
 
     private func lock() async throws {
-        let id = state.withLock { state in
+        let id = state.withLockedValue { state in
             state.nextID += 1
             return state.nextID
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: Waiter) in
-                let outcome: Result<Void, any Error>? = state.withLock { state in
+                let outcome: Result<Void, any Error>? = state.withLockedValue { state in
                     // Checked under the lock: a cancellation after this point finds the waiter in the queue.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     switch state.lock {
@@ -79,7 +79,7 @@ final class AsyncLock: Sendable {
                 if let outcome { continuation.resume(with: outcome) }
             }
         } onCancel: {
-            let waiter: Waiter? = state.withLock { state in
+            let waiter: Waiter? = state.withLockedValue { state in
                 guard case .held(var waiters) = state.lock,
                     let index = waiters.firstIndex(where: { $0.id == id })
                 else { return nil }
@@ -92,7 +92,7 @@ final class AsyncLock: Sendable {
     }
 
     private func unlock() {
-        let next: Waiter? = state.withLock { state in
+        let next: Waiter? = state.withLockedValue { state in
             guard case .held(var waiters) = state.lock, !waiters.isEmpty else {
                 state.lock = .free
                 return nil

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// A coalescing flag that says "look again", for one waiting task.
 ///
@@ -12,11 +12,11 @@ final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
         case waiting(Waiter)
     }
 
-    private let state = Mutex(State.idle)
+    private let state = NIOLockedValueBox(State.idle)
 
     /// Sets the flag.
     func fire(_ reason: Reason) {
-        let waiter = state.withLock { state -> Waiter? in
+        let waiter = state.withLockedValue { state -> Waiter? in
             switch state {
             case .idle:
                 state = .pending(reason)
@@ -36,7 +36,7 @@ final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
     ///
     /// - Returns: The greatest reason since the last call.
     func take() -> Reason? {
-        state.withLock { state in
+        state.withLockedValue { state in
             guard case .pending(let reason) = state else { return nil }
             state = .idle
             return reason
@@ -50,7 +50,7 @@ final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
     func wait() async throws -> Reason {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (waiter: Waiter) in
-                let result = state.withLock { state -> Result<Reason, any Error>? in
+                let result = state.withLockedValue { state -> Result<Reason, any Error>? in
                     if Task.isCancelled { return .failure(CancellationError()) }
                     switch state {
                     case .idle:
@@ -66,7 +66,7 @@ final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
                 if let result { waiter.resume(with: result) }
             }
         } onCancel: {
-            let waiter = state.withLock { state -> Waiter? in
+            let waiter = state.withLockedValue { state -> Waiter? in
                 guard case .waiting(let waiter) = state else { return nil }
                 state = .idle
                 return waiter

@@ -1,14 +1,14 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// The open databases of one file in this process.
 final class DatabaseGroup: Sendable {
     /// At most one of the members syncs.
     let sync = SyncGroup()
 
-    private let members = Mutex<[ObjectIdentifier: LocalDatabase]>([:])
+    private let members = NIOLockedValueBox<[ObjectIdentifier: LocalDatabase]>([:])
 
     fileprivate func add(_ database: LocalDatabase) {
-        members.withLock { $0[ObjectIdentifier(database)] = database }
+        members.withLockedValue { $0[ObjectIdentifier(database)] = database }
         database.changes.onCommit { [weak self, weak database] in
             guard let self, let database else { return }
             announceCommit(of: database)
@@ -17,7 +17,7 @@ final class DatabaseGroup: Sendable {
 
     /// - Returns: Whether the group is empty now.
     fileprivate func remove(_ database: LocalDatabase) -> Bool {
-        members.withLock { members in
+        members.withLockedValue { members in
             members[ObjectIdentifier(database)] = nil
             return members.isEmpty
         }
@@ -25,7 +25,7 @@ final class DatabaseGroup: Sendable {
 
     /// Every member has connections of its own, so the others do not see the commit by themselves.
     private func announceCommit(of database: LocalDatabase) {
-        let others = members.withLock { members in
+        let others = members.withLockedValue { members in
             members.count == 1 ? [] : members.values.filter { $0 !== database }
         }
         others.forEach { $0.otherInstanceDidCommit() }
@@ -39,7 +39,7 @@ final class DatabaseGroups: Sendable {
     /// The groups of this process.
     static let shared = DatabaseGroups()
 
-    private let groups = Mutex<[String: DatabaseGroup]>([:])
+    private let groups = NIOLockedValueBox<[String: DatabaseGroup]>([:])
 
     /// Makes a database a member of its file's group.
     ///
@@ -51,7 +51,7 @@ final class DatabaseGroups: Sendable {
         guard let identity else {
             return DatabaseMembership(group: DatabaseGroup(), isFirst: true, leave: {})
         }
-        return groups.withLock { groups in
+        return groups.withLockedValue { groups in
             let existing = groups[identity]
             let group = existing ?? DatabaseGroup()
             groups[identity] = group
@@ -63,7 +63,7 @@ final class DatabaseGroups: Sendable {
     }
 
     private func leave(_ group: DatabaseGroup, _ database: LocalDatabase, identity: String) {
-        groups.withLock { groups in
+        groups.withLockedValue { groups in
             if group.remove(database), groups[identity] === group { groups[identity] = nil }
         }
     }

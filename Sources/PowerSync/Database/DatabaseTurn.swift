@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// A task's turn on a database connection: cancellable while it waits, not any more once it has begun.
 ///
@@ -23,13 +23,13 @@ final class DatabaseTurn<Value: Sendable>: Sendable {
         case cancelled
     }
 
-    private let state = Mutex(State.created)
+    private let state = NIOLockedValueBox(State.created)
 
     /// The task waits now.
     ///
     /// - Returns: Whether the turn should be asked for. `false` when the task was cancelled before.
     func wait(_ continuation: Continuation) -> Bool {
-        state.withLock { state in
+        state.withLockedValue { state in
             switch state {
             case .created:
                 state = .waiting(continuation)
@@ -46,7 +46,7 @@ final class DatabaseTurn<Value: Sendable>: Sendable {
     ///
     /// - Returns: What to resume with the outcome; `nil` when nobody waits any more.
     func begin() -> Continuation? {
-        state.withLock { state in
+        state.withLockedValue { state in
             switch state {
             case .waiting(let continuation):
                 state = .begun
@@ -63,7 +63,7 @@ final class DatabaseTurn<Value: Sendable>: Sendable {
     ///
     /// - Returns: What to resume with `CancellationError`, if the task waits.
     func cancel() -> Continuation? {
-        state.withLock { state in
+        state.withLockedValue { state in
             switch state {
             case .created:
                 state = .cancelled

@@ -1,6 +1,6 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncCore
-import Synchronization
 
 /// The database on disk: its connections, opened at first use, and who hears of its changes.
 ///
@@ -59,7 +59,7 @@ final class LocalDatabase: Sendable {
         var newSchema: ClientSchema?
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     /// Held while the database is opened.
     private let openLock = AsyncLock()
 
@@ -91,17 +91,17 @@ final class LocalDatabase: Sendable {
     ///
     /// The file is locked meanwhile: nobody can clear it between reading and calling.
     func onOpen(_ action: @escaping @Sendable (DownloadStatus) -> Void) {
-        state.withLock { $0.onOpen = action }
+        state.withLockedValue { $0.onOpen = action }
     }
 
     /// The schema in use; `nil` when it has an error that keeps the database from being opened.
     var currentSchema: ClientSchema? {
-        state.withLock { $0.newSchema } ?? (try? schema.get())
+        state.withLockedValue { $0.newSchema } ?? (try? schema.get())
     }
 
     /// Whether ``close()`` was called.
     var isClosed: Bool {
-        state.withLock { state in
+        state.withLockedValue { state in
             if case .closed = state.connections { true } else { false }
         }
     }
@@ -114,17 +114,19 @@ final class LocalDatabase: Sendable {
     /// - Throws: ``PowerSyncError``, or `CancellationError` when the task is cancelled before the database is open.
     func writer() async throws -> any DatabaseWriter {
         if let writer = try openWriter() { return writer }
-        let attemptsBefore = state.withLock { $0.attempts }
+        let attemptsBefore = state.withLockedValue { $0.attempts }
         return try await openLock.withLock {
             if let writer = try openWriter() { return writer }
-            if let failure = state.withLock({ $0.attempts > attemptsBefore ? $0.lastFailure : nil }) { throw failure }
+            if let failure = state.withLockedValue({ $0.attempts > attemptsBefore ? $0.lastFailure : nil }) {
+                throw failure
+            }
             do {
                 return try await open()
             } catch let error as CancellationError {
                 throw error
             } catch {
                 let error = PowerSyncError.wrapping(error)
-                state.withLock { state in
+                state.withLockedValue { state in
                     state.attempts += 1
                     state.lastFailure = error
                 }
@@ -135,7 +137,7 @@ final class LocalDatabase: Sendable {
 
     /// The connections; `nil` when nobody has opened them yet.
     func openWriter() throws -> (any DatabaseWriter)? {
-        switch state.withLock({ $0.connections }) {
+        switch state.withLockedValue({ $0.connections }) {
         case .unopened: return nil
         case .open(let opened): return opened.writer
         case .closed: throw PowerSyncError.databaseIsClosed
@@ -169,7 +171,7 @@ final class LocalDatabase: Sendable {
                 try SystemTables.migrate(db)
                 try schema.apply(to: db)
                 // Before anybody can connect, since a connection's status must not be overwritten.
-                self.state.withLock { $0.onOpen }?(try DownloadStatus.offline(db))
+                self.state.withLockedValue { $0.onOpen }?(try DownloadStatus.offline(db))
                 return .commit
             }
             // Before anybody is there to see it as a change.
@@ -181,7 +183,7 @@ final class LocalDatabase: Sendable {
             return try String.fetchOne(db, sql: versions) ?? "unknown"
         }
         try await source.refreshReaders()
-        try state.withLock { state in
+        try state.withLockedValue { state in
             if case .closed = state.connections { throw PowerSyncError.databaseIsClosed }
             state.connections = .open(
                 Opened(writer: writer, externalCommits: externalCommits, foreignWrites: foreignWrites())
@@ -208,7 +210,7 @@ final class LocalDatabase: Sendable {
     ///
     /// Whether that is news, SQLite knows: the instances may share their connections, or the commit has been noticed already.
     func otherInstanceDidCommit() {
-        let connections = state.withLock { $0.connections }
+        let connections = state.withLockedValue { $0.connections }
         if case .open(let opened) = connections, let externalCommits = opened.externalCommits {
             externalCommits.lookSoon()
         } else {
@@ -229,7 +231,7 @@ final class LocalDatabase: Sendable {
                 return .commit
             }
             // Before the next writer comes.
-            self.state.withLock { $0.newSchema = schema }
+            self.state.withLockedValue { $0.newSchema = schema }
             return diffs
         }
         try await source.refreshReaders()
@@ -267,7 +269,7 @@ final class LocalDatabase: Sendable {
     ///
     /// - Returns: What the connections were.
     private func endConnections() -> Connections {
-        let connections = state.withLock { state in
+        let connections = state.withLockedValue { state in
             defer { state.connections = .closed }
             return state.connections
         }

@@ -14,3 +14,8 @@ public struct MissingCipherError: Error, LocalizedError, Sendable {
         """
     }
 }
+
+extension MissingCipherError: CustomStringConvertible {
+    /// The text for people.
+    public var description: String { errorDescription ?? "" }
+}

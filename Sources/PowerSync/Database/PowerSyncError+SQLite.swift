@@ -57,7 +57,7 @@ extension PowerSyncError {
     /// It can have data of a row in its message, unlike the error itself: show it to the app, and log the other one.
     static func describing(_ error: any Error) -> any Error {
         guard let error = error as? SyncEngineError else { return wrapping(error) }
-        let context = error.context.map { " (context: \($0))" } ?? ""
+        let context = error.context.map { "\(RawTableError.contextMark)\($0))" } ?? ""
         guard let databaseError = error.databaseError else {
             return PowerSyncError.operationFailed(message: error.message + context)
         }

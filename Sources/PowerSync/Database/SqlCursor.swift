@@ -128,3 +128,8 @@ extension SqlCursor {
         return value
     }
 }
+
+extension SqlCursorError: CustomStringConvertible {
+    /// The text for people.
+    public var description: String { errorDescription ?? "" }
+}

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// A logger that passes messages of a minimum severity to its writers.
 ///
@@ -13,7 +13,7 @@ public final class DefaultLogger: LoggerProtocol, @unchecked Sendable {
         var writers: [any LogWriterProtocol]
     }
 
-    private let configuration: Mutex<Configuration>
+    private let configuration: NIOLockedValueBox<Configuration>
 
     /// Creates a logger.
     ///
@@ -21,17 +21,19 @@ public final class DefaultLogger: LoggerProtocol, @unchecked Sendable {
     ///   - minSeverity: Messages below it are dropped.
     ///   - writers: Where messages go. `nil` means one ``PrintLogWriter``.
     public init(minSeverity: LogSeverity = .debug, writers: [any LogWriterProtocol]? = nil) {
-        configuration = Mutex(Configuration(minSeverity: minSeverity, writers: writers ?? [PrintLogWriter()]))
+        configuration = NIOLockedValueBox(
+            Configuration(minSeverity: minSeverity, writers: writers ?? [PrintLogWriter()])
+        )
     }
 
     /// Replaces the writers, for later messages.
     public func setWriters(_ writers: [any LogWriterProtocol]) {
-        configuration.withLock { $0.writers = writers }
+        configuration.withLockedValue { $0.writers = writers }
     }
 
     /// Changes the minimum severity, for later messages.
     public func setMinSeverity(_ severity: LogSeverity) {
-        configuration.withLock { $0.minSeverity = severity }
+        configuration.withLockedValue { $0.minSeverity = severity }
     }
 
     /// Logs a detail for developers.
@@ -61,7 +63,7 @@ public final class DefaultLogger: LoggerProtocol, @unchecked Sendable {
 
     /// Writers run outside the lock: they may call back into this logger.
     private func write(_ severity: LogSeverity, _ message: String, tag: String?) {
-        let writers = configuration.withLock { configuration in
+        let writers = configuration.withLockedValue { configuration in
             severity.rawValue >= configuration.minSeverity.rawValue ? configuration.writers : []
         }
         for writer in writers {

@@ -60,3 +60,10 @@ public struct BucketPriority: Comparable, Hashable, Sendable, Codable {
         try container.encode(priorityCode)
     }
 }
+
+extension BucketPriority: CustomStringConvertible {
+    /// `priority 1`, or `all priorities`.
+    public var description: String {
+        self == .fullSyncPriority ? "all priorities" : "priority \(priorityCode)"
+    }
+}

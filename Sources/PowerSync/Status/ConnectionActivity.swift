@@ -67,3 +67,14 @@ extension SyncStatus {
         return status.followActivities()
     }
 }
+
+extension ConnectionActivity: CustomStringConvertible {
+    /// What the connection waits for, in a line.
+    public var description: String { waits ?? "waiting for nothing" }
+
+    /// What the connection waits for; `nil` for nothing.
+    var waits: String? {
+        let parts = [download.map { "download \($0)" }, upload.map { "upload \($0)" }].compactMap(\.self)
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+}

@@ -1,30 +1,30 @@
 package import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncCore
 package import PowerSyncProtocol
-import Synchronization
 
 /// The status of a database, live: every property reads the newest state.
 package final class LiveSyncStatus: SyncStatus {
     private let flow = StatusFlow()
     @MainActor private var observableStatus: ObservableSyncStatus?
     /// The greatest write checkpoint that a complete checkpoint has repeated since the data was cleared.
-    private let applied = Mutex<WriteCheckpoint?>(nil)
+    private let applied = NIOLockedValueBox<WriteCheckpoint?>(nil)
 
     private struct Owner {
         weak var database: SyncedDatabase?
     }
 
-    private let owner = Mutex(Owner())
+    private let owner = NIOLockedValueBox(Owner())
 
     /// Creates the status of a database that has not been opened.
     init() {}
 
     /// The database whose status this is, as long as it lives.
-    var database: SyncedDatabase? { owner.withLock { $0.database } }
+    var database: SyncedDatabase? { owner.withLockedValue { $0.database } }
 
     /// Says whose status this is.
     func belongs(to database: SyncedDatabase) {
-        owner.withLock { $0.database = database }
+        owner.withLockedValue { $0.database = database }
     }
 
     /// The newest status, as one consistent value.
@@ -54,7 +54,7 @@ package final class LiveSyncStatus: SyncStatus {
 
     /// Whether a complete checkpoint that repeats this write checkpoint, or a greater one, was applied.
     package func hasApplied(_ checkpoint: WriteCheckpoint) -> Bool {
-        applied.withLock { $0.map { $0 >= checkpoint } == true }
+        applied.withLockedValue { $0.map { $0 >= checkpoint } == true }
     }
 
     /// Waits for a status.
@@ -105,7 +105,7 @@ extension LiveSyncStatus {
     ///   - clearsError: Whether a complete checkpoint was applied, which clears the download error in the same element.
     func downloadChanged(to download: DownloadStatus, clearsError: Bool = false) {
         if let checkpoint = download.lastApplied {
-            applied.withLock { $0 = max($0 ?? checkpoint, checkpoint) }
+            applied.withLockedValue { $0 = max($0 ?? checkpoint, checkpoint) }
         }
         flow.update { status in
             let hasNews = status.download != download || (clearsError && status.lastDownloadError != nil)
@@ -198,7 +198,7 @@ extension LiveSyncStatus {
     ///
     /// Before the database is opened the status says nothing, and that stays so.
     func syncStateWasReset(to download: DownloadStatus) {
-        applied.withLock { $0 = nil }
+        applied.withLockedValue { $0 = nil }
         flow.update { status in
             guard status.download.hasSynced != nil else { return false }
             defer { status.download = download }
@@ -258,4 +258,9 @@ extension LiveSyncStatus {
     package func forStream(stream: any SyncStreamDescription) -> SyncStreamStatus? {
         snapshot.forStream(stream: stream)
     }
+}
+
+extension LiveSyncStatus: CustomStringConvertible {
+    /// The newest status, in a line.
+    package var description: String { snapshot.description }
 }

@@ -32,3 +32,11 @@ public struct PriorityStatusEntry: Sendable, Decodable {
         hasSynced = try container.decodeIfPresent(Bool.self, forKey: .hasSynced)
     }
 }
+
+extension PriorityStatusEntry: CustomStringConvertible {
+    /// The priority and when it was synced, in a line.
+    public var description: String {
+        let synced = lastSyncedAt.map { "synced at \($0)" } ?? (hasSynced == nil ? "not known" : "never synced")
+        return "\(priority): \(synced)"
+    }
+}

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import NIOCore
-import Synchronization
 
 /// Hands out every status to every subscriber, in order.
 ///
@@ -43,16 +43,16 @@ final class StatusFlow: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// The newest status.
     var current: SyncStatusSnapshot {
-        state.withLock { $0.current }
+        state.withLockedValue { $0.current }
     }
 
     /// Identifies the newest download part, for ``update(ifDownloadVersionIs:_:)``.
     var downloadVersion: UInt64 {
-        state.withLock { $0.downloadVersion }
+        state.withLockedValue { $0.downloadVersion }
     }
 
     /// Changes the status and publishes it.
@@ -66,7 +66,7 @@ final class StatusFlow: Sendable {
         ifDownloadVersionIs version: UInt64? = nil,
         _ change: (inout SyncStatusSnapshot) -> Bool
     ) -> Bool {
-        let (waiters, snapshot, followers) = state.withLock { state -> Notifications in
+        let (waiters, snapshot, followers) = state.withLockedValue { state -> Notifications in
             guard !state.isFinished, version == nil || version == state.downloadVersion else {
                 return ([], nil, [])
             }
@@ -108,7 +108,7 @@ final class StatusFlow: Sendable {
     func activityChanges() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         continuation.yield()
-        let id = state.withLock { state -> UInt64? in
+        let id = state.withLockedValue { state -> UInt64? in
             guard !state.isFinished else { return nil }
             let id = state.makeID()
             state.activityFollowers[id] = continuation
@@ -120,7 +120,7 @@ final class StatusFlow: Sendable {
         }
         continuation.onTermination = { [weak self] _ in
             // The continuation must not go away under the lock.
-            _ = self?.state.withLock { $0.activityFollowers.removeValue(forKey: id) }
+            _ = self?.state.withLockedValue { $0.activityFollowers.removeValue(forKey: id) }
         }
         return stream
     }
@@ -129,7 +129,7 @@ final class StatusFlow: Sendable {
     ///
     /// Later changes are not recorded.
     func finish() {
-        let (waiters, followers) = state.withLock { state -> ([Waiter], [AsyncStream<Void>.Continuation]) in
+        let (waiters, followers) = state.withLockedValue { state -> ([Waiter], [AsyncStream<Void>.Continuation]) in
             state.isFinished = true
             let followers = Array(state.activityFollowers.values)
             state.activityFollowers.removeAll()
@@ -150,7 +150,7 @@ final class StatusFlow: Sendable {
 
     /// Begins a subscription whose first element is the present status.
     func subscribe() -> StatusSubscription {
-        let id = state.withLock { state -> UInt64 in
+        let id = state.withLockedValue { state -> UInt64 in
             let id = state.makeID()
             var queue = CircularBuffer<SyncStatusSnapshot>()
             queue.append(state.current)
@@ -162,10 +162,10 @@ final class StatusFlow: Sendable {
 
     /// The next element of a subscription; `nil` when the flow has finished or the task is cancelled.
     fileprivate nonisolated(nonsending) func next(of id: UInt64) async -> SyncStatusSnapshot? {
-        let call = state.withLock { $0.makeID() }
+        let call = state.withLockedValue { $0.makeID() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                let element = state.withLock { state -> SyncStatusSnapshot?? in
+                let element = state.withLockedValue { state -> SyncStatusSnapshot?? in
                     if Task.isCancelled { return .some(nil) }
                     if let element = state.subscribers[id]?.queue.popFirst() { return element }
                     if state.isFinished { return .some(nil) }
@@ -182,7 +182,7 @@ final class StatusFlow: Sendable {
     }
 
     private func cancel(call: UInt64, of id: UInt64) {
-        let waiter = state.withLock { state -> Waiter? in
+        let waiter = state.withLockedValue { state -> Waiter? in
             guard let index = state.subscribers[id]?.waiters.firstIndex(where: { $0.call == call }) else { return nil }
             return state.subscribers[id]?.waiters.remove(at: index).waiter
         }
@@ -191,7 +191,7 @@ final class StatusFlow: Sendable {
 
     fileprivate func unsubscribe(_ id: UInt64) {
         // Nobody waits: a task in `next()` keeps the subscription alive.
-        state.withLock { state in
+        state.withLockedValue { state in
             state.subscribers[id] = nil
         }
     }

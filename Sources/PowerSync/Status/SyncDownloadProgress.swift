@@ -24,3 +24,8 @@ public protocol SyncDownloadProgress: ProgressWithOperations {
     /// - Returns: The sums over these priorities.
     func untilPriority(priority: BucketPriority) -> any ProgressWithOperations
 }
+
+extension ProgressWithOperations {
+    /// `40 of 100 operations`.
+    var operationsText: String { "\(downloadedOperations) of \(totalOperations) operations" }
+}

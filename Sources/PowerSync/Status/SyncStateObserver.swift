@@ -1,13 +1,13 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncCore
-import Synchronization
 
 /// Tells when a transaction has removed what the database knows of earlier syncs.
 ///
 /// That is what clearing does, and `powersync_clear` and `powersync_trigger_resync` when an app calls them in SQL.
 final class SyncStateObserver: TransactionObserver, Sendable {
     private let logger: any LoggerProtocol
-    private let action = Mutex<(@Sendable (DownloadStatus) -> Void)?>(nil)
+    private let action = NIOLockedValueBox<(@Sendable (DownloadStatus) -> Void)?>(nil)
 
     /// Creates an observer that nobody listens to.
     init(logger: any LoggerProtocol) {
@@ -16,7 +16,7 @@ final class SyncStateObserver: TransactionObserver, Sendable {
 
     /// Registers what is called, on the writer's thread, with what the database knows now.
     func onReset(_ action: @escaping @Sendable (DownloadStatus) -> Void) {
-        self.action.withLock { $0 = action }
+        self.action.withLockedValue { $0 = action }
     }
 
     func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
@@ -24,7 +24,7 @@ final class SyncStateObserver: TransactionObserver, Sendable {
     func databaseDidChange(with event: DatabaseEvent) {}
 
     func databaseDidCommit(_ db: Database) {
-        guard SyncStateReset.take(db), let action = action.withLock({ $0 }) else { return }
+        guard SyncStateReset.take(db), let action = action.withLockedValue({ $0 }) else { return }
         do {
             action(try DownloadStatus.offline(db))
         } catch {

@@ -67,6 +67,24 @@ extension SyncStatusSnapshot: ActivityReporting {
     var connectionActivity: ConnectionActivity { activityState.activity }
 }
 
+extension SyncStatusSnapshot: CustomStringConvertible {
+    /// What the client is doing, in a line: `connected, downloading 40 of 100 operations, last synced at …`.
+    package var description: String {
+        var parts = [connected ? "connected" : connecting ? "connecting" : "not connected"]
+        if let progress = downloadProgress { parts.append("downloading \(progress.operationsText)") }
+        if uploading { parts.append("uploading") }
+        if let date = lastSyncedAt {
+            parts.append("last synced at \(date)")
+        } else if hasSynced != nil {
+            parts.append("never synced")
+        }
+        if let activity = activity.waits { parts.append(activity) }
+        if let lastDownloadError { parts.append("download error: \(lastDownloadError.lineOfText)") }
+        if let lastUploadError { parts.append("upload error: \(lastUploadError.lineOfText)") }
+        return parts.joined(separator: ", ")
+    }
+}
+
 extension Date {
     /// The public form of a point in time.
     init(_ instant: SyncInstant) {
@@ -119,19 +137,21 @@ extension StreamKey {
 }
 
 /// The public view of operation counts: 32 bits, saturating.
-private struct OperationCountsView: ProgressWithOperations {
+private struct OperationCountsView: ProgressWithOperations, CustomStringConvertible {
     let counts: OperationCounts
 
     var totalOperations: Int32 { Int32(clamping: counts.total) }
     var downloadedOperations: Int32 { Int32(clamping: counts.downloaded) }
+    var description: String { operationsText }
 }
 
 /// The public view of a download's progress.
-private struct DownloadProgressView: SyncDownloadProgress {
+private struct DownloadProgressView: SyncDownloadProgress, CustomStringConvertible {
     let progress: DownloadProgress
 
     var totalOperations: Int32 { Int32(clamping: progress.overall.total) }
     var downloadedOperations: Int32 { Int32(clamping: progress.overall.downloaded) }
+    var description: String { operationsText }
 
     func untilPriority(priority: BucketPriority) -> any ProgressWithOperations {
         OperationCountsView(counts: progress.untilPriority(priority.priority))

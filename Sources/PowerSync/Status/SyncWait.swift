@@ -58,8 +58,9 @@ extension SyncWait.Reason: CustomStringConvertible {
         case .bufferedStream(let via?): "the lines of the sync stream, which a proxy seems to buffer (\(via))"
         case .localWrites(let checkpoint): "local writes to be acknowledged, to show checkpoint \(checkpoint)"
         case .retry(let date, nil): "the next attempt at \(date)"
-        case .retry(let date, let error?): "the next attempt at \(date), after \(error)"
-        case .serviceUnreachable(let date, let error): "the sync service to be reachable at \(date), after \(error)"
+        case .retry(let date, let error?): "the next attempt at \(date), after \(error.lineOfText)"
+        case .serviceUnreachable(let date, let error):
+            "the sync service to be reachable at \(date), after \(error.lineOfText)"
         }
     }
 }
@@ -102,4 +103,9 @@ extension SyncWait.Reason {
         }
         return .retry(at: date, error: error)
     }
+}
+
+extension SyncWait: CustomStringConvertible {
+    /// What is being waited for and since when, for a log.
+    public var description: String { "waiting for \(reason), since \(since)" }
 }

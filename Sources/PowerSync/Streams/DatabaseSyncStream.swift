@@ -44,3 +44,7 @@ struct DatabaseSyncStream: SyncStream {
         return min(Int64(saturating: ttl.rounded(.up)), StreamSubscriptions.maximumTimeToLive)
     }
 }
+
+extension DatabaseSyncStream: CustomStringConvertible {
+    var description: String { identityText }
+}

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncCore
-import Synchronization
 
 /// The streams for which the app holds subscription handles, with the number of handles of each.
 ///
@@ -18,16 +18,16 @@ final class LiveStreams: Sendable {
         var handles: Int
     }
 
-    private let state = Mutex<(entries: [StreamKey: Entry], lastGeneration: UInt64)>(([:], 0))
+    private let state = NIOLockedValueBox<(entries: [StreamKey: Entry], lastGeneration: UInt64)>(([:], 0))
 
     /// The streams, in a stable order.
     var keys: [StreamKey] {
-        state.withLock { Array($0.entries.keys) }.sorted { $0.description < $1.description }
+        state.withLockedValue { Array($0.entries.keys) }.sorted { $0.description < $1.description }
     }
 
     /// Counts one more handle.
     func retain(_ key: StreamKey) -> Share {
-        state.withLock { state in
+        state.withLockedValue { state in
             if let generation = state.entries[key]?.generation {
                 state.entries[key]?.handles += 1
                 return Share(key: key, generation: generation)
@@ -44,7 +44,7 @@ final class LiveStreams: Sendable {
     ///
     /// - Returns: Whether that was the last handle. `false` when the stream was forgotten meanwhile.
     func release(_ share: Share) -> Bool {
-        state.withLock { state in
+        state.withLockedValue { state in
             guard let entry = state.entries[share.key], entry.generation == share.generation else { return false }
             guard entry.handles == 1 else {
                 state.entries[share.key]?.handles -= 1
@@ -57,13 +57,13 @@ final class LiveStreams: Sendable {
 
     /// Forgets all handles of a stream; releasing them later has no effect.
     func forget(_ key: StreamKey) {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.entries[key] = nil
         }
     }
 
     /// Forgets all handles.
     func forgetAll() {
-        state.withLock { $0.entries.removeAll() }
+        state.withLockedValue { $0.entries.removeAll() }
     }
 }

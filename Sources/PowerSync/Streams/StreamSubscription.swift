@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncCore
-import Synchronization
 
 /// A handle on a stream.
 ///
@@ -10,7 +10,7 @@ final class StreamSubscription: SyncStreamSubscription {
     private let key: StreamKey
     private let client: SyncClient
     /// `nil` after the subscription has ended.
-    private let share: Mutex<LiveStreams.Share?>
+    private let share: NIOLockedValueBox<LiveStreams.Share?>
 
     /// Creates a handle that owns a share.
     init(name: String, parameters: JsonParam?, share: LiveStreams.Share, client: SyncClient) {
@@ -18,7 +18,7 @@ final class StreamSubscription: SyncStreamSubscription {
         self.parameters = parameters
         self.client = client
         key = share.key
-        self.share = Mutex(share)
+        self.share = NIOLockedValueBox(share)
     }
 
     deinit {
@@ -38,10 +38,14 @@ final class StreamSubscription: SyncStreamSubscription {
     }
 
     private func release() {
-        let share = share.withLock { share in
+        let share = share.withLockedValue { share in
             defer { share = nil }
             return share
         }
         if let share { client.release(share) }
     }
+}
+
+extension StreamSubscription: CustomStringConvertible {
+    var description: String { "subscription to \(identityText)" }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import PowerSyncCore
 
 /// What is known about a stream that is subscribed to, or synced by default.
 public struct SyncSubscriptionDescription: SyncStreamDescription {
@@ -31,4 +32,36 @@ public struct SyncStreamStatus: Sendable {
     public let progress: (any ProgressWithOperations)?
     /// The stream.
     public let subscription: SyncSubscriptionDescription
+}
+
+extension SyncSubscriptionDescription: CustomStringConvertible {
+    /// The stream and what is known about it, in a line.
+    public var description: String {
+        var parts = [identityText]
+        if isDefault { parts.append("by default") }
+        if hasExplicitSubscription { parts.append("subscribed") }
+        if unknownStream != nil {
+            parts.append("not known to the service")
+        } else if !active {
+            parts.append("not active")
+        }
+        parts.append(lastSyncedAt.map { "last synced at \(Date(timeIntervalSince1970: $0))" } ?? "never synced")
+        return parts.joined(separator: ", ")
+    }
+}
+
+extension SyncStreamStatus: CustomStringConvertible {
+    /// The stream, what is known about it, and its download, in a line.
+    public var description: String {
+        progress.map { "\(subscription), downloading \($0.operationsText)" } ?? "\(subscription)"
+    }
+}
+
+extension SyncStreamDescription {
+    /// The name, and the parameters as JSON: `stream todos {"list":"1"}`.
+    ///
+    /// Parameters that cannot be stored, which may be nested too deeply for a text, are left out.
+    var identityText: String {
+        (try? Argument.check(self)) == nil ? "stream \(name)" : "stream \(StreamKey(self))"
+    }
 }

@@ -25,3 +25,8 @@ public struct UnknownSyncStreamError: Error, LocalizedError, Sendable, Hashable 
         errorDescription = stream.message
     }
 }
+
+extension UnknownSyncStreamError: CustomStringConvertible {
+    /// The text for people.
+    public var description: String { errorDescription ?? streamName }
+}

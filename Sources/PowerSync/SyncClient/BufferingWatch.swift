@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import Synchronization
 
 /// Notices that something between the service and the client, a proxy most likely, collects lines instead of passing
 /// them on; then says so in the log, and in the activity for as long as it lasts.
@@ -24,7 +24,7 @@ final class BufferingWatch: Sendable {
 
     private let context: SyncContext
     private let isOverHTTP: Bool
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     init(context: SyncContext) {
         self.context = context
@@ -69,19 +69,19 @@ final class BufferingWatch: Sendable {
     ///
     /// - Returns: Whether a stream was open.
     func serviceFellSilent() -> Bool {
-        let isOpen = state.withLock { $0.machine.isStreamOpen }
+        let isOpen = state.withLockedValue { $0.machine.isStreamOpen }
         perform { $0.machine.streamFellSilent() }
         return isOpen
     }
 
     /// The stream has ended in another way.
     func streamEnded() {
-        state.withLock { $0.machine.streamEnded() }
+        state.withLockedValue { $0.machine.streamEnded() }
     }
 
     private func perform(_ event: (inout State) -> StateMachine.Action?) {
         let now = context.environment.now()
-        let (action, since, via) = state.withLock { state in
+        let (action, since, via) = state.withLockedValue { state in
             let action = event(&state)
             switch action {
             case .warn: state.since = now

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// The methods of the app's connector that run for one session.
 ///
@@ -18,7 +18,7 @@ final class ConnectorCalls: Sendable {
     @TaskLocal static var session: SyncGroup.SessionID?
 
     private let session: SyncGroup.SessionID
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// Creates the calls of a session.
     init(of session: SyncGroup.SessionID) {
@@ -34,7 +34,7 @@ final class ConnectorCalls: Sendable {
     /// - Throws: What it throws, or `CancellationError`.
     func run<Value: Sendable>(_ method: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let answer = Answer<Value>()
-        let task = state.withLock { state -> Task<Void, Never>? in
+        let task = state.withLockedValue { state -> Task<Void, Never>? in
             guard !state.isCancelled else { return nil }
             state.lastID += 1
             let id = state.lastID
@@ -45,7 +45,7 @@ final class ConnectorCalls: Sendable {
                 } catch {
                     result = .failure(error)
                 }
-                self.state.withLock { $0.running[id] = nil }
+                self.state.withLockedValue { $0.running[id] = nil }
                 answer.set(result)
             }
             state.running[id] = task
@@ -62,7 +62,7 @@ final class ConnectorCalls: Sendable {
 
     /// Cancels all methods; later ones do not begin.
     func cancel() {
-        let tasks = state.withLock { state in
+        let tasks = state.withLockedValue { state in
             state.isCancelled = true
             return state.running.values
         }
@@ -71,7 +71,7 @@ final class ConnectorCalls: Sendable {
 
     /// Waits until all methods have returned.
     func end() async {
-        for task in state.withLock({ Array($0.running.values) }) { await task.value }
+        for task in state.withLockedValue({ Array($0.running.values) }) { await task.value }
     }
 }
 
@@ -85,10 +85,10 @@ private final class Answer<Value: Sendable>: Sendable {
         case given(Result<Value, any Error>)
     }
 
-    private let state = Mutex(State.open)
+    private let state = NIOLockedValueBox(State.open)
 
     func set(_ result: Result<Value, any Error>) {
-        let waiter = state.withLock { state -> CheckedContinuation<Value, any Error>? in
+        let waiter = state.withLockedValue { state -> CheckedContinuation<Value, any Error>? in
             switch state {
             case .open:
                 state = .given(result)
@@ -105,7 +105,7 @@ private final class Answer<Value: Sendable>: Sendable {
 
     func value() async throws -> Value {
         try await withCheckedThrowingContinuation { waiter in
-            let result = state.withLock { state -> Result<Value, any Error>? in
+            let result = state.withLockedValue { state -> Result<Value, any Error>? in
                 if case .given(let result) = state { return result }
                 state = .awaited(waiter)
                 return nil

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// The credentials of one connection: fetched when first needed, kept, renewed, dropped when the service refuses them.
 ///
@@ -11,8 +11,8 @@ final class CredentialsCache: Sendable {
     private let configuration: SyncClientConfiguration?
     private let fetch: @Sendable () async throws -> PowerSyncCredentials?
     private let endpointChanged: @Sendable (ServiceEndpoint) -> Void
-    private let state = Mutex(StateMachine<Waiter>())
-    private let lastID = Atomic<UInt64>(0)
+    private let state = NIOLockedValueBox(StateMachine<Waiter>())
+    private let lastID = NIOLockedValueBox<UInt64>(0)
     /// Asks ``run()`` to fetch once more.
     ///
     /// Coalescing: there is at most one fetch in flight.
@@ -37,23 +37,24 @@ final class CredentialsCache: Sendable {
 
     /// Fetches whenever it is asked to, until the task is cancelled.
     func run() async {
-        let additionalHeaders = configuration?.additionalHeaders ?? [:]
+        let additionalHeaders = configuration?.httpClient.exchange.additionalHeaders ?? [:]
         var endpoint: ServiceEndpoint?
         for await _ in fetchRequests.stream {
             do {
                 var credentials = try ServiceCredentials(try await fetch())
                 credentials.additionalHeaders = additionalHeaders
                 credentials.trustedAuthorities = configuration?.trustedAuthorities
+                credentials.httpClient = configuration?.httpClient
                 if credentials.endpoint != endpoint {
                     endpoint = credentials.endpoint
                     endpointChanged(credentials.endpoint)
                 }
-                perform(state.withLock { $0.fetched(credentials) }, with: .success(credentials))
+                perform(state.withLockedValue { $0.fetched(credentials) }, with: .success(credentials))
             } catch {
-                perform(state.withLock { $0.fetchFailed() }, with: .failure(error))
+                perform(state.withLockedValue { $0.fetchFailed() }, with: .failure(error))
             }
         }
-        for entry in state.withLock({ $0.stopped() }) {
+        for entry in state.withLockedValue({ $0.stopped() }) {
             entry.waiter.resume(throwing: CancellationError())
         }
     }
@@ -126,10 +127,13 @@ final class CredentialsCache: Sendable {
     private func wait(
         _ transition: (inout StateMachine<Waiter>, StateMachine<Waiter>.Entry) -> WaitAction
     ) async throws -> ServiceCredentials? {
-        let id = lastID.add(1, ordering: .relaxed).newValue
+        let id = lastID.withLockedValue { id in
+            id += 1
+            return id
+        }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (waiter: Waiter) in
-                let action = state.withLock { state -> WaitAction in
+                let action = state.withLockedValue { state -> WaitAction in
                     if Task.isCancelled { return .fail }
                     return transition(&state, StateMachine<Waiter>.Entry(id: id, waiter: waiter))
                 }
@@ -141,24 +145,24 @@ final class CredentialsCache: Sendable {
                 }
             }
         } onCancel: {
-            state.withLock { $0.cancelled(id: id) }?.waiter.resume(throwing: CancellationError())
+            state.withLockedValue { $0.cancelled(id: id) }?.waiter.resume(throwing: CancellationError())
         }
     }
 
     /// Drops all credentials; those of a fetch in flight will not be used either.
     func invalidate() {
-        state.withLock { $0.invalidated() }
+        state.withLockedValue { $0.invalidated() }
     }
 
     /// Whether credentials are the ones to use.
     ///
     /// If not, they have been dropped or replaced.
     func isCurrent(_ credentials: ServiceCredentials) -> Bool {
-        state.withLock { $0.isCurrent(credentials) }
+        state.withLockedValue { $0.isCurrent(credentials) }
     }
 
     /// Drops credentials that the service refused or that expired, unless they have been replaced already.
     func invalidate(_ rejected: ServiceCredentials) {
-        state.withLock { $0.rejected(rejected) }
+        state.withLockedValue { $0.rejected(rejected) }
     }
 }

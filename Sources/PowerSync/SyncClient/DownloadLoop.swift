@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncProtocol
-import Synchronization
 
 /// Keeps one connection's sync stream open: one iteration after another, with a delay after those that ended on their
 /// own or failed (docs/client-sync.md "Connections").
@@ -10,7 +10,7 @@ final class DownloadLoop: Sendable {
     private let uploadTrigger: UploadTrigger
     private let buffering: BufferingWatch
     /// The iteration that runs; `nil` while waiting for the next attempt.
-    private let iteration = Mutex<SyncIteration?>(nil)
+    private let iteration = NIOLockedValueBox<SyncIteration?>(nil)
 
     /// Creates the loop.
     ///
@@ -34,7 +34,7 @@ final class DownloadLoop: Sendable {
     /// - Returns: Whether there is one. If not, the next one looks for itself.
     @discardableResult
     func send(_ event: SyncEventQueue.LocalEvent) -> Bool {
-        guard let iteration = iteration.withLock({ $0 }) else { return false }
+        guard let iteration = iteration.withLockedValue({ $0 }) else { return false }
         iteration.send(event)
         return true
     }
@@ -43,7 +43,7 @@ final class DownloadLoop: Sendable {
     ///
     /// - Parameter credentials: The new ones; `nil` when none can be got, which the next iteration reports.
     func restart(unlessUsing credentials: ServiceCredentials?) {
-        iteration.withLock { $0 }?.restart(unlessUsing: credentials)
+        iteration.withLockedValue { $0 }?.restart(unlessUsing: credentials)
     }
 
     /// Syncs until the task is cancelled.
@@ -77,11 +77,11 @@ final class DownloadLoop: Sendable {
     private func runIteration(_ engine: inout SyncEngine) async throws -> SyncIteration.Outcome {
         let iteration = SyncIteration(context: context, uploadTrigger: uploadTrigger, buffering: buffering)
         // Registered before the live streams are read: a subscription in between is sent as an event.
-        self.iteration.withLock { $0 = iteration }
+        self.iteration.withLockedValue { $0 = iteration }
         context.checkpointRequests?.iterationBegan()
         defer {
             context.checkpointRequests?.iterationEnded()
-            self.iteration.withLock { $0 = nil }
+            self.iteration.withLockedValue { $0 = nil }
         }
         return try await iteration.run(
             SyncStart(

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Notices that nothing has come from the service for too long.
 ///
@@ -11,7 +11,7 @@ final class IdleWatchdog: Sendable {
     private let limit: Duration
     private let clock: ElapsedClock
     /// When the task that reads began to wait; `nil` while it does not.
-    private let waitingSince = Mutex<Duration?>(nil)
+    private let waitingSince = NIOLockedValueBox<Duration?>(nil)
 
     /// Creates a watchdog.
     init(limit: Duration = IdleWatchdog.defaultLimit, clock: ElapsedClock) {
@@ -22,8 +22,8 @@ final class IdleWatchdog: Sendable {
     /// Watches while something is awaited from the network.
     func watch<Result>(_ body: () async throws -> Result) async throws -> Result {
         let now = clock.now
-        waitingSince.withLock { $0 = now }
-        defer { waitingSince.withLock { $0 = nil } }
+        waitingSince.withLockedValue { $0 = now }
+        defer { waitingSince.withLockedValue { $0 = nil } }
         return try await body()
     }
 
@@ -36,9 +36,9 @@ final class IdleWatchdog: Sendable {
             try await clock.sleep(until: deadline)
             let now = clock.now
             if clock.wasSuspended(before: deadline) {
-                waitingSince.withLock { $0 = $0.map { _ in now } }
+                waitingSince.withLockedValue { $0 = $0.map { _ in now } }
             }
-            let next = (waitingSince.withLock { $0 } ?? now) + limit
+            let next = (waitingSince.withLockedValue { $0 } ?? now) + limit
             if next <= now { return }
             deadline = next
         }

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncCore
-import Synchronization
 
 /// Changes of subscriptions on their way to the engine, several as one: each that changes the request costs a new stream,
 /// and apps tend to subscribe to many streams in a row.
@@ -12,7 +12,7 @@ final class SubscriptionChanges: Sendable {
     static let longestWait = Duration.seconds(1)
 
     /// The streams for which the app holds handles.
-    private let live = Mutex<[StreamKey]>([])
+    private let live = NIOLockedValueBox<[StreamKey]>([])
     private let trigger = CoalescingTrigger<Reason>()
 
     private enum Reason: Comparable {
@@ -26,7 +26,7 @@ final class SubscriptionChanges: Sendable {
     ///
     /// - Parameter live: The streams for which the app holds handles.
     func note(live: [StreamKey]) {
-        self.live.withLock { $0 = live }
+        self.live.withLockedValue { $0 = live }
         trigger.fire(.change)
     }
 
@@ -43,7 +43,7 @@ final class SubscriptionChanges: Sendable {
                 repeat {
                     try await clock.sleep(for: Self.quietTime)
                 } while trigger.take() != nil && clock.now < end
-                pass(live.withLock(\.self))
+                pass(live.withLockedValue(\.self))
             }
         } catch {
             // The iteration is over; the next one looks for itself.

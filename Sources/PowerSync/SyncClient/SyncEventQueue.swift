@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncProtocol
-import Synchronization
 
 /// Merges the lines of one sync stream with local events, for the task that hands them to the engine.
 ///
@@ -13,13 +13,13 @@ final class SyncEventQueue: Sendable {
     private typealias Consumer = CheckedContinuation<[SyncEvent], any Error>
     private typealias Producer = CheckedContinuation<Void, Never>
 
-    private let state: Mutex<StateMachine<Consumer, Producer>>
+    private let state: NIOLockedValueBox<StateMachine<Consumer, Producer>>
 
     /// Creates an empty queue.
     ///
     /// - Parameter byteLimit: The bytes of lines that may wait for the database before reading stops.
     init(byteLimit: Int = SyncEventQueue.defaultByteLimit) {
-        state = Mutex(StateMachine(byteLimit: byteLimit))
+        state = NIOLockedValueBox(StateMachine(byteLimit: byteLimit))
     }
 
     /// The service accepted the request.
@@ -73,7 +73,7 @@ final class SyncEventQueue: Sendable {
 
     /// Takes the local events that are there.
     func takeLocalEvents() -> [SyncEvent] {
-        state.withLock { $0.takeLocalEvents() }
+        state.withLockedValue { $0.takeLocalEvents() }
     }
 
     /// A transaction with lines was committed.
@@ -85,7 +85,7 @@ final class SyncEventQueue: Sendable {
 
     /// The iteration is over.
     func close() {
-        for resumption in state.withLock({ $0.close() }) {
+        for resumption in state.withLockedValue({ $0.close() }) {
             resume(resumption)
         }
     }
@@ -93,7 +93,7 @@ final class SyncEventQueue: Sendable {
     private func perform(
         _ transition: (inout StateMachine<Consumer, Producer>) -> StateMachine<Consumer, Producer>.Resumption?
     ) {
-        if let resumption = state.withLock({ transition(&$0) }) {
+        if let resumption = state.withLockedValue({ transition(&$0) }) {
             resume(resumption)
         }
     }

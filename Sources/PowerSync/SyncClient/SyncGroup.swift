@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncCore
-import Synchronization
 
 /// What the databases of one file share: at most one of them syncs, and stream handles of all of them count.
 ///
@@ -42,14 +42,14 @@ final class SyncGroup: Sendable {
         var limit: Task<Void, Never>?
     }
 
-    private let guarded = Mutex(Guarded())
+    private let guarded = NIOLockedValueBox(Guarded())
 
     private struct WeakStatus {
         weak var status: LiveSyncStatus?
     }
 
     /// The statuses of the members.
-    private let statuses = Mutex<[MemberID: WeakStatus]>([:])
+    private let statuses = NIOLockedValueBox<[MemberID: WeakStatus]>([:])
 
     /// Creates the group of a file that nobody syncs.
     init() {}
@@ -59,24 +59,24 @@ final class SyncGroup: Sendable {
     /// - Parameter status: Its status.
     /// - Returns: Its number in the group.
     func add(_ status: LiveSyncStatus) -> MemberID {
-        let member = guarded.withLock { $0.machine.joined() }
-        statuses.withLock { $0[member] = WeakStatus(status: status) }
+        let member = guarded.withLockedValue { $0.machine.joined() }
+        statuses.withLockedValue { $0[member] = WeakStatus(status: status) }
         return member
     }
 
     /// Removes a member.
     func remove(_ member: MemberID) {
-        guarded.withLock { $0.machine.left(member) }
-        _ = statuses.withLock { $0.removeValue(forKey: member) }
+        guarded.withLockedValue { $0.machine.left(member) }
+        _ = statuses.withLockedValue { $0.removeValue(forKey: member) }
     }
 
     /// A transaction of a member has removed what the database knew of earlier syncs, so the statuses start over.
     ///
     /// An iteration that runs is told instead: it ends, and the next one publishes the status and downloads everything.
     func syncStateWasReset(to offline: DownloadStatus) {
-        let statuses = statuses.withLock { $0.values.compactMap(\.status) }
+        let statuses = statuses.withLockedValue { $0.values.compactMap(\.status) }
         // Under the lock, so that no session starts and publishes in between.
-        guarded.withLock { guarded in
+        guarded.withLockedValue { guarded in
             if let session = guarded.session, session.subscriptionsChanged(live: liveStreams.keys) { return }
             for status in statuses { status.syncStateWasReset(to: offline) }
         }
@@ -84,17 +84,17 @@ final class SyncGroup: Sendable {
 
     /// Whether a member was closed.
     func isClosed(_ member: MemberID) -> Bool {
-        guarded.withLock { $0.machine.isClosed(member) }
+        guarded.withLockedValue { $0.machine.isClosed(member) }
     }
 
     /// The session of a member, if it is the one that syncs.
     func session(of member: MemberID) -> SyncSession? {
-        guarded.withLock { $0.machine.running?.member == member ? $0.session : nil }
+        guarded.withLockedValue { $0.machine.running?.member == member ? $0.session : nil }
     }
 
     /// Drops the credentials of the session, whoever owns it.
     func invalidateCredentials() {
-        guarded.withLock { $0.session }?.invalidateCredentials()
+        guarded.withLockedValue { $0.session }?.invalidateCredentials()
     }
 
     /// Tells the session that handles or subscriptions changed.
@@ -102,7 +102,7 @@ final class SyncGroup: Sendable {
     /// - Returns: Whether this member has an iteration that deals with it and will publish the result.
     func subscriptionsChanged(by member: MemberID) -> Bool {
         // Under the lock, so that of two concurrent changes the one that is sent last has read the handles last.
-        guarded.withLock { guarded in
+        guarded.withLockedValue { guarded in
             guard let session = guarded.session else { return false }
             let isHandled = session.subscriptionsChanged(live: liveStreams.keys)
             return isHandled && guarded.machine.running?.member == member
@@ -173,7 +173,7 @@ extension SyncGroup {
         _ member: MemberID,
         _ body: () async throws -> Result
     ) async throws -> Result {
-        let id = guarded.withLock { $0.machine.newCall() }
+        let id = guarded.withLockedValue { $0.machine.newCall() }
         try await call(request, by: member, id: id)
         defer { perform { $0.machine.bodyEnded(of: id) } }
         return try await body()
@@ -185,7 +185,7 @@ extension SyncGroup {
         id: CallID? = nil,
         _ makeSession: (@Sendable (SessionID) -> SyncSession)? = nil
     ) async throws -> Answer {
-        let id = id ?? guarded.withLock { $0.machine.newCall() }
+        let id = id ?? guarded.withLockedValue { $0.machine.newCall() }
         let inside = ConnectorCalls.session
         let answer = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -214,15 +214,15 @@ extension SyncGroup {
 // MARK: - What the machine wants done
 
 extension SyncGroup {
-    private func perform(_ event: (inout sending Guarded) -> sending [StateMachine.Action]) {
-        run(guarded.withLock(event))
+    private func perform(_ event: (inout Guarded) -> [StateMachine.Action]) {
+        run(guarded.withLockedValue(event))
     }
 
     private func run(_ actions: [StateMachine.Action]) {
         for action in actions {
             switch action {
             case .open(let session, let call): open(session, for: call)
-            case .stop: guarded.withLock { $0.session }?.stop()
+            case .stop: guarded.withLockedValue { $0.session }?.stop()
             case .startLimit(let session): startLimit(of: session)
             case .answer(let call, let answer): self.answer(call, answer)
             }
@@ -230,11 +230,11 @@ extension SyncGroup {
     }
 
     private func open(_ id: SessionID, for call: CallID) {
-        guard let makeSession = guarded.withLock({ $0.waiting[call]?.makeSession }) else {
+        guard let makeSession = guarded.withLockedValue({ $0.waiting[call]?.makeSession }) else {
             preconditionFailure("A session is to be opened for a call that has none")
         }
         let session = makeSession(id)
-        guarded.withLock { $0.session = session }
+        guarded.withLockedValue { $0.session = session }
         let returning = Returning(clock: session.clock, logger: session.logger)
         session.start {
             self.perform { guarded in
@@ -252,7 +252,7 @@ extension SyncGroup {
     }
 
     private func startLimit(of session: SessionID) {
-        guarded.withLock { guarded in
+        guarded.withLockedValue { guarded in
             guard let returning = guarded.returning[session] else { return }
             guarded.returning[session]?.limit = Task {
                 guard (try? await returning.clock.sleep(for: SyncGroup.returnLimit)) != nil else { return }
@@ -262,7 +262,7 @@ extension SyncGroup {
     }
 
     private func limitReached(of session: SessionID, _ logger: any LoggerProtocol) {
-        let actions = guarded.withLock { guarded in
+        let actions = guarded.withLockedValue { guarded in
             guarded.returning[session] = nil
             return guarded.machine.limitReached(of: session)
         }
@@ -279,7 +279,7 @@ extension SyncGroup {
     }
 
     private func answer(_ call: CallID, _ answer: StateMachine.Answer) {
-        let (continuation, session) = guarded.withLock { guarded in
+        let (continuation, session) = guarded.withLockedValue { guarded in
             let waiting = guarded.waiting.removeValue(forKey: call)
             if answer == .done, let makeSession = waiting?.makeSession {
                 // Answered before its session is opened.

@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncProtocol
-import Synchronization
 
 /// One attempt to keep one sync stream open: from the start event to the end of the stream
 /// (docs/client-sync.md "Connections").
@@ -42,7 +42,7 @@ final class SyncIteration: Sendable {
     private let watchdog: IdleWatchdog
     private let buffering: BufferingWatch
     /// The token that the stream was opened with.
-    private let usedCredentials = Mutex<ServiceCredentials?>(nil)
+    private let usedCredentials = NIOLockedValueBox<ServiceCredentials?>(nil)
 
     /// Creates an iteration.
     ///
@@ -136,9 +136,9 @@ final class SyncIteration: Sendable {
                     tasks.addTask { await self.seed(requests) }
                 }
             case .fetchCredentials(didExpire: true):
-                usedCredentials.withLock { $0 }.map(context.credentials.invalidate)
+                usedCredentials.withLockedValue { $0 }.map(context.credentials.invalidate)
             case .fetchCredentials(didExpire: false):
-                let expiring = usedCredentials.withLock { $0 }
+                let expiring = usedCredentials.withLockedValue { $0 }
                 tasks.addTask { await self.refreshCredentials(replacing: expiring) }
             case .didCompleteSync:
                 clearsError = true
@@ -186,7 +186,7 @@ extension SyncIteration {
     ///
     /// - Parameter credentials: The new ones; `nil` when none can be got.
     func restart(unlessUsing credentials: ServiceCredentials?) {
-        guard let used = usedCredentials.withLock({ $0 }), used != credentials else { return }
+        guard let used = usedCredentials.withLockedValue({ $0 }), used != credentials else { return }
         context.log(.debug, "The credentials were invalidated; connecting again.")
         events.send(.tokenRefreshed)
     }
@@ -229,7 +229,7 @@ extension SyncIteration {
         } catch {
             buffering.streamEnded()
             if let error = error as? SyncTransportError, error.isUnauthorized {
-                usedCredentials.withLock { $0 }.map(context.credentials.invalidate)
+                usedCredentials.withLockedValue { $0 }.map(context.credentials.invalidate)
             }
             events.streamFailed(error)
         }
@@ -257,7 +257,7 @@ extension SyncIteration {
     private func takeCredentials() async throws -> ServiceCredentials {
         while true {
             let credentials = try await context.credentials.credentials()
-            usedCredentials.withLock { $0 = credentials }
+            usedCredentials.withLockedValue { $0 = credentials }
             // Invalidated meanwhile? From here on ``restart(unlessUsing:)`` sees which ones are in use.
             if context.credentials.isCurrent(credentials) { return credentials }
         }

@@ -48,3 +48,14 @@ extension PowerSyncDatabaseProtocol {
         )
     }
 }
+
+extension SyncOnceResult: CustomStringConvertible {
+    /// What was achieved, in a line.
+    public var description: String {
+        var parts = [isComplete ? "complete" : "not complete", "\(uploadedEntries) local writes uploaded"]
+        if let waits = activity.waits { parts.append(waits) }
+        if let downloadError { parts.append("download error: \(downloadError.lineOfText)") }
+        if let uploadError { parts.append("upload error: \(uploadError.lineOfText)") }
+        return parts.joined(separator: ", ")
+    }
+}

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncCore
-import Synchronization
 
 /// One `connect()`: a download loop, an upload loop and a credentials cache, run by one task until it is stopped.
 final class SyncSession: Sendable {
@@ -20,7 +20,7 @@ final class SyncSession: Sendable {
     ///
     /// Coalescing: one look at the cache serves all requests before it.
     private let invalidations = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    private let loops = Mutex<Task<Void, Never>?>(nil)
+    private let loops = NIOLockedValueBox<Task<Void, Never>?>(nil)
 
     /// Creates a session, when no other one runs.
     ///
@@ -48,7 +48,7 @@ final class SyncSession: Sendable {
     ///   - loopsEnded: Called when no loop runs any more, after ``stop()``.
     ///   - returned: Called after that, when no method of the connector runs any more.
     func start(loopsEnded: @escaping @Sendable () -> Void, returned: @escaping @Sendable () -> Void) {
-        loops.withLock { loops in
+        loops.withLockedValue { loops in
             precondition(loops == nil, "A sync session was started twice")
             loops = Task {
                 await self.run()
@@ -61,7 +61,7 @@ final class SyncSession: Sendable {
 
     /// Cancels the loops and the methods of the connector.
     func stop() {
-        loops.withLock { $0 }?.cancel()
+        loops.withLockedValue { $0 }?.cancel()
         context.connectorCalls.cancel()
     }
 

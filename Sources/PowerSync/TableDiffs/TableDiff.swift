@@ -1,6 +1,6 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncCore
-import Synchronization
 
 /// The changes to a view, recorded as they are made, until ``stop()``.
 ///
@@ -30,7 +30,7 @@ public final class TableDiff: Sendable {
     let recording: TableDiffRecording
     private let database: LocalDatabase
     private let throttle: Duration
-    private let state = Mutex(State.idle)
+    private let state = NIOLockedValueBox(State.idle)
 
     private init(number: Int, _ recording: TableDiffRecording, on database: LocalDatabase, throttle: Duration) {
         self.number = number
@@ -76,7 +76,7 @@ public final class TableDiff: Sendable {
     }
 
     deinit {
-        guard case .idle = state.withLock({ $0 }), let writer = try? database.openWriter() else { return }
+        guard case .idle = state.withLockedValue({ $0 }), let writer = try? database.openWriter() else { return }
         writer.asyncWriteWithoutTransaction { [number, recording, registry = database.tableDiffs] db in
             guard (try? recording.drop(db)) != nil else { return }
             registry.remove(number)
@@ -113,7 +113,7 @@ public final class TableDiff: Sendable {
             try await throttle.wait()
         } while isRunning
         try Task.checkCancellation()
-        if case .ended(.schemaWasReplaced) = state.withLock({ $0 }) { throw schemaError }
+        if case .ended(.schemaWasReplaced) = state.withLockedValue({ $0 }) { throw schemaError }
     }
 
     /// Ends recording and forgets what was not handed over.
@@ -159,14 +159,14 @@ public final class TableDiff: Sendable {
 
     private var isRunning: Bool {
         if database.isClosed { return false }
-        return state.withLock { state in
+        return state.withLockedValue { state in
             if case .running = state { true } else { false }
         }
     }
 
     /// - Returns: Whether there is something to run.
     private func begin(_ listener: ChangeListener) throws -> Bool {
-        try state.withLock { state in
+        try state.withLockedValue { state in
             switch state {
             case .idle:
                 state = .running(listener)
@@ -182,14 +182,14 @@ public final class TableDiff: Sendable {
     }
 
     private func end(_ listener: ChangeListener) {
-        state.withLock { state in
+        state.withLockedValue { state in
             if case .running(let current) = state, current === listener { state = .idle }
         }
     }
 
     /// - Returns: Whether it had not ended before.
     private func end(_ ending: Ending) -> Bool {
-        let (isFirst, listener) = state.withLock { state -> (Bool, ChangeListener?) in
+        let (isFirst, listener) = state.withLockedValue { state -> (Bool, ChangeListener?) in
             switch state {
             case .ended: return (false, nil)
             case .idle:

@@ -1,6 +1,6 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncCore
-import Synchronization
 
 /// The table diffs of a database.
 ///
@@ -17,11 +17,11 @@ final class TableDiffRegistry: Sendable {
         var entries: [Int: Entry] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// A number that no other diff has.
     func nextNumber() -> Int {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.lastNumber += 1
             return state.lastNumber
         }
@@ -29,12 +29,12 @@ final class TableDiffRegistry: Sendable {
 
     /// Adds a diff.
     func add(_ diff: TableDiff) {
-        state.withLock { $0.entries[diff.number] = Entry(recording: diff.recording, diff: diff) }
+        state.withLockedValue { $0.entries[diff.number] = Entry(recording: diff.recording, diff: diff) }
     }
 
     /// Removes a diff whose recording was dropped.
     func remove(_ number: Int) {
-        state.withLock { _ = $0.entries.removeValue(forKey: number) }
+        state.withLockedValue { _ = $0.entries.removeValue(forKey: number) }
     }
 
     /// Drops what records the diffs, because the tables may change, or nobody records any more.
@@ -44,7 +44,7 @@ final class TableDiffRegistry: Sendable {
     /// - Throws: GRDB's `DatabaseError`.
     @discardableResult
     func drop(_ db: Database) throws -> [TableDiff] {
-        let entries = state.withLock { Array($0.entries.values) }
+        let entries = state.withLockedValue { Array($0.entries.values) }
         for entry in entries {
             try entry.recording.drop(db)
         }

@@ -1,17 +1,15 @@
-import AsyncHTTPClient
 import NIOCore
-import NIOHTTP1
-import NIOHTTPCompression
+import PowerSyncHTTP
 import PowerSyncProtocol
 
 /// The lines of an HTTP response, read by one task.
 ///
-/// The client reads ahead one chunk; everything else waits in the kernel's and the service's buffers until ``next()``
+/// The exchange reads ahead a little; everything else waits in the kernel's and the service's buffers until ``next()``
 /// asks for it. A connection that is closed between two lines ends the stream, whether the service said good-bye or
 /// not (docs/protocol.md "End of a stream").
 final class HTTPLineStream: SyncLineStream {
     private enum State {
-        case reading(SyncLineReader, HTTPClientResponse.Body.AsyncIterator)
+        case reading(SyncLineReader, any HTTPExchangeBody)
         /// The lines before this error have been returned.
         case failed(any Error)
         case ended
@@ -34,14 +32,14 @@ final class HTTPLineStream: SyncLineStream {
     ///   - refusals: Where it is noted that the body was compressed too much.
     ///   - log: Where lines are logged.
     init(
-        body: HTTPClientResponse.Body,
+        body: any HTTPExchangeBody,
         format: SyncLineFormat,
         url: String,
         via: String?,
         refusals: CompressionRefusals,
         log: SyncRequestLog
     ) {
-        state = .reading(SyncLineReader(format: format), body.makeAsyncIterator())
+        state = .reading(SyncLineReader(format: format), body)
         lineLog = LineLog(format: format, log: log)
         self.url = url
         self.via = via
@@ -56,10 +54,10 @@ final class HTTPLineStream: SyncLineStream {
         case .failed(let error):
             state = .ended
             throw error
-        case .reading(var reader, var body):
+        case .reading(var reader, let body):
             // Moved out while it changes, so that the reader's buffer is not copied.
             state = .ended
-            guard let chunk = try await nextChunk(of: &body) else {
+            guard let chunk = try await nextChunk(of: body) else {
                 return try finish(&reader)
             }
             lineLog.received(chunk)
@@ -76,15 +74,13 @@ final class HTTPLineStream: SyncLineStream {
     }
 
     private nonisolated(nonsending) func nextChunk(
-        of body: inout HTTPClientResponse.Body.AsyncIterator
+        of body: any HTTPExchangeBody
     ) async throws -> ByteBuffer? {
         do {
-            return try await body.next(isolation: #isolation)
-        } catch let error as HTTPClientError where error == .remoteConnectionClosed {
+            return try await body.next()
+        } catch let error as HTTPExchangeError where error.code == .closedEarly {
             return nil
-        } catch HTTPParserError.invalidEOFState {
-            return nil
-        } catch NIOHTTPDecompression.DecompressionError.limit {
+        } catch let error as HTTPExchangeError where error.code == .overcompressed {
             let error = refusals.refuse(url)
             log.failed(error)
             throw error

@@ -1,7 +1,6 @@
-package import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
-import NIOHTTPCompression
+package import PowerSyncHTTP
 package import PowerSyncProtocol
 
 /// Reaches a sync service over HTTP (docs/client-sync.md "Connections").
@@ -21,41 +20,18 @@ package struct HTTPTransport: SyncTransport {
     private static let acceptedMediaTypes =
         "\(SyncLineFormat.bson.mediaType);q=0.9,\(SyncLineFormat.ndjson.mediaType);q=0.8"
 
-    private let client: HTTPClient
+    private let client: PowerSyncHTTPClient
     private let refusals = CompressionRefusals()
 
     /// Creates a transport.
     ///
-    /// - Parameter client: Must not follow redirects, and should decompress.
-    package init(client: HTTPClient) {
+    /// - Parameter client: Sends requests for which the credentials name no other.
+    package init(client: PowerSyncHTTPClient) {
         self.client = client
     }
 
-    /// The client of the process, which lives as long as the process.
-    static let sharedClient = HTTPClient(configuration: configuration)
-
     /// The transport of the process.
-    package static let shared = HTTPTransport(client: sharedClient)
-
-    /// The settings that this transport relies on.
-    package static var configuration: HTTPClient.Configuration {
-        var configuration = HTTPClient.Configuration(
-            redirectConfiguration: .disallow,
-            timeout: HTTPClient.Configuration.Timeout(connect: .seconds(30)),
-            // Lines are limited after decompression, by the reader; what one read from the socket becomes, only here.
-            decompression: .enabled(limit: .ratio(CompressionRefusals.ratioLimit))
-        )
-        // A refused connection is an error at once; the sync client has its own way of trying again.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        // A connection of its own for each stream and request: who gives a silent one up closes it, and the next attempt
-        // does not go the same broken way. One of HTTP/2 would be shared, and would stay.
-        configuration.httpVersion = .http1Only
-        // The longer a connection has been idle, the more likely it broke unnoticed, and the next request waits in vain.
-        configuration.connectionPool.idleTimeout = .seconds(3)
-        // Streams occupy connections for hours; the next database must not queue behind those of others.
-        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1024
-        return configuration
-    }
+    package static let shared = HTTPTransport(client: .standard)
 
     package nonisolated(nonsending) func openStream(
         _ request: StreamingSyncRequest,
@@ -69,13 +45,14 @@ package struct HTTPTransport: SyncTransport {
         httpRequest.headers.add(name: "Accept", value: HTTPTransport.acceptedMediaTypes)
         httpRequest.headers.add(name: "Accept-Encoding", value: refusals.contains(url) ? "identity" : "gzip")
         httpRequest.body = .bytes(body)
-        let response = try await execute(httpRequest, log: log, body: String(buffer: body))
+        httpRequest.purpose = .stream
+        let response = try await execute(httpRequest, credentials, log: log, body: String(buffer: body))
         let mediaType = response.headers.first(name: "Content-Type") ?? ""
         guard let format = SyncLineFormat(mediaType: mediaType) else {
             throw SyncTransportError(
                 .unexpectedResponse,
                 message: "POST \(url) answered with the media type \"\(mediaType)\", which is not a sync stream.",
-                httpStatus: Int(response.status.code)
+                httpStatus: response.status
             )
         }
         let via = response.headers.first(name: "Via").map { String($0.prefix(HTTPTransport.viaLimit)) }
@@ -99,6 +76,7 @@ package struct HTTPTransport: SyncTransport {
         return try await checkpoint(
             named: "write_checkpoint",
             of: makeRequest(.GET, url: url, credentials: credentials),
+            credentials,
             body: nil,
             log: log
         )
@@ -116,17 +94,18 @@ package struct HTTPTransport: SyncTransport {
         request.headers.add(name: "Content-Type", value: "application/json")
         request.body = .bytes(ByteBuffer(string: body.text))
         // {"data":{"checkpoint_request_id":"7"}}
-        return try await checkpoint(named: "checkpoint_request_id", of: request, body: body.text, log: log)
+        return try await checkpoint(named: "checkpoint_request_id", of: request, credentials, body: body.text, log: log)
     }
 
     /// Sends a request that is answered with a number.
     private func checkpoint(
         named name: String,
-        of request: HTTPClientRequest,
+        of request: HTTPExchangeRequest,
+        _ credentials: ServiceCredentials,
         body requestBody: String?,
         log: SyncRequestLog
     ) async throws -> WriteCheckpoint {
-        let response = try await execute(request, log: log, body: requestBody)
+        let response = try await execute(request, credentials, log: log, body: requestBody)
         let target = "\(request.method) \(request.url)"
         let body: ByteBuffer
         do {
@@ -150,16 +129,18 @@ package struct HTTPTransport: SyncTransport {
             throw SyncTransportError(
                 .unexpectedResponse,
                 message: "\(target) did not answer with a write checkpoint: \(HTTPTransport.shortened(body))",
-                httpStatus: Int(response.status.code)
+                httpStatus: response.status
             )
         }
         return checkpoint
     }
 
-    private func makeRequest(_ method: HTTPMethod, url: String, credentials: ServiceCredentials) -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: url)
-        request.tlsConfiguration = credentials.trustedAuthorities?.tlsConfiguration
-        request.method = method
+    private func makeRequest(
+        _ method: HTTPMethod,
+        url: String,
+        credentials: ServiceCredentials
+    ) -> HTTPExchangeRequest {
+        var request = HTTPExchangeRequest(method, url)
         for (name, value) in credentials.additionalHeaders {
             request.headers.add(name: name, value: value)
         }
@@ -172,24 +153,26 @@ package struct HTTPTransport: SyncTransport {
     ///
     /// - Throws: ``SyncTransportError`` when there is no response or its status is not 200.
     private func execute(
-        _ request: HTTPClientRequest,
+        _ request: HTTPExchangeRequest,
+        _ credentials: ServiceCredentials,
         log: SyncRequestLog,
         body: @autoclosure () -> String?
-    ) async throws -> HTTPClientResponse {
+    ) async throws -> HTTPExchangeResponse {
         let target = "\(request.method) \(request.url)"
         log.requestWillStart(request.method.rawValue, url: request.url, headers: request.headers.pairs, body: body())
-        let response: HTTPClientResponse
+        let exchange = (credentials.httpClient ?? client).exchange(trusting: credentials.trustedAuthorities)
+        let response: HTTPExchangeResponse
         do {
-            response = try await client.execute(request, deadline: .distantFuture)
+            response = try await exchange.send(request)
         } catch {
             try Task.checkCancellation()
             log.failed(error)
             throw SyncTransportError(connecting: target, error)
         }
-        let status = Int(response.status.code)
+        let status = response.status
         log.responseStarted(status: status, url: request.url, headers: response.headers.pairs)
-        guard response.status == .ok else {
-            let body = await HTTPTransport.errorBody(of: response)
+        guard status == 200 else {
+            let body = await response.body.beginning(HTTPTransport.errorBodyLimit)
             log.responseBody(String(buffer: body))
             let error = SyncTransportError(
                 .status,
@@ -201,20 +184,6 @@ package struct HTTPTransport: SyncTransport {
             throw error
         }
         return response
-    }
-
-    /// The beginning of an error response; what cannot be read is left out.
-    private static func errorBody(of response: HTTPClientResponse) async -> ByteBuffer {
-        var body = ByteBuffer()
-        do {
-            for try await chunk in response.body {
-                body.writeImmutableBuffer(chunk)
-                if body.readableBytes >= errorBodyLimit { break }
-            }
-        } catch {
-            // The status is what counts.
-        }
-        return body
     }
 
     /// The code in an error envelope: `{"error":{"code":"PSYNC_S2101",…}}`.

@@ -1,3 +1,5 @@
+package import PowerSyncHTTP
+
 /// A checked endpoint and a token for it.
 package struct ServiceCredentials: Sendable, Equatable {
     /// The service.
@@ -10,6 +12,8 @@ package struct ServiceCredentials: Sendable, Equatable {
     package var additionalHeaders: [String: String] = [:]
     /// Who may have signed the certificate of the service; `nil` for those that the system trusts.
     package var trustedAuthorities: TrustedAuthorities?
+    /// What sends HTTP requests; `nil` for the transport's own.
+    package var httpClient: PowerSyncHTTPClient?
 
     /// Creates credentials.
     package init(endpoint: ServiceEndpoint, token: String) {

@@ -1,4 +1,4 @@
-import NIOSSL
+import PowerSyncHTTP
 
 extension SyncTransportError {
     /// No connection could be made.
@@ -8,11 +8,10 @@ extension SyncTransportError {
     ///   - error: Why not. If it is about the certificate of the service, the message says what is wrong with it.
     init(connecting target: String, _ error: any Error) {
         let problem: String? =
-            switch error {
-            case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+            switch HTTPExchangeError.certificateProblem(error) {
+            case .certificateOfAnotherHost?:
                 "the certificate of the service is for another host"
-            // The library of BoringSSL has no type for this.
-            case NIOSSLError.handshakeFailed(let reason) where "\(reason)".contains("CERTIFICATE_VERIFY_FAILED"):
+            case .untrustedCertificate?:
                 "the certificate of the service is not trusted: it has expired, or comes from an unknown authority "
                     + "(for an authority of your own, see SyncClientConfiguration.trustedAuthorities)"
             default: nil

@@ -13,20 +13,4 @@ package enum UserAgent {
             \(systemName)/\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)
             """
     }()
-
-    private static var systemName: String {
-        #if os(macOS)
-        "macOS"
-        #elseif os(iOS)
-        "iOS"
-        #elseif os(tvOS)
-        "tvOS"
-        #elseif os(watchOS)
-        "watchOS"
-        #elseif os(Linux)
-        "linux"
-        #else
-        "unknown"
-        #endif
-    }
 }

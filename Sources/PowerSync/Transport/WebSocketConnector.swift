@@ -1,10 +1,10 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
 import RSocket
-import Synchronization
 
 /// Opens WebSocket connections and sends a request over each of them.
 struct WebSocketConnector: Sendable {
@@ -130,18 +130,18 @@ private final class ConnectionAttempt: Sendable {
         var channels: [any Channel] = []
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// Notes a channel: there is one for each address of the host that is tried.
     func add(_ channel: any Channel) throws {
-        try state.withLock { state in
+        try state.withLockedValue { state in
             guard !state.isCancelled else { throw CancellationError() }
             state.channels.append(channel)
         }
     }
 
     func cancel() {
-        let channels = state.withLock { state in
+        let channels = state.withLockedValue { state in
             state.isCancelled = true
             defer { state.channels = [] }
             return state.channels

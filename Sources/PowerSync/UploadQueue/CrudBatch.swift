@@ -29,3 +29,8 @@ public struct CrudBatch: Sendable {
         try await completion.complete(writeCheckpoint: writeCheckpoint, rejecting: rejections, of: crud)
     }
 }
+
+extension CrudBatch: CustomStringConvertible {
+    /// The writes, in a line; without values.
+    public var description: String { "batch of \(crud.listText)\(hasMore ? "; more wait" : "")" }
+}

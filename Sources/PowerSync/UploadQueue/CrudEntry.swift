@@ -73,3 +73,22 @@ extension JsonValue {
         }
     }
 }
+
+extension CrudEntry: CustomStringConvertible {
+    /// What is written to which row, in a line: `PATCH todos/1 (done, title)`; without values.
+    public var description: String {
+        var text = "\(op.rawValue) \(table)/\(id)"
+        if let columns = opDataTyped?.keys.sorted(), !columns.isEmpty {
+            text += " (\(columns.joined(separator: ", ")))"
+        }
+        return damage == nil ? text : text + ", damaged"
+    }
+}
+
+extension [CrudEntry] {
+    /// How many writes there are, and the first of them.
+    var listText: String {
+        let shown = prefix(3).map(\.description) + (count > 3 ? ["…"] : [])
+        return "\(count) local \(count == 1 ? "write" : "writes"): \(shown.joined(separator: ", "))"
+    }
+}

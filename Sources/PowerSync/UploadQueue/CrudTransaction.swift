@@ -34,3 +34,10 @@ public struct CrudTransaction: Sendable {
         try await completion.complete(writeCheckpoint: writeCheckpoint, rejecting: rejections, of: crud)
     }
 }
+
+extension CrudTransaction: CustomStringConvertible {
+    /// The number of the transaction and its writes, in a line; without values.
+    public var description: String {
+        transactionId.map { "transaction \($0) with \(crud.listText)" } ?? "no transaction, \(crud.listText)"
+    }
+}

@@ -39,3 +39,8 @@ public struct DamagedCrudEntryError: LocalizedError, Sendable, Hashable {
         reason = damage.reason
     }
 }
+
+extension DamagedCrudEntryError: CustomStringConvertible {
+    /// The reason, without data of the user.
+    public var description: String { reason }
+}

@@ -68,3 +68,13 @@ extension RejectedWrite.Kind: CustomStringConvertible {
     /// `skipped`, `parked` or `waiting`.
     public var description: String { "\(kind)" }
 }
+
+extension UploadRejection: CustomStringConvertible {
+    /// The write and the reason, in a line; without values.
+    public var description: String { "\(entry): \(reason)" }
+}
+
+extension RejectedWrite: CustomStringConvertible {
+    /// The write, what became of it, and the reason, in a line; without values.
+    public var description: String { "\(entry), \(kind): \(reason)" }
+}

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 extension AsyncThrowingStream where Element: Sendable, Failure == any Error {
     /// The elements that a step makes of the elements of this stream and what it remembers of earlier ones.
@@ -14,12 +14,12 @@ extension AsyncThrowingStream where Element: Sendable, Failure == any Error {
         _ initial: State,
         _ step: @escaping @Sendable (inout State, Element) -> Output?
     ) -> AsyncThrowingStream<Output, any Error> {
-        let state = Mutex(initial)
+        let state = NIOLockedValueBox(initial)
         return AsyncThrowingStream<Output, any Error> {
             // Iterators of one stream share its buffer.
             var elements = self.makeAsyncIterator()
             while let element = try await elements.next() {
-                if let output = state.withLock({ step(&$0, element) }) { return output }
+                if let output = state.withLockedValue({ step(&$0, element) }) { return output }
             }
             return nil
         }

@@ -1,5 +1,5 @@
 import GRDB
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Everybody who hears of the commits to one database.
 ///
@@ -18,30 +18,30 @@ final class ChangeHub: Sendable {
         var isFinished = false
     }
 
-    private let listeners = Mutex(Listeners())
+    private let listeners = NIOLockedValueBox(Listeners())
 
     /// Observes the writer.
     ///
     /// Call it when the database is opened, before anybody writes.
     func observe(_ db: Database) {
         let observer = CommitObserver.observe(db, for: self)
-        listeners.withLock { $0.observer = observer }
+        listeners.withLockedValue { $0.observer = observer }
     }
 
     /// Stops observing a writer that goes on without us.
     func stopObserving(_ db: Database) {
-        let observer = listeners.withLock { $0.observer }
+        let observer = listeners.withLockedValue { $0.observer }
         observer?.stop(db)
     }
 
     /// Registers what is called after each commit of our own writer, on its thread.
     func onCommit(_ action: @escaping @Sendable () -> Void) {
-        listeners.withLock { $0.onCommit = action }
+        listeners.withLockedValue { $0.onCommit = action }
     }
 
     /// The commits of our own writer that a reader sees which begins now, or has just begun.
     var seenCommits: SeenCommits {
-        listeners.withLock { $0.ledger.seenCommits }
+        listeners.withLockedValue { $0.ledger.seenCommits }
     }
 
     /// Adds a listener.
@@ -53,7 +53,7 @@ final class ChangeHub: Sendable {
     ///   - listener: The listener.
     ///   - interests: What it wants to hear of; `nil` if that is not known yet: then it hears of everything.
     func add(_ listener: ChangeListener, interests: [ChangeInterest]? = nil) {
-        let isFinished = listeners.withLock { listeners in
+        let isFinished = listeners.withLockedValue { listeners in
             if !listeners.isFinished { listeners.ledger.add(listener, interests) }
             return listeners.isFinished
         }
@@ -62,14 +62,14 @@ final class ChangeHub: Sendable {
 
     /// Removes a listener.
     func remove(_ listener: ChangeListener) {
-        listeners.withLock { $0.ledger.remove(listener) }
+        listeners.withLockedValue { $0.ledger.remove(listener) }
     }
 
     /// Sets what is of interest to a listener.
     ///
     /// When that has changed, the listener hears of everything once more: it may have missed something.
     func track(_ interests: [ChangeInterest], for listener: ChangeListener) {
-        let mustLookAgain = listeners.withLock { $0.ledger.track(interests, for: listener) }
+        let mustLookAgain = listeners.withLockedValue { $0.ledger.track(interests, for: listener) }
         if mustLookAgain { listener.hear(.anything) }
     }
 
@@ -77,9 +77,9 @@ final class ChangeHub: Sendable {
     ///
     /// - Parameter db: The writer, outside a transaction.
     func confirmListeners(_ db: Database) {
-        let observer = listeners.withLock { $0.observer }
+        let observer = listeners.withLockedValue { $0.observer }
         observer?.forgetPreparedDeletes(db)
-        listeners.withLock { $0.ledger.confirmListeners() }
+        listeners.withLockedValue { $0.ledger.confirmListeners() }
     }
 
     /// One element after each commit that appended to the upload queue; several commits may share one.
@@ -87,7 +87,7 @@ final class ChangeHub: Sendable {
     /// Finishes when the database is closed. The database need not be open.
     func uploadQueueChanges() -> AsyncStream<Void> {
         let (stream, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let id: UInt64? = listeners.withLock { listeners in
+        let id: UInt64? = listeners.withLockedValue { listeners in
             guard !listeners.isFinished else { return nil }
             listeners.nextID += 1
             listeners.uploadQueue[listeners.nextID] = signal
@@ -105,19 +105,19 @@ final class ChangeHub: Sendable {
 
     private func removeUploadSignal(_ id: UInt64) {
         // The signal goes away outside the lock.
-        _ = listeners.withLock { $0.uploadQueue.removeValue(forKey: id) }
+        _ = listeners.withLockedValue { $0.uploadQueue.removeValue(forKey: id) }
     }
 
     /// Anything may have changed: another connection has committed, or the schema was replaced.
     func announceAll() {
-        let (all, signals) = listeners.withLock { ($0.ledger.listeners, Array($0.uploadQueue.values)) }
+        let (all, signals) = listeners.withLockedValue { ($0.ledger.listeners, Array($0.uploadQueue.values)) }
         all.forEach { $0.hear(.anything) }
         signals.forEach { $0.yield() }
     }
 
     /// Another connection has written to tables, and committed.
     func announce(_ tables: Set<String>) {
-        let (news, signals) = listeners.withLock { listeners in
+        let (news, signals) = listeners.withLockedValue { listeners in
             let signals = tables.contains(ChangeLedger.uploadQueue) ? Array(listeners.uploadQueue.values) : []
             return (listeners.ledger.news(ofOthers: tables), signals)
         }
@@ -127,7 +127,7 @@ final class ChangeHub: Sendable {
 
     /// The database is closed: every stream ends, and later ones are empty.
     func finish() {
-        let (all, signals) = listeners.withLock { listeners in
+        let (all, signals) = listeners.withLockedValue { listeners in
             defer {
                 listeners.isFinished = true
                 listeners.ledger.removeAll()
@@ -145,29 +145,29 @@ final class ChangeHub: Sendable {
 extension ChangeHub {
     /// See ``ChangeLedger/observes(_:)``.
     func observes(_ kind: DatabaseEventKind) -> Bool {
-        listeners.withLock { $0.ledger.observes(kind) }
+        listeners.withLockedValue { $0.ledger.observes(kind) }
     }
 
     /// See ``ChangeLedger/didChange(_:table:)``.
     func didChange(_ operation: ChangeKind.Operation, table: String) {
-        listeners.withLock { $0.ledger.didChange(operation, table: table) }
+        listeners.withLockedValue { $0.ledger.didChange(operation, table: table) }
     }
 
     /// Tables were written to in the open transaction where GRDB cannot see it; `nil` when it may be any.
     func didWrite(_ tables: [String]?) {
-        listeners.withLock { listeners in
+        listeners.withLockedValue { listeners in
             if let tables { listeners.ledger.announce(tables) } else { listeners.ledger.announceAnything() }
         }
     }
 
     /// Our own writer is about to commit.
     func willCommit() {
-        listeners.withLock { $0.ledger.willCommit() }
+        listeners.withLockedValue { $0.ledger.willCommit() }
     }
 
     /// Our own writer has committed.
     func didCommit() {
-        let (commit, signals, onCommit) = listeners.withLock { listeners in
+        let (commit, signals, onCommit) = listeners.withLockedValue { listeners in
             let commit = listeners.ledger.commit()
             let signals = commit.appendedToUploadQueue ? Array(listeners.uploadQueue.values) : []
             return (commit, signals, listeners.onCommit)
@@ -179,6 +179,6 @@ extension ChangeHub {
 
     /// Our own writer has rolled back.
     func didRollBack() {
-        listeners.withLock { $0.ledger.rollBack() }
+        listeners.withLockedValue { $0.ledger.rollBack() }
     }
 }

@@ -1,10 +1,10 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Tells one watch that something of interest to it has been committed.
 ///
 /// A ``ChangeHub`` knows what is of interest. Changes are kept until they are taken, however slow the watch is.
 final class ChangeListener: Sendable {
-    private let news = Mutex(ChangeNews())
+    private let news = NIOLockedValueBox(ChangeNews())
     private let signal: AsyncStream<Void>.Continuation
     private let onFinish: @Sendable () -> Void
 
@@ -23,13 +23,13 @@ final class ChangeListener: Sendable {
 
     /// Keeps news and sends a signal.
     func hear(_ news: ChangeNews) {
-        self.news.withLock { $0.formUnion(news) }
+        self.news.withLockedValue { $0.formUnion(news) }
         signal.yield()
     }
 
     /// The news since the last call.
     func takeNews() -> ChangeNews {
-        news.withLock { news in
+        news.withLockedValue { news in
             defer { news = ChangeNews() }
             return news
         }

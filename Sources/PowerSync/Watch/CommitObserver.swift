@@ -1,6 +1,6 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncCore
-import Synchronization
 
 /// Tells a ``ChangeHub`` what GRDB tells of the writer's statements and transactions, and what the engine tells of its own.
 ///
@@ -11,7 +11,7 @@ import Synchronization
 final class CommitObserver: TransactionObserver, AnnouncementObserver, Sendable {
     private let hub: ChangeHub
     /// Whether the engine is calling `notifyChanges(in:)`, for tables that it has named.
-    private let isAnnounced = Mutex(false)
+    private let isAnnounced = NIOLockedValueBox(false)
 
     private init(hub: ChangeHub) {
         self.hub = hub
@@ -38,12 +38,12 @@ final class CommitObserver: TransactionObserver, AnnouncementObserver, Sendable 
     }
 
     func willAnnounce(_ tables: [String]?) {
-        isAnnounced.withLock { $0 = true }
+        isAnnounced.withLockedValue { $0 = true }
         hub.didWrite(tables)
     }
 
     func didAnnounce() {
-        isAnnounced.withLock { $0 = false }
+        isAnnounced.withLockedValue { $0 = false }
     }
 
     func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
@@ -51,7 +51,7 @@ final class CommitObserver: TransactionObserver, AnnouncementObserver, Sendable 
     }
 
     func databaseDidChange() {
-        guard !isAnnounced.withLock({ $0 }) else { return }
+        guard !isAnnounced.withLockedValue({ $0 }) else { return }
         hub.didWrite(nil)
     }
 

@@ -1,5 +1,5 @@
 import GRDB
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Notices that another process, or any other SQLite connection, has committed to the file of a database.
 ///
@@ -27,8 +27,8 @@ final class ExternalCommits: Sendable {
     private let logger: any LoggerProtocol
     private let clock: any Clock<Duration>
     /// What the writer said last.
-    private let version = Mutex<Int64?>(nil)
-    private let task = Mutex<Task<Void, Never>?>(nil)
+    private let version = NIOLockedValueBox<Int64?>(nil)
+    private let task = NIOLockedValueBox<Task<Void, Never>?>(nil)
     /// One element after any number of calls of ``lookSoon()``.
     private let calls: AsyncStream<Void>
     private let call: AsyncStream<Void>.Continuation
@@ -67,7 +67,7 @@ final class ExternalCommits: Sendable {
 
     /// Announces commits from now on.
     func start(_ writer: any DatabaseWriter) {
-        task.withLock { task in
+        task.withLockedValue { task in
             precondition(task == nil, "External commits of one database are looked for twice")
             task = Task { await self.run(writer) }
         }
@@ -82,14 +82,14 @@ final class ExternalCommits: Sendable {
     func cancel() {
         log.cancel()
         call.finish()
-        task.withLock { $0 }?.cancel()
+        task.withLockedValue { $0 }?.cancel()
     }
 
     /// Waits for the end after ``cancel()``.
     ///
     /// The connections are not used any more then.
     func waitForEnd() async {
-        await task.withLock { $0 }?.value
+        await task.withLockedValue { $0 }?.value
     }
 
     private func run(_ writer: any DatabaseWriter) async {
@@ -135,7 +135,7 @@ final class ExternalCommits: Sendable {
     private func hasNews(_ db: Database) throws -> Bool {
         // On the writer's queue, so that two looks cannot overtake each other.
         let current = try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
-        return version.withLock { version in
+        return version.withLockedValue { version in
             defer { version = current }
             return version != current
         }

@@ -1,5 +1,5 @@
 import GRDB
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Tells commits of others to the file of an app's pool from those of the pool and from our own.
 ///
@@ -41,7 +41,7 @@ final class PoolCommits: Sendable {
     }
 
     private let pool: any SQLiteConnectionPoolProtocol
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// Creates an observer of a pool.
     init(_ pool: any SQLiteConnectionPoolProtocol) {
@@ -75,7 +75,7 @@ final class PoolCommits: Sendable {
 
     /// The pool has named tables that it has written.
     func poolDidNameTables() {
-        state.withLock { $0.names = $0.names == .awaited ? .unknown : .told }
+        state.withLockedValue { $0.names = $0.names == .awaited ? .unknown : .told }
     }
 
     /// Whether there may be commits whose tables nobody names.
@@ -86,14 +86,14 @@ final class PoolCommits: Sendable {
     /// - Returns: Also `true` when that cannot be found out.
     func hasNews(_ writer: any DatabaseWriter, hasCommit: Bool) async -> Bool {
         guard hasCommit else {
-            return state.withLock { state in
+            return state.withLockedValue { state in
                 // Names without a commit were those of one that was seen before: they must not stand for a later one.
                 defer { state.names = .unknown }
                 return state.names == .awaited
             }
         }
         let isKnown: Void? = try? await write(to: writer) { _ in }
-        return state.withLock { state in
+        return state.withLockedValue { state in
             if isKnown == nil || state.hasNews {
                 // Everybody looks again, whatever the pool names.
                 state.hasNews = false
@@ -107,13 +107,13 @@ final class PoolCommits: Sendable {
     }
 
     private func beginTurn(poolVersion: Int64?) {
-        state.withLock { state in
+        state.withLockedValue { state in
             if state.hasHadTurn, poolVersion == nil || poolVersion != state.poolVersion { state.hasNews = true }
         }
     }
 
     private func endTurn(poolVersion: Int64?, isUndisturbed: Bool) {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.poolVersion = poolVersion
             state.hasHadTurn = true
             if !isUndisturbed { state.hasNews = true }

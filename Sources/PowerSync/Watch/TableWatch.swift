@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Tells which of some views have changed, whenever somebody asks.
 ///
@@ -8,13 +8,13 @@ final class TableWatch: Sendable {
     private let views: [String]
     private let throttle: Throttle
     private let listener: ChangeListener
-    private let mustBeginEmpty: Mutex<Bool>
+    private let mustBeginEmpty: NIOLockedValueBox<Bool>
 
     /// Begins to listen.
     init(_ database: LocalDatabase, views: Set<String>, throttle: Duration, triggerImmediately: Bool) {
         self.database = database
         self.views = views.sorted()
-        mustBeginEmpty = Mutex(triggerImmediately)
+        mustBeginEmpty = NIOLockedValueBox(triggerImmediately)
         let throttle = Throttle(throttle, clock: database.clock)
         self.throttle = throttle
         listener = ChangeListener(onFinish: { throttle.end() })
@@ -34,7 +34,7 @@ final class TableWatch: Sendable {
     /// - Returns: The views that have changed since the last call; `nil` when the database is closed.
     /// - Throws: `CancellationError`
     func next() async throws -> Set<String>? {
-        let isBeginning = mustBeginEmpty.withLock { mustBeginEmpty in
+        let isBeginning = mustBeginEmpty.withLockedValue { mustBeginEmpty in
             defer { mustBeginEmpty = false }
             return mustBeginEmpty
         }

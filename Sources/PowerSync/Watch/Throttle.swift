@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// The time that changes are collected for, which ends early when nobody waits for them any more.
 final class Throttle: Sendable {
@@ -11,7 +11,7 @@ final class Throttle: Sendable {
 
     private let duration: Duration
     private let clock: any Clock<Duration>
-    private let state = Mutex(State.idle)
+    private let state = NIOLockedValueBox(State.idle)
 
     /// Creates a throttle.
     init(_ duration: Duration, clock: any Clock<Duration>) {
@@ -27,7 +27,7 @@ final class Throttle: Sendable {
     func wait() async throws {
         guard duration > .zero else { return }
         let (end, signal) = AsyncStream.makeStream(of: Void.self)
-        let mustWait = state.withLock { state in
+        let mustWait = state.withLockedValue { state in
             if case .ended = state { return false }
             state = .waiting(signal)
             return true
@@ -43,7 +43,7 @@ final class Throttle: Sendable {
 
     /// Ends the wait, and makes later ones return at once.
     func end() {
-        let state = state.withLock { state in
+        let state = state.withLockedValue { state in
             defer { state = .ended }
             return state
         }

@@ -91,6 +91,7 @@ struct Demo {
         )
         configuration.host = "127.0.0.1"
         configuration.port = 0
+        configuration.development.writeEndpoint = true
         configuration.formats = format == .ndjson ? .ndjsonOnly : .all
         configuration.authentication.keys = [.hs256(secret: secret, id: "demo")]
         configuration.authentication.audience = [Self.audience]

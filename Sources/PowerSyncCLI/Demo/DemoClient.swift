@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSync
-import Synchronization
 
 /// One installation of the demo app: a user and a database file.
 final class DemoClient: Sendable {
@@ -17,7 +17,7 @@ final class DemoClient: Sendable {
     let photoFolder: String
 
     private let transport: SyncTransportMethod
-    private let streams = Mutex(0)
+    private let streams = NIOLockedValueBox(0)
 
     /// Creates a client; its file is opened by the first use.
     init(
@@ -44,14 +44,16 @@ final class DemoClient: Sendable {
         options.retryDelay = 0.5
         options.crudThrottle = 0.1
         let requestLogger = SyncRequestLoggerConfiguration(requestLevel: .info) { [self] line in
-            if line.hasPrefix("Starting request"), line.hasSuffix("/sync/stream") { streams.withLock { $0 += 1 } }
+            if line.hasPrefix("Starting request"), line.hasSuffix("/sync/stream") {
+                streams.withLockedValue { $0 += 1 }
+            }
         }
         options.clientConfiguration = SyncClientConfiguration(requestLogger: requestLogger, transport: transport)
         try await database.connect(connector: try backend.connector(for: user), options: options)
     }
 
     /// How many sync streams were asked for.
-    var streamRequests: Int { streams.withLock(\.self) }
+    var streamRequests: Int { streams.withLockedValue(\.self) }
 
     /// Adds a list with todos in one transaction.
     func addList(_ name: String, todos: [String]) async throws {

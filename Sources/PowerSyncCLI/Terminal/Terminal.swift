@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Writes lines to standard output, with one line at the bottom that can be drawn again and again.
 ///
@@ -12,7 +12,7 @@ final class Terminal: Sendable {
     }
 
     private let isInteractive: Bool
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// Creates a terminal on standard output.
     ///
@@ -23,7 +23,7 @@ final class Terminal: Sendable {
 
     /// Prints a line below everything else.
     func line(_ text: String = "") {
-        state.withLock { state in
+        state.withLockedValue { state in
             finishOpenLine(&state)
             write(text + "\n")
         }
@@ -44,7 +44,7 @@ final class Terminal: Sendable {
 
     /// Draws the bottom line, over the one that is there.
     func redraw(_ text: String) {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.openLine = text
             if isInteractive {
                 write("\r\u{1B}[K" + text)
@@ -54,7 +54,7 @@ final class Terminal: Sendable {
 
     /// Leaves the bottom line as it is and goes on below it.
     func finishLine() {
-        state.withLock { finishOpenLine(&$0) }
+        state.withLockedValue { finishOpenLine(&$0) }
     }
 
     private func finishOpenLine(_ state: inout State) {

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Finds rows of `ps_oplog` by the hash of their key while the index over keys does not exist; see ``OplogAccess``.
 ///
@@ -43,24 +43,24 @@ final class KeyDirectory: Sendable {
     /// The largest number of entries; the table then takes 64 MiB.
     private static let maximumCount = 4_000_000
 
-    private let table = Mutex(Table())
+    private let table = NIOLockedValueBox(Table())
 
     /// Whether every key is here, and those of so many more rows will be.
     ///
     /// If not, the index is needed after all.
     func hasRoom(for count: Int) -> Bool {
-        table.withLock { !$0.isExhausted && $0.count <= Self.maximumCount - count }
+        table.withLockedValue { !$0.isExhausted && $0.count <= Self.maximumCount - count }
     }
 
     /// Says that looking up keys takes too long, for example because one row comes and goes all the time; from the next
     /// line on the index is used.
     func abandon() {
-        table.withLock { $0.isExhausted = true }
+        table.withLockedValue { $0.isExhausted = true }
     }
 
     /// Adds a row.
     func insert(_ hash: UInt64, rowID: Int64) {
-        table.withLock { table in
+        table.withLockedValue { table in
             guard let rowID = UInt32(exactly: rowID), rowID > 0, table.count < Self.maximumCount else {
                 table.isExhausted = true
                 return
@@ -81,7 +81,7 @@ final class KeyDirectory: Sendable {
 
     /// The first candidate at or after a probe; moves `probe` behind it.
     private func rowID(_ hash: UInt32, from probe: inout Int) -> Int64? {
-        table.withLock { table in
+        table.withLockedValue { table in
             let mask = table.entries.count - 1
             while true {
                 let entry = table.entries[(Int(truncatingIfNeeded: hash) &+ probe) & mask]

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Which rows of `ps_oplog` were inserted or updated, by bucket, in the order in which that happened.
 ///
@@ -26,16 +26,16 @@ final class StoredRows: Sendable {
     /// The largest number of runs; they then take 64 MiB.
     private static let maximumCount = 4_000_000
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// Whether so many more rows can be added.
     func hasRoom(for count: Int) -> Bool {
-        state.withLock { $0.count <= Self.maximumCount - count }
+        state.withLockedValue { $0.count <= Self.maximumCount - count }
     }
 
     /// Adds a row.
     func append(_ rowID: Int64, bucket: Int64) {
-        state.withLock { state in
+        state.withLockedValue { state in
             if let (lastBucket, run) = state.current, lastBucket == bucket, run.upperBound < rowID,
                 run.upperBound + 1 == rowID
             {
@@ -51,7 +51,7 @@ final class StoredRows: Sendable {
     ///
     /// What is added later begins with a new run.
     func runs(ofBucket bucket: Int64, from start: Int) -> ArraySlice<ClosedRange<Int64>> {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.finishRun()
             return state.runs[bucket]?[start...] ?? []
         }

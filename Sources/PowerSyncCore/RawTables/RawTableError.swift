@@ -17,12 +17,15 @@ package struct RawTableError: Error, Sendable {
         self.underlyingError = underlyingError
     }
 
+    /// What stands between a message and the data of a row, for those who have to leave it out.
+    package static let contextMark = " (context: "
+
     /// The extended SQLite result code.
     package var resultCode: Int32 { SQLiteFailureDescription.describe(underlyingError).code }
 
     /// What went wrong, followed by the context.
     package var message: String {
-        "\(SQLiteFailureDescription.describe(underlyingError).message) (context: \(context))"
+        "\(SQLiteFailureDescription.describe(underlyingError).message)\(Self.contextMark)\(context))"
     }
 }
 

@@ -1,6 +1,6 @@
 import GRDB
 import GRDBSQLite
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// What our SQL functions and virtual tables remember about one connection (docs/database.md "Connections").
 ///
@@ -62,7 +62,7 @@ final class ConnectionState: @unchecked Sendable {
         recorder = LocalWriteRecorder(handle: handle)
         appStatements = AppStatements(handle: handle)
         let key = UInt(bitPattern: handle)
-        Self.registry.withLock { $0[key] = WeakReference(state: self) }
+        Self.registry.withLockedValue { $0[key] = WeakReference(state: self) }
     }
 
     /// Makes GRDB's view of the connection known.
@@ -183,7 +183,7 @@ final class ConnectionState: @unchecked Sendable {
 
     deinit {
         let key = UInt(bitPattern: handle)
-        Self.registry.withLock { $0[key] = nil }
+        Self.registry.withLockedValue { $0[key] = nil }
     }
 
     private struct WeakReference: Sendable {
@@ -191,12 +191,12 @@ final class ConnectionState: @unchecked Sendable {
     }
 
     /// By the addresses of the connections' handles.
-    private static let registry = Mutex<[UInt: WeakReference]>([:])
+    private static let registry = NIOLockedValueBox<[UInt: WeakReference]>([:])
 
     /// The state of a connection, `nil` when ``SQLFunctions/install(on:)`` was not called on it.
     static func find(_ handle: OpaquePointer) -> ConnectionState? {
         let key = UInt(bitPattern: handle)
-        return registry.withLock { $0[key]?.state }
+        return registry.withLockedValue { $0[key]?.state }
     }
 
     /// The state of a connection.

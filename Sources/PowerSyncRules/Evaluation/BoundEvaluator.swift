@@ -1,5 +1,7 @@
 /// A row evaluator that is bound to the rows of one layout.
-struct BoundEvaluator {
+///
+/// A class: it is taken from a list for each row, and a struct would be copied member by member.
+final class BoundEvaluator: Sendable {
     /// The names of the bucket definitions that contain it.
     let bucketNames: [String]
     /// The name of the table on clients.
@@ -42,8 +44,8 @@ struct BoundEvaluator {
     }
 }
 
-/// A parameter index that is bound to the rows of one layout.
-struct BoundIndex {
+/// A parameter index that is bound to the rows of one layout; a class for the same reason.
+final class BoundIndex: Sendable {
     /// Its position in the plan.
     let id: ParameterIndex.ID
     private let functions: [TableFunction]

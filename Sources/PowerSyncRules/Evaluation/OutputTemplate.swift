@@ -21,23 +21,16 @@ struct OutputTemplate {
 
     private struct Member {
         var name: String
-        /// The name in the JSON text, with the colon.
-        var label: [UInt8]
         var source: Source
         /// Whether the member gives way to one of the same name before it.
-        var isOnlyIfMissing: Bool
-
-        init(_ name: String, _ source: Source, isOnlyIfMissing: Bool = false) {
-            self.name = name
-            self.source = source
-            self.isOnlyIfMissing = isOnlyIfMissing
-            label = []
-            JSONText.appendString(name, to: &label)
-            label.append(UInt8(ascii: ":"))
-        }
+        var isOnlyIfMissing = false
     }
 
     private let members: [Member]
+    /// The names of all members as they are in the JSON text, each with a comma before and the colon behind it.
+    private let labels: [UInt8]
+    /// Where the label of each member ends.
+    private let labelEnds: [Int]
     /// Whether a name comes twice.
     ///
     /// What stands where depends on the row then, because bytes are no members.
@@ -56,19 +49,31 @@ struct OutputTemplate {
         for column in columns {
             switch column {
             case .star:
-                members += names.indices.map { Member(names[$0], .cell($0)) }
+                members += names.indices.map { Member(name: names[$0], source: .cell($0)) }
             case .legacyStar:
                 for (position, name) in names.enumerated() where name.utf8.first != UInt8(ascii: "_") {
-                    members.append(Member(name, .cell(position), isOnlyIfMissing: true))
+                    members.append(Member(name: name, source: .cell(position), isOnlyIfMissing: true))
                 }
             case .expression(.column(let source), let name):
                 // A column that the row lacks is left out.
-                if let position = binding.layout.position(of: source) { members.append(Member(name, .cell(position))) }
+                if let position = binding.layout.position(of: source) {
+                    members.append(Member(name: name, source: .cell(position)))
+                }
             case .expression(let expression, let name):
-                members.append(Member(name, .expression(expression.bound(to: binding))))
+                members.append(Member(name: name, source: .expression(expression.bound(to: binding))))
             }
         }
+        var labels: [UInt8] = []
+        var labelEnds: [Int] = []
+        for member in members {
+            labels.append(UInt8(ascii: ","))
+            JSONText.appendString(member.name, to: &labels)
+            labels.append(UInt8(ascii: ":"))
+            labelEnds.append(labels.count)
+        }
         self.members = members
+        self.labels = labels
+        self.labelEnds = labelEnds
         hasRepeatedNames = Set(members.map { SQLiteValue.text($0.name) }).count < members.count
         idPosition = members.firstIndex { $0.name.hasSameBytes(as: "id") }
     }
@@ -85,16 +90,29 @@ struct OutputTemplate {
         text.removeAll(keepingCapacity: true)
         text.append(UInt8(ascii: "{"))
         var id = ""
-        for (position, member) in members.enumerated() {
-            let value = try value(of: member, in: input)
-            if case .blob = value { continue }
-            if text.count > 1 { text.append(UInt8(ascii: ",")) }
-            text.append(contentsOf: member.label)
-            _ = value.appendJSON(to: &text)
-            if position == idPosition { id = value.idText }
+        // A member or a value that is copied is counted: they are read where they are.
+        for position in members.indices {
+            switch members[position].source {
+            case .cell(let cell):
+                append(input.cells[cell], at: position, to: &text)
+                if position == idPosition { id = input.cells[cell].idText }
+            case .expression(let expression):
+                let value = try expression.evaluate(in: input)
+                append(value, at: position, to: &text)
+                if position == idPosition { id = value.idText }
+            }
         }
         text.append(UInt8(ascii: "}"))
         return OutputRow(id: id, data: String(decoding: text, as: UTF8.self))
+    }
+
+    /// Appends a member, unless its value is bytes.
+    private func append(_ value: SQLiteValue, at position: Int, to text: inout [UInt8]) {
+        if case .blob = value { return }
+        let start = position == 0 ? 0 : labelEnds[position - 1]
+        // The first member has no comma.
+        text.append(contentsOf: labels[(text.count > 1 ? start : start + 1)..<labelEnds[position]])
+        _ = value.appendJSON(to: &text)
     }
 
     private func value(of member: Member, in input: EvaluationInput) throws(EvaluationError) -> SQLiteValue {

@@ -29,8 +29,7 @@ struct QueryCompiler {
         if let select = syntax.select {
             var binder = QueryBinder(options: options, sources: sources, commonTables: commonTables)
             let query = binder.bind(select, isComplete: syntax.problems.isEmpty)
-            result.problems +=
-                binder.usesBrokenTable ? binder.problems.filter { $0.code != .sqlUnknownTable } : binder.problems
+            result.problems += binder.rootProblems
             result.usedCommonTables = binder.usedCommonTables
             if let query, !binder.usesBrokenTable { plan(query, into: &result) }
         }

@@ -8,7 +8,7 @@ extension SQLiteValue {
     /// Appends the value as it appears in row data.
     ///
     /// - Returns: `false`, with nothing appended, for bytes: they are left out of rows.
-    func appendJSON(to buffer: inout [UInt8]) -> Bool {
+    package func appendJSON(to buffer: inout [UInt8]) -> Bool {
         switch self {
         case .null:
             buffer.append(contentsOf: "null".utf8)

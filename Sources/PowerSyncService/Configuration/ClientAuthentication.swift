@@ -1,9 +1,26 @@
+public import Foundation
 import PowerSyncServiceCore
 import PowerSyncTokens
+
 /// How clients' tokens are checked.
 public struct ClientAuthentication: Sendable {
     /// The keys, in the order in which they are tried.
     public var keys: [ClientKey] = []
+    /// Where to fetch more keys (JSON Web Key Sets, RFC 7517), with `https` or `http`.
+    ///
+    /// They are fetched when tokens are checked, and again after five minutes, or when a token names a key that is not known.
+    /// Secrets in them are ignored.
+    public var keySets: [URL] = []
+    /// The JWT secret of a Supabase project, of those that still sign with one.
+    ///
+    /// Its tokens have the audience `authenticated`, whatever ``audience`` says, and may be valid for a week.
+    public var supabaseSecret: String?
+    /// Address ranges that key sets must not come from, such as `10.0.0.0/8`; `local` stands for this machine and its networks.
+    ///
+    /// Where others can choose ``keySets``, it keeps them from reaching what only this machine can.
+    public var rejectedKeySetAddresses: [String] = []
+    /// Whether key sets must not come from servers with IPv6.
+    public var rejectsIPv6KeySets = false
     /// The audiences that tokens may have.
     ///
     /// With none, every token is rejected.
@@ -41,6 +58,61 @@ public struct ClientKey: Sendable {
                 error.isUnsupported ? .unsupported : .invalidConfiguration,
                 error.message,
                 key: error.member
+            )
+        }
+    }
+}
+
+extension ClientAuthentication {
+    /// Whether there is anything that could verify a token.
+    var hasKeys: Bool { !keys.isEmpty || !keySets.isEmpty || supabaseSecret != nil }
+
+    /// Where keys come from, in the order in which they are tried.
+    ///
+    /// - Parameter clock: Measures the ages of key sets.
+    /// - Returns: All sources, and those of them that have to run.
+    func keySources(clock: any Clock<Duration>) -> (all: [any KeySource], remote: [RemoteKeySet]) {
+        var sources: [any KeySource] = [StaticKeys(keys.map(\.key))]
+        if let supabaseSecret {
+            let secret = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Array(supabaseSecret.utf8)))
+            sources.append(StaticKeys([secret], rules: .supabase))
+        }
+        var rejected = AddressRanges.none
+        for range in rejectedKeySetAddresses { rejected.insert(range) }
+        let remote = keySets.map { url in
+            let client = KeySetClient(url: url, rejectedAddresses: rejected, rejectsIPv6: rejectsIPv6KeySets)
+            return RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in try await client.keys() }
+        }
+        return (sources + remote, remote)
+    }
+
+    /// What is wrong with the places that keys come from.
+    ///
+    /// - Throws: ``ServiceError`` that names the key in the configuration file.
+    func checkKeySources() throws(ServiceError) {
+        for url in keySets {
+            guard url.scheme == "https" || url.scheme == "http", url.host(percentEncoded: false)?.isEmpty == false
+            else {
+                throw ServiceError(
+                    .invalidConfiguration,
+                    "\(url) is not a URL that begins with https:// or http:// and names a host",
+                    key: "client_auth.jwks_uri"
+                )
+            }
+        }
+        var ranges = AddressRanges.none
+        for range in rejectedKeySetAddresses where !ranges.insert(range) {
+            throw ServiceError(
+                .invalidConfiguration,
+                "\"\(range)\" is not an address range such as 10.0.0.0/8, and not \"local\"",
+                key: "client_auth.jwks_reject_ip_ranges"
+            )
+        }
+        if let secret = supabaseSecret, secret.utf8.count < JSONWebKey.minimumSecretBytes {
+            throw ServiceError(
+                .invalidConfiguration,
+                "the secret has \(secret.utf8.count) bytes; with fewer than \(JSONWebKey.minimumSecretBytes) it can be guessed",
+                key: "client_auth.supabase_jwt_secret"
             )
         }
     }

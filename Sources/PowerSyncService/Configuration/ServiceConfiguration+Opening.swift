@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PowerSyncServiceCore
+import PowerSyncServicePostgres
 import PowerSyncServiceSQLite
 
 /// Opens what a configuration names.
@@ -11,6 +12,15 @@ extension ServiceConfiguration {
     var files: [String] {
         switch (source.kind, storage.kind) {
         case (.embedded(let source, _), .sqlite(let storage)): [source, storage]
+        case (.postgres, .sqlite(let storage)): [storage]
+        }
+    }
+
+    /// The code of an error about how the source is set up.
+    var sourceErrorCode: ServiceError.Code {
+        switch source.kind {
+        case .embedded: .dataFolder
+        case .postgres: .invalidConfiguration
         }
     }
 
@@ -22,6 +32,7 @@ extension ServiceConfiguration {
             let url = URL(filePath: path).standardizedFileURL
             return url.deletingLastPathComponent().resolvingSymlinksInPath().appending(path: url.lastPathComponent).path
         }
+        guard files.count > 1 else { return }
         let identities = files.map { DataFileWatch.Identity(path: $0) }
         let isOneFile = identities[0] != nil && identities[0] == identities[1]
         guard isOneFile || resolved(files[0]) == resolved(files[1]) else { return }
@@ -42,10 +53,30 @@ extension ServiceConfiguration {
         case .sqlite(let path):
             try createFolder(of: path, key: "storage.path")
             do {
-                return try SQLiteBucketStorage(path: path)
+                return try SQLiteBucketStorage(
+                    path: path,
+                    slotPrefix: slotPrefix,
+                    defaultSchema: defaultSchema
+                )
             } catch let error as BucketStorageError {
                 throw ServiceError(.dataFolder, error.message, key: "storage.path", underlyingError: nil)
             }
+        }
+    }
+
+    /// The schema of tables that the sync config names without one.
+    private var defaultSchema: String {
+        switch source.kind {
+        case .embedded: "main"
+        case .postgres: PostgresSource.defaultSchema
+        }
+    }
+
+    /// What the names of streams begin with in the source.
+    private var slotPrefix: String {
+        switch source.kind {
+        case .embedded: SQLiteBucketStorage.defaultSlotPrefix
+        case .postgres(let settings): settings.slotNamePrefix
         }
     }
 
@@ -74,6 +105,14 @@ extension ServiceConfiguration {
         case .embedded(let path, let statements):
             try createFolder(of: path, key: "replication.connections[0].path")
             return try EmbeddedSource(path: path, schema: statements, logger: logger)
+        case .postgres(let settings):
+            return PostgresSource(
+                PostgresSource.Settings(
+                    connection: try settings.connectionString(),
+                    publication: settings.publication
+                ),
+                logger: logger
+            )
         }
     }
 

@@ -59,8 +59,9 @@ extension ServiceConfiguration {
         }
         if var section = try root.section("telemetry") {
             section.ignore("disable_telemetry_sharing")
-            if section.contains("prometheus_port") {
-                warnings.append("\(file): telemetry.prometheus_port: not supported yet, no metrics are served")
+            metricsPort = try section.integer("prometheus_port", in: 1024...65535)
+            if metricsPort == port {
+                throw section.error("prometheus_port", "the port of the service; choose another one")
             }
             section.finish(&warnings)
         }
@@ -118,15 +119,14 @@ extension ServiceConfiguration {
             connection.finish(&warnings)
             return .embedded(path: path, statements: statements)
         case "postgresql":
-            throw connection.error(
-                "type",
-                "replication from PostgreSQL is not supported yet; use \"embedded\"",
-                code: .unsupported
+            let file = connection.document.file
+            return .postgresql(
+                try PostgresSettings(&connection, path: { absolutePath($0, file) }, warnings: &warnings)
             )
         case nil:
-            throw connection.error("type", "missing; use \"embedded\"")
+            throw connection.error("type", "missing; use \"postgresql\" or \"embedded\"")
         case .some(let other):
-            throw connection.error("type", "\"\(other)\" is not a known type; use \"embedded\"")
+            throw connection.error("type", "\"\(other)\" is not a known type; use \"postgresql\" or \"embedded\"")
         }
     }
 
@@ -188,17 +188,27 @@ extension ServiceConfiguration {
             warnings.append("\(root.document.file): client_auth: missing, every client is rejected")
             return authentication
         }
-        if section.contains("jwks_uri") {
-            throw section.error(
-                "jwks_uri",
-                "remote key sets are not supported yet; put the keys into client_auth.jwks.keys",
-                code: .unsupported
-            )
+        for text in try section.strings("jwks_uri") ?? [] {
+            guard let url = URL(string: text) else { throw section.error("jwks_uri", "\"\(text)\" is not a URL") }
+            authentication.keySets.append(url)
         }
-        if try section.boolean("supabase") == true {
-            throw section.error("supabase", "not supported yet; put the keys into client_auth.jwks", code: .unsupported)
+        let isSupabase = try section.boolean("supabase") == true
+        let supabaseSecret = try section.string("supabase_jwt_secret")
+        if isSupabase {
+            authentication.supabaseSecret = supabaseSecret
+            if supabaseSecret == nil, authentication.keySets.isEmpty {
+                throw section.error(
+                    "supabase",
+                    "needs supabase_jwt_secret, or, for projects that sign with keys, jwks_uri: "
+                        + "https://PROJECT.supabase.co/auth/v1/.well-known/jwks.json and audience: [authenticated]"
+                )
+            }
         }
-        section.ignore("supabase_jwt_secret", "jwks_reject_ip_ranges", "block_local_jwks")
+        authentication.rejectedKeySetAddresses = try section.strings("jwks_reject_ip_ranges") ?? []
+        if try section.boolean("block_local_jwks") == true {
+            authentication.rejectedKeySetAddresses.append("local")
+            authentication.rejectsIPv6KeySets = true
+        }
         authentication.audience = try section.strings("audience") ?? []
         if var jwks = try section.section("jwks") {
             for var key in try jwks.sections("keys") ?? [] {
@@ -207,9 +217,14 @@ extension ServiceConfiguration {
             jwks.finish(&warnings)
         }
         section.finish(&warnings)
-        if authentication.keys.isEmpty {
+        do {
+            try authentication.checkKeySources()
+        } catch {
+            throw section.error(error.key.map { String($0.split(separator: ".").last ?? "") }, error.message)
+        }
+        if !authentication.hasKeys {
             warnings.append("\(root.document.file): client_auth: no keys, every client is rejected")
-        } else if authentication.audience.isEmpty {
+        } else if authentication.audience.isEmpty, authentication.supabaseSecret == nil {
             warnings.append("\(root.document.file): client_auth.audience: empty, every client is rejected")
         }
         return authentication

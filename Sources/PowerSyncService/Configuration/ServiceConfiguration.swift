@@ -40,6 +40,8 @@ public struct ServiceConfiguration: Sendable {
     public var probes = ProbeOptions()
     /// What the executable sets up as the log output.
     public var logging = LoggingOptions()
+    /// The port of `GET /metrics`, which the executable serves; `nil` for none.
+    public var metricsPort: Int?
     /// Endpoints for development.
     public var development = DevelopmentEndpoints()
     /// The formats that sync streams may have.
@@ -67,6 +69,7 @@ extension ServiceConfiguration {
     public struct Source: Sendable, Equatable {
         enum Kind: Equatable {
             case embedded(path: String, statements: [String])
+            case postgres(PostgresSettings)
         }
 
         let kind: Kind
@@ -191,10 +194,10 @@ public struct LoggingOptions: Sendable, Equatable {
 
 /// Endpoints that make a back end unnecessary while developing.
 ///
-/// They need the embedded source.
+/// They need the embedded source. All are off unless they are switched on.
 public struct DevelopmentEndpoints: Sendable, Equatable {
     /// Whether `POST /dev/write` exists: any holder of a valid token may write any row of the embedded source.
-    public var writeEndpoint = true
+    public var writeEndpoint = false
     /// Whether `POST /dev/token` exists: anybody may get a token for any user.
     public var tokenEndpoint = false
 

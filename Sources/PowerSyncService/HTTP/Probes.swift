@@ -1,8 +1,8 @@
 import Foundation
 import Hummingbird
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import Synchronization
 
 /// What health checks are told (docs/service.md "Requests").
 final class Probes: Sendable {
@@ -30,28 +30,28 @@ final class Probes: Sendable {
         var problems: Set<Problem> = []
     }
 
-    private let state: Mutex<State>
+    private let state: NIOLockedValueBox<State>
     private let now: @Sendable () -> Date
 
     /// Creates the probes of a process that is starting.
     init(now: @escaping @Sendable () -> Date) {
         self.now = now
-        state = Mutex(State(touchedAt: now()))
+        state = NIOLockedValueBox(State(touchedAt: now()))
     }
 
     /// Everything runs: the listener, the storage, and replication, which has something to serve.
     func didStart() {
-        state.withLock { $0.isStarted = true }
+        state.withLockedValue { $0.isStarted = true }
     }
 
     /// The process ends.
     func didStop() {
-        state.withLock { $0.isStarted = false }
+        state.withLockedValue { $0.isStarted = false }
     }
 
     /// Replication has made progress, or has found that there is nothing to do.
     func touch() {
-        state.withLock { $0.touchedAt = now() }
+        state.withLockedValue { $0.touchedAt = now() }
     }
 
     /// There is a problem.
@@ -59,7 +59,7 @@ final class Probes: Sendable {
     /// - Returns: Whether it is a new one.
     @discardableResult
     func found(_ problem: Problem) -> Bool {
-        state.withLock { $0.problems.insert(problem).inserted }
+        state.withLockedValue { $0.problems.insert(problem).inserted }
     }
 
     /// There is no such problem, or no longer.
@@ -67,17 +67,17 @@ final class Probes: Sendable {
     /// - Returns: Whether there was one.
     @discardableResult
     func solved(_ problem: Problem) -> Bool {
-        state.withLock { $0.problems.remove(problem) != nil }
+        state.withLockedValue { $0.problems.remove(problem) != nil }
     }
 
     /// Whether there is a problem.
     func has(_ problem: Problem) -> Bool {
-        state.withLock { $0.problems.contains(problem) }
+        state.withLockedValue { $0.problems.contains(problem) }
     }
 
     /// The answer to a health check.
     func response(to question: Question) -> Response {
-        let state = state.withLock { $0 }
+        let state = state.withLockedValue { $0 }
         let isReady = state.isStarted && state.problems.isEmpty
         let isHealthy =
             switch question {

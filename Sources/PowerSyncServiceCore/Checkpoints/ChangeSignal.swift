@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// A counter that tasks wait on: "something has changed, look again".
 ///
@@ -17,17 +17,17 @@ package final class ChangeSignal: Sendable {
         var waiters: [UInt64: CheckedContinuation<Void, any Error>] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// Creates a signal with version 0.
     package init() {}
 
     /// How often the signal has been advanced.
-    package var version: UInt64 { state.withLock { $0.version } }
+    package var version: UInt64 { state.withLockedValue { $0.version } }
 
     /// Advances the version and wakes all waiting tasks.
     package func advance() {
-        let waiters = state.withLock { state in
+        let waiters = state.withLockedValue { state in
             state.version += 1
             defer { state.waiters = [:] }
             return state.waiters.values
@@ -39,13 +39,13 @@ package final class ChangeSignal: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     package func wait(after seen: UInt64) async throws {
-        let id = state.withLock { state in
+        let id = state.withLockedValue { state in
             state.nextWaiter += 1
             return state.nextWaiter
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let isDone = state.withLock { state in
+                let isDone = state.withLockedValue { state in
                     // The handler may have run already; then nobody else would resume the continuation.
                     if state.version > seen || Task.isCancelled { return true }
                     state.waiters[id] = continuation
@@ -55,7 +55,7 @@ package final class ChangeSignal: Sendable {
             }
             try Task.checkCancellation()
         } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
+            state.withLockedValue { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
         }
     }
 }

@@ -1,11 +1,11 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// The newest checkpoint of the stream that is served, for any number of readers in this process.
 ///
 /// Every storage owns one: it is set when the storage is opened, and after every commit. Readers follow it through a
 /// ``CheckpointSequence`` (docs/service.md "Checkpoints").
 package final class CheckpointFeed: Sendable {
-    private let latest: Mutex<StorageCheckpoint?>
+    private let latest: NIOLockedValueBox<StorageCheckpoint?>
     /// Advanced after every published checkpoint.
     package let signal = ChangeSignal()
 
@@ -13,17 +13,17 @@ package final class CheckpointFeed: Sendable {
     ///
     /// - Parameter checkpoint: The checkpoint of the active stream, if there is one.
     package init(_ checkpoint: StorageCheckpoint? = nil) {
-        latest = Mutex(checkpoint)
+        latest = NIOLockedValueBox(checkpoint)
     }
 
     /// The newest checkpoint; `nil` before the first activation.
-    package var current: StorageCheckpoint? { latest.withLock { $0 } }
+    package var current: StorageCheckpoint? { latest.withLockedValue { $0 } }
 
     /// Publishes a checkpoint of the active stream.
     ///
     /// A checkpoint of a stream that is not newer than what was published is ignored: it arrived late.
     package func publish(_ checkpoint: StorageCheckpoint) {
-        let isNews = latest.withLock { latest in
+        let isNews = latest.withLockedValue { latest in
             if let latest, latest.streamID == checkpoint.streamID, !checkpoint.advances(over: latest) { return false }
             if let latest, checkpoint.streamID < latest.streamID { return false }
             latest = checkpoint

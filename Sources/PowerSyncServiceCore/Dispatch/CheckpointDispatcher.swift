@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import ServiceLifecycle
-import Synchronization
 
 /// Tells sessions of the checkpoints that concern them (docs/service.md "Fan-out").
 ///
@@ -43,7 +43,7 @@ package final class CheckpointDispatcher: Service {
 
     private let storage: any BucketStorage
     private let clock: any Clock<Duration>
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     /// Advanced when there is another stream to follow.
     private let streamChanged = ChangeSignal()
 
@@ -58,11 +58,11 @@ package final class CheckpointDispatcher: Service {
     }
 
     /// How many times a session has been told something.
-    package var deliveries: Int { state.withLock(\.deliveries) }
+    package var deliveries: Int { state.withLockedValue(\.deliveries) }
 
     /// What is held at this moment.
     package var census: Census {
-        state.withLock { state in
+        state.withLockedValue { state in
             let board = state.board
             return Census(
                 sessions: board?.count ?? 0,
@@ -74,7 +74,7 @@ package final class CheckpointDispatcher: Service {
 
     /// Whether more than one session wants a bucket.
     func isShared(_ bucket: BucketName) -> Bool {
-        state.withLock { $0.board?.isShared(bucket) ?? false }
+        state.withLockedValue { $0.board?.isShared(bucket) ?? false }
     }
 
     /// A write checkpoint of a user has been recorded.
@@ -83,7 +83,7 @@ package final class CheckpointDispatcher: Service {
     ///   - userKey: Whose it is.
     ///   - position: Checkpoints from there on cover it.
     package func writeCheckpointRecorded(userKey: String, at position: LSN) {
-        let waiters = state.withLock { state in
+        let waiters = state.withLockedValue { state in
             state.takeWaiters(of: state.board?.expectWriteCheckpoint(of: userKey, at: position) ?? [])
         }
         for waiter in waiters { waiter.resume() }
@@ -98,7 +98,7 @@ package final class CheckpointDispatcher: Service {
             try await cancelWhenGracefulShutdown {
                 while true {
                     let seen = self.streamChanged.version
-                    if let stream = self.state.withLock({ $0.stream }) {
+                    if let stream = self.state.withLockedValue({ $0.stream }) {
                         try await self.follow(stream)
                         self.end(stream.id)
                     } else {
@@ -127,11 +127,11 @@ package final class CheckpointDispatcher: Service {
         from last: StorageCheckpoint?,
         to checkpoint: StorageCheckpoint
     ) async throws -> CommitChanges? {
-        let isAlone = state.withLock { $0.board?.count ?? 0 } == 0
+        let isAlone = state.withLockedValue { $0.board?.count ?? 0 } == 0
         guard let last, !isAlone else { return nil }
         do {
             let changes = try await storage.changes(from: last, to: checkpoint)
-            let wanted = state.withLock { $0.board?.wantedBuckets(of: changes) ?? [] }
+            let wanted = state.withLockedValue { $0.board?.wantedBuckets(of: changes) ?? [] }
             guard !wanted.isEmpty else { return CommitChanges(changes: changes) }
             return CommitChanges(changes: changes, checksums: try await storage.checksums(wanted, at: checkpoint))
         } catch {
@@ -142,7 +142,7 @@ package final class CheckpointDispatcher: Service {
     }
 
     private func publish(_ checkpoint: StorageCheckpoint, _ commit: CommitChanges?) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
+        let waiters = state.withLockedValue { state -> [CheckedContinuation<Void, any Error>] in
             guard state.stream?.id == checkpoint.streamID else { return [] }
             return state.takeWaiters(of: state.board?.publish(checkpoint, commit) ?? [])
         }
@@ -167,7 +167,7 @@ package final class CheckpointDispatcher: Service {
 
     /// Changes the state, and wakes who is not on the board any more.
     private func resumeAll(after change: (inout State) -> Void) {
-        let waiters = state.withLock { state in
+        let waiters = state.withLockedValue { state in
             change(&state)
             let gone = state.waiters.keys.filter { state.board?.contains($0) != true }
             return state.takeWaiters(of: gone)
@@ -206,19 +206,19 @@ package final class CheckpointDispatcher: Service {
 
     /// Whether a session is told anything more.
     func isRegistered(_ session: SessionID) -> Bool {
-        state.withLock { $0.board?.contains(session) ?? false }
+        state.withLockedValue { $0.board?.contains(session) ?? false }
     }
 
     func settle(_ interest: Interest, of session: SessionID) {
-        state.withLock { $0.board?.settle(interest, of: session) }
+        state.withLockedValue { $0.board?.settle(interest, of: session) }
     }
 
     func awaitAny(_ session: SessionID, after checkpoint: StorageCheckpoint) {
-        state.withLock { $0.board?.awaitAny(session, after: checkpoint) }
+        state.withLockedValue { $0.board?.awaitAny(session, after: checkpoint) }
     }
 
     func take(_ session: SessionID) -> CheckpointNews? {
-        state.withLock { state in
+        state.withLockedValue { state in
             let news = state.board?.take(session)
             if news != nil { state.deliveries += 1 }
             return news
@@ -226,7 +226,7 @@ package final class CheckpointDispatcher: Service {
     }
 
     func remove(_ session: SessionID) {
-        let waiter = state.withLock { state in
+        let waiter = state.withLockedValue { state in
             state.board?.remove(session)
             return state.waiters.removeValue(forKey: session)
         }
@@ -239,7 +239,7 @@ package final class CheckpointDispatcher: Service {
     func wait(_ session: SessionID) async throws {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let isDone = state.withLock { state in
+                let isDone = state.withLockedValue { state in
                     // The handler may have run already; then nobody else would resume the continuation.
                     if Task.isCancelled { return true }
                     guard let board = state.board, board.contains(session), !board.hasNews(session) else {
@@ -252,7 +252,7 @@ package final class CheckpointDispatcher: Service {
             }
             try Task.checkCancellation()
         } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: session) }?.resume(throwing: CancellationError())
+            state.withLockedValue { $0.waiters.removeValue(forKey: session) }?.resume(throwing: CancellationError())
         }
     }
 }

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import Synchronization
 
 /// Runs of operations that several sessions want, read and encoded once (docs/service.md "Fan-out").
 ///
@@ -54,16 +54,16 @@ package final class SharedRuns: Sendable {
     /// The most bytes of lines that are kept for those who come later: 32 MiB.
     static let maximumBytes = 32 * 1024 * 1024
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// Creates an empty collection.
     package init() {}
 
     /// The bytes of the lines that are kept.
-    package var byteCount: Int { state.withLock(\.byteCount) }
+    package var byteCount: Int { state.withLockedValue(\.byteCount) }
 
     /// How many runs have been made so far.
-    package var madeCount: Int { state.withLock(\.madeCount) }
+    package var madeCount: Int { state.withLockedValue(\.madeCount) }
 
     /// Finds a run, or makes it.
     ///
@@ -74,17 +74,17 @@ package final class SharedRuns: Sendable {
     /// - Throws: What `make` throws, or `CancellationError`.
     func run(for key: Key, _ make: () async throws -> EncodedRun) async throws -> EncodedRun {
         while true {
-            switch state.withLock({ $0.begin(key) }) {
+            switch state.withLockedValue({ $0.begin(key) }) {
             case .found(let run): return run
             case .wait(let end): try await end.wait(after: 0)
             case .make(let end):
                 defer { end.advance() }
                 do {
                     let run = try await make()
-                    state.withLock { $0.end(key, run) }
+                    state.withLockedValue { $0.end(key, run) }
                     return run
                 } catch {
-                    state.withLock { $0.end(key, nil) }
+                    state.withLockedValue { $0.end(key, nil) }
                     throw error
                 }
             }
@@ -93,7 +93,7 @@ package final class SharedRuns: Sendable {
 
     /// Lets go of runs of other checkpoints; who sends them keeps their bytes.
     func forget(before checkpoint: StorageCheckpoint) {
-        state.withLock { state in
+        state.withLockedValue { state in
             for key in state.order where key.checkpoint != checkpoint { state.remove(key) }
             state.order.removeAll { $0.checkpoint != checkpoint }
         }

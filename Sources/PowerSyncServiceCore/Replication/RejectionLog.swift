@@ -1,7 +1,7 @@
 import Logging
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
-import Synchronization
 
 /// Tells operators that rows are missing on clients.
 ///
@@ -15,7 +15,7 @@ final class RejectionLog: Sendable {
     }
 
     private let logger: Logger
-    private let reported = Mutex<Set<Problem>>([])
+    private let reported = NIOLockedValueBox<Set<Problem>>([])
 
     init(logger: Logger) {
         self.logger = logger
@@ -56,7 +56,7 @@ final class RejectionLog: Sendable {
     }
 
     private func isNew(_ problem: Problem) -> Bool {
-        reported.withLock { $0.insert(problem).inserted }
+        reported.withLockedValue { $0.insert(problem).inserted }
     }
 
     private func metadata(of row: RejectedRow) -> Logger.Metadata {

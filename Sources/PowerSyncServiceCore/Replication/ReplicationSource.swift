@@ -65,7 +65,8 @@ package protocol ReplicationSource: Sendable {
     /// - Parameters:
     ///   - slotName: A prepared stream.
     ///   - position: The position to continue after.
-    ///   - tables: The tables to deliver; changes of others are left out.
+    ///   - tables: The tables to deliver, with what the last chunk of their copies said; changes of others are left out.
+    ///   - plan: What the tables are read for: the reader notices other tables that it reads.
     ///   - body: Reads. The reader is closed when it returns or throws.
     /// - Returns: The result of `body`.
     /// - Throws: ``ReplicationSourceError``, with ``ReplicationSourceError/Code/historyLost`` when `position` is not of
@@ -73,7 +74,8 @@ package protocol ReplicationSource: Sendable {
     func withChanges<Result>(
         of slotName: String,
         after position: SourcePosition,
-        tables: [SourceTableDescriptor],
+        tables: [SourceTable],
+        plan: SyncPlan,
         _ body: (inout any ChangeReader) async throws -> Result
     ) async throws -> Result
 

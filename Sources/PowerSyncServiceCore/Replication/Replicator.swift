@@ -61,13 +61,26 @@ package struct Replicator: Service {
     package func run() async throws {
         do {
             try await cancelWhenGracefulShutdown {
-                try await source.checkConfiguration()
+                try await checkSource()
                 _ = try await storage.deploy(content, plan: plan)
                 while true { try await replicateStreams() }
             }
         } catch is CancellationError {
             logger.debug("Replication has been stopped.")
         }
+    }
+
+    /// Checks the source, and waits for one that does not answer yet.
+    private func checkSource() async throws {
+        let refusal = try await retrying {
+            do {
+                try await source.checkConfiguration()
+                return nil as ReplicationSourceError?
+            } catch let error as ReplicationSourceError {
+                return error
+            }
+        }
+        if let refusal { throw refusal }
     }
 
     /// Replicates all streams as they are now; returns when the set of streams has changed.

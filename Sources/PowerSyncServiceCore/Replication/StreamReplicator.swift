@@ -186,7 +186,8 @@ struct StreamReplicator {
         return try await source.withChanges(
             of: stream.slotName,
             after: progress.position,
-            tables: descriptors
+            tables: writer.sourceTables.filter { table in tables.contains { $0.id == table.id } },
+            plan: stream.plan
         ) { reader in
             // A table that appeared before the reader was opened would not be noticed by it.
             guard try await source.tables(for: stream.plan) == descriptors else { return nil }
@@ -202,6 +203,8 @@ struct StreamReplicator {
                     case .partialUpdates(let updates, let relationID):
                         guard let table = byRelation[relationID] else { continue }
                         try await save(updates, of: table, with: &writer, history: progress.position.history)
+                    case .begin(let lsn):
+                        writer.beginTransaction(endingAt: lsn)
                     case .truncate(let relationID):
                         if let table = byRelation[relationID] { try await writer.truncate(table, touch: touch) }
                     case .commit(let lsn):

@@ -55,6 +55,12 @@ package protocol BucketStorageWriter {
     /// - Throws: An error of the database.
     mutating func drop(_ table: SourceTable, touch: @Sendable () -> Void) async throws
 
+    /// Says that what is saved from now on belongs to a transaction that ends at a position, or after it.
+    ///
+    /// What is written of it before its end is recorded with it: no checkpoint may be made before the position, also if another
+    /// writer goes on.
+    mutating func beginTransaction(endingAt lsn: LSN)
+
     /// Makes everything saved so far durable, together with the progress of snapshots. Does not publish it.
     mutating func flush() async throws
 

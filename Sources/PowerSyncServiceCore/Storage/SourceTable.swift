@@ -43,7 +43,7 @@ package struct SourceTable: Sendable, Hashable {
     package var descriptor: SourceTableDescriptor
     /// Whether the table has been copied.
     package var isSnapshotDone: Bool
-    /// Where an interrupted copy continues.
+    /// Where an interrupted copy continues; of a complete copy, what its last chunk said.
     package var lastSnapshotKey: SnapshotKey?
 
     /// Creates a record.

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Limits how much of one kind of work is done at the same time (docs/service.md "Configuration").
 ///
@@ -10,7 +10,7 @@ package final class ConcurrencyQueue: Sendable {
     /// The right to do one piece of work.
     package final class Slot: Sendable {
         private let queue: ConcurrencyQueue
-        private let isReleased = Mutex(false)
+        private let isReleased = NIOLockedValueBox(false)
 
         fileprivate init(_ queue: ConcurrencyQueue) {
             self.queue = queue
@@ -20,7 +20,7 @@ package final class ConcurrencyQueue: Sendable {
 
         /// Frees the slot; the second time does nothing.
         package func release() {
-            let wasReleased = isReleased.withLock { isReleased in
+            let wasReleased = isReleased.withLockedValue { isReleased in
                 defer { isReleased = true }
                 return isReleased
             }
@@ -60,7 +60,7 @@ package final class ConcurrencyQueue: Sendable {
     private let maximumWaiting: Int
     private let timeout: Duration?
     private let clock: any Clock<Duration>
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// Creates a queue.
     ///
@@ -82,13 +82,13 @@ package final class ConcurrencyQueue: Sendable {
     }
 
     /// How many slots are in use.
-    package var running: Int { state.withLock { $0.running } }
+    package var running: Int { state.withLockedValue { $0.running } }
 
     /// Whether a new task would have to wait.
     package var isBusy: Bool { running >= maximumRunning }
 
     /// How many tasks wait for a slot.
-    package var waiting: Int { state.withLock { $0.waiting } }
+    package var waiting: Int { state.withLockedValue { $0.waiting } }
 
     /// Does some work with a slot.
     package func withSlot<Result>(_ body: () async throws -> Result) async throws -> Result {
@@ -101,7 +101,7 @@ package final class ConcurrencyQueue: Sendable {
     ///
     /// - Returns: `nil` when all slots are taken.
     package func takeIfAvailable() -> Slot? {
-        let isFree = state.withLock { state in
+        let isFree = state.withLockedValue { state in
             guard state.running < maximumRunning else { return false }
             state.running += 1
             return true
@@ -114,14 +114,14 @@ package final class ConcurrencyQueue: Sendable {
     /// - Throws: ``Failure``, or `CancellationError`.
     package func acquire() async throws -> Slot {
         if let slot = takeIfAvailable() { return slot }
-        let ticket = state.withLock { state -> UInt64? in
+        let ticket = state.withLockedValue { state -> UInt64? in
             guard state.waiting < maximumWaiting else { return nil }
             state.waiting += 1
             state.lastTicket += 1
             return state.lastTicket
         }
         guard let ticket else { throw Failure.overflow }
-        defer { state.withLock { $0.waiting -= 1 } }
+        defer { state.withLockedValue { $0.waiting -= 1 } }
         guard let timeout else { return try await wait(ticket) }
         return try await withThrowingTaskGroup(of: Slot.self) { group in
             group.addTask { try await self.wait(ticket) }
@@ -138,7 +138,7 @@ package final class ConcurrencyQueue: Sendable {
     private func wait(_ ticket: UInt64) async throws -> Slot {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Slot, any Error>) in
-                let answer = state.withLock { state -> Result<Slot, any Error>? in
+                let answer = state.withLockedValue { state -> Result<Slot, any Error>? in
                     // The handler below may have run already; then nobody else would resume the continuation.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if state.running < maximumRunning {
@@ -152,13 +152,13 @@ package final class ConcurrencyQueue: Sendable {
                 if let answer { continuation.resume(with: answer) }
             }
         } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: ticket) }?.resume(throwing: CancellationError())
+            state.withLockedValue { $0.waiters.removeValue(forKey: ticket) }?.resume(throwing: CancellationError())
         }
     }
 
     /// Hands a slot over to the task that has waited longest.
     private func release() {
-        let waiter = state.withLock { state in
+        let waiter = state.withLockedValue { state in
             let waiter = state.nextWaiter()
             if waiter == nil { state.running -= 1 }
             return waiter

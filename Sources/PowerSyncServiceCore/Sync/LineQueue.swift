@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 package import NIOCore
-import Synchronization
 
 /// Hands encoded lines from the tasks of a stream to the one that writes the response.
 ///
@@ -61,7 +61,7 @@ package final class LineQueue: Sendable {
         case wait
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let signal = ChangeSignal()
     private let progress = ChangeSignal()
 
@@ -69,10 +69,10 @@ package final class LineQueue: Sendable {
     package init() {}
 
     /// Why the queue ended; `nil` while it is open.
-    package var end: End? { state.withLock { $0.end } }
+    package var end: End? { state.withLockedValue { $0.end } }
 
     /// The bytes of lines that the writer has not taken.
-    var waitingBytes: Int { state.withLock { $0.sender?.1.lines.reduce(0) { $0 + $1.readableBytes } ?? 0 } }
+    var waitingBytes: Int { state.withLockedValue { $0.sender?.1.lines.reduce(0) { $0 + $1.readableBytes } ?? 0 } }
 
     /// Hands over lines that are written together; one task at a time.
     ///
@@ -81,13 +81,13 @@ package final class LineQueue: Sendable {
     ///   - held: What is taken from the budget when the network has accepted them.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     package func send(_ lines: [ByteBuffer], held: Held? = nil) async throws {
-        let id = state.withLock { state in
+        let id = state.withLockedValue { state in
             state.lastID += 1
             return state.lastID
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let isRefused = state.withLock { state in
+                let isRefused = state.withLockedValue { state in
                     // The handler below may have run already; then nobody else would resume the continuation.
                     if state.end != nil || Task.isCancelled { return true }
                     precondition(state.sender == nil, "two tasks send lines at the same time")
@@ -97,7 +97,7 @@ package final class LineQueue: Sendable {
                 if isRefused { continuation.resume(throwing: CancellationError()) } else { signal.advance() }
             }
         } onCancel: {
-            let sender = state.withLock { state -> Sender? in
+            let sender = state.withLockedValue { state -> Sender? in
                 guard let (waiting, sender) = state.sender, waiting == id else { return nil }
                 state.sender = nil
                 return sender
@@ -110,10 +110,10 @@ package final class LineQueue: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     package func waitUntilWritten() async throws {
-        let target = state.withLock(\.taken)
+        let target = state.withLockedValue(\.taken)
         while true {
             let seen = progress.version
-            let (written, end) = state.withLock { ($0.written, $0.end) }
+            let (written, end) = state.withLockedValue { ($0.written, $0.end) }
             if end != nil { throw CancellationError() }
             if written >= target { return }
             try await progress.wait(after: seen)
@@ -126,7 +126,7 @@ package final class LineQueue: Sendable {
     ///   - line: The line.
     ///   - isLast: Whether the queue ends when the writer has taken it.
     package func offer(_ line: ByteBuffer, isLast: Bool = false) {
-        state.withLock { state in
+        state.withLockedValue { state in
             if state.end == nil { state.offer = Offer(line: line, isLast: isLast) }
         }
         signal.advance()
@@ -136,7 +136,7 @@ package final class LineQueue: Sendable {
     ///
     /// The first reason counts. Lines that have not been taken are dropped.
     package func finish(_ end: End) {
-        let sender = state.withLock { state -> Sender? in
+        let sender = state.withLockedValue { state -> Sender? in
             guard state.end == nil else { return nil }
             return state.finish(end)
         }
@@ -152,7 +152,7 @@ package final class LineQueue: Sendable {
     package func next() async throws -> [ByteBuffer]? {
         while true {
             let seen = signal.version
-            let (next, isProgress, held) = state.withLock { state in
+            let (next, isProgress, held) = state.withLockedValue { state in
                 let isProgress = state.written < state.taken
                 state.written = state.taken
                 let held = state.held

@@ -1,11 +1,11 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Limits the memory that all streams of the process take for lines that clients have not read yet
 /// (docs/service.md "Sync sessions").
 ///
 /// A session waits with reading while there is no room. What it reads counts until the network has taken it, so a client that
-/// does not read keeps its bytes. When others wait for them, the streams of such clients are ended, those with the most bytes
-/// first; they continue where they were when they come back.
+/// does not read keeps its bytes. When others wait for them, the streams of clients that have taken nothing for ``patience`` are
+/// ended, those with the most bytes first; they continue where they were when they come back.
 package final class ReadAheadBudget: Sendable {
     /// What one stream has in memory.
     ///
@@ -25,12 +25,12 @@ package final class ReadAheadBudget: Sendable {
         ///
         /// - Parameter end: Ends the stream; it must not keep the share.
         package func whenStalled(_ end: @escaping @Sendable () -> Void) {
-            budget.state.withLock { $0.holders[id]?.end = end }
+            budget.state.withLockedValue { $0.holders[id]?.end = end }
         }
 
         /// Some bytes were read.
         func add(_ byteCount: Int) {
-            budget.state.withLock { $0.change(id, by: byteCount) }
+            budget.add(byteCount, to: id)
         }
 
         /// The network has taken some of the bytes.
@@ -41,9 +41,11 @@ package final class ReadAheadBudget: Sendable {
 
     fileprivate struct Holder {
         var byteCount = 0
-        /// How often the network has taken something.
-        var removals = 0
+        /// When the network last took something, or the first bytes came.
+        var since = Duration.zero
         var end: (@Sendable () -> Void)?
+        /// When the stream was told to end.
+        var toldAt: Duration?
     }
 
     fileprivate struct State {
@@ -57,8 +59,12 @@ package final class ReadAheadBudget: Sendable {
 
     private let limit: Int
     private let clock: any Clock<Duration>
-    fileprivate let state = Mutex(State())
+    /// The time since the budget was made.
+    private let stopwatch: Stopwatch
+    fileprivate let state = NIOLockedValueBox(State())
     private let roomChanged = ChangeSignal()
+    /// One session waits for room, and the others for their turn.
+    private let turns = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
 
     /// Creates a budget.
     ///
@@ -68,17 +74,18 @@ package final class ReadAheadBudget: Sendable {
     package init(limit: Int, clock: any Clock<Duration> = ContinuousClock()) {
         self.limit = limit
         self.clock = clock
+        stopwatch = Stopwatch(clock)
     }
 
     /// The bytes that are in memory.
-    package var byteCount: Int { state.withLock(\.byteCount) }
+    package var byteCount: Int { state.withLockedValue(\.byteCount) }
 
     /// Whether something may be read now.
     var hasRoom: Bool { byteCount < limit }
 
     /// Makes a share for a stream.
     package func share() -> Share {
-        let id = state.withLock { state in
+        let id = state.withLockedValue { state in
             state.lastID += 1
             state.holders[state.lastID] = Holder()
             return state.lastID
@@ -86,55 +93,49 @@ package final class ReadAheadBudget: Sendable {
         return Share(self, id: id)
     }
 
-    /// Waits until something may be read.
+    /// Waits until something may be read; who comes first is served first.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     func waitForRoom() async throws {
+        try await turns.withSlot { try await waitInTurn() }
+    }
+
+    private func waitInTurn() async throws {
         while true {
-            let seen = roomChanged.version
-            let removals = state.withLock { $0.byteCount < limit ? nil : $0.holders.mapValues(\.removals) }
-            guard let removals else { return }
+            let (seen, now) = (roomChanged.version, stopwatch.elapsed)
+            guard let full = state.withLockedValue({ $0.byteCount < limit ? nil : $0.makeRoom(below: limit, now: now) })
+            else { return }
+            for end in full.ends { end() }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await self.roomChanged.wait(after: seen) }
-                group.addTask { [clock] in
-                    try await clock.sleep(for: Self.patience)
-                    self.endStalled(since: removals)
-                }
+                if let next = full.next { group.addTask { [clock] in try await clock.sleep(for: next - now) } }
                 defer { group.cancelAll() }
                 try await group.next()
             }
         }
     }
 
-    /// Ends streams of which nothing was taken, until there would be room.
-    private func endStalled(since removals: [UInt64: Int]) {
-        let ends = state.withLock { state -> [@Sendable () -> Void] in
-            let stalled = state.holders.filter { id, holder in
-                holder.byteCount > 0 && holder.end != nil && removals[id] == holder.removals
-            }
-            var ends: [@Sendable () -> Void] = []
-            var rest = state.byteCount
-            for (id, holder) in stalled.sorted(by: { $0.value.byteCount > $1.value.byteCount }) where rest >= limit {
-                rest -= holder.byteCount
-                ends.append(contentsOf: [state.holders[id]?.takeEnd()].compactMap(\.self))
-            }
-            return ends
+    private func add(_ byteCount: Int, to id: UInt64) {
+        let now = stopwatch.elapsed
+        state.withLockedValue { state in
+            if state.holders[id]?.byteCount == 0 { state.holders[id]?.since = now }
+            state.change(id, by: byteCount)
         }
-        for end in ends { end() }
     }
 
     private func remove(_ byteCount: Int, of id: UInt64) {
-        let isRoom = state.withLock { state in
+        let now = stopwatch.elapsed
+        let isRoom = state.withLockedValue { state in
             let wasFull = state.byteCount >= limit
             state.change(id, by: -byteCount)
-            state.holders[id]?.removals += 1
+            state.holders[id]?.since = now
             return wasFull && state.byteCount < limit
         }
         if isRoom { roomChanged.advance() }
     }
 
     private func close(_ id: UInt64) {
-        let isRoom = state.withLock { state in
+        let isRoom = state.withLockedValue { state in
             let wasFull = state.byteCount >= limit
             state.byteCount -= state.holders.removeValue(forKey: id)?.byteCount ?? 0
             return wasFull && state.byteCount < limit
@@ -144,15 +145,53 @@ package final class ReadAheadBudget: Sendable {
 }
 
 extension ReadAheadBudget.State {
+    /// What is to be done while there is no room.
+    fileprivate struct Full {
+        /// Ends streams.
+        var ends: [@Sendable () -> Void] = []
+        /// When to look again, if there is no room before.
+        var next: Duration?
+
+        fileprivate mutating func lookAgain(at time: Duration) {
+            next = min(next ?? time, time)
+        }
+    }
+
     fileprivate mutating func change(_ id: UInt64, by byteCount: Int) {
         holders[id]?.byteCount += byteCount
         self.byteCount += byteCount
     }
-}
 
-extension ReadAheadBudget.Holder {
-    fileprivate mutating func takeEnd() -> (@Sendable () -> Void)? {
-        defer { end = nil }
-        return end
+    /// Tells streams to end of which nothing was taken, until there will be room.
+    ///
+    /// - Parameters:
+    ///   - limit: Below how many bytes there is room.
+    ///   - now: The time.
+    /// - Returns: Whom to tell, and when to look again.
+    fileprivate mutating func makeRoom(below limit: Int, now: Duration) -> Full {
+        let patience = ReadAheadBudget.patience
+        var full = Full()
+        var rest = byteCount
+        for holder in holders.values where holder.byteCount > 0 {
+            // One that does not end is not counted on for ever.
+            guard let end = holder.toldAt.map({ $0 + patience }), end > now else { continue }
+            rest -= holder.byteCount
+            full.lookAgain(at: end)
+        }
+        let candidates = holders.filter { $0.value.byteCount > 0 && $0.value.end != nil }
+            .sorted { $0.value.byteCount > $1.value.byteCount }
+        for (id, holder) in candidates where rest >= limit && holder.since + patience <= now {
+            guard let end = holder.end else { continue }
+            rest -= holder.byteCount
+            full.ends.append(end)
+            full.lookAgain(at: now + patience)
+            holders[id]?.end = nil
+            holders[id]?.toldAt = now
+        }
+        guard rest >= limit else { return full }
+        for (_, holder) in candidates where holder.since + patience > now {
+            full.lookAgain(at: holder.since + patience)
+        }
+        return full
     }
 }

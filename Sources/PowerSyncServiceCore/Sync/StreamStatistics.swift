@@ -1,7 +1,7 @@
 package import Logging
 import Metrics
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import Synchronization
 
 /// Counts what one stream sends, for its last log entry and for the metrics of the process.
 package final class StreamStatistics: Sendable {
@@ -14,29 +14,34 @@ package final class StreamStatistics: Sendable {
     private static let connections = Meter(label: "powersync_concurrent_connections")
     private static let syncedBytes = Counter(label: "powersync_data_synced_bytes_total")
 
-    private let counts = Mutex(Counts())
+    /// Makes the metrics of streams exist before the first stream, with 0.
+    package static func register() {
+        _ = (syncedOperations, connections, syncedBytes)
+    }
+
+    private let counts = NIOLockedValueBox(Counts())
 
     /// All operations sent so far.
-    var operationCount: Int { counts.withLock { $0.operations.values.reduce(0, +) } }
+    var operationCount: Int { counts.withLockedValue { $0.operations.values.reduce(0, +) } }
 
     /// All bytes of lines sent so far.
-    package var byteCount: Int { counts.withLock { $0.bytes } }
+    package var byteCount: Int { counts.withLockedValue { $0.bytes } }
 
     /// How many operations of each kind were sent.
-    var operationCounts: [SyncOperation.Kind: Int] { counts.withLock { $0.operations } }
+    var operationCounts: [SyncOperation.Kind: Int] { counts.withLockedValue { $0.operations } }
 
     /// A data line was sent.
     ///
     /// - Parameter operations: How many operations of each kind it has.
     func didSend(_ operations: [SyncOperation.Kind: Int]) {
         Self.syncedOperations.increment(by: operations.values.reduce(0, +))
-        counts.withLock { $0.operations.merge(operations, uniquingKeysWith: +) }
+        counts.withLockedValue { $0.operations.merge(operations, uniquingKeysWith: +) }
     }
 
     /// A line of some bytes was written.
     package func didWrite(byteCount: Int) {
         Self.syncedBytes.increment(by: byteCount)
-        counts.withLock { $0.bytes += byteCount }
+        counts.withLockedValue { $0.bytes += byteCount }
     }
 
     /// The stream begins.

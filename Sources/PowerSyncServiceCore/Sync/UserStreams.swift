@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Counts the streams of each user, so that one of them does not take the places of all.
 package final class UserStreams: Sendable {
@@ -22,7 +22,7 @@ package final class UserStreams: Sendable {
     }
 
     private let limit: Int
-    private let counts = Mutex<[String: Int]>([:])
+    private let counts = NIOLockedValueBox<[String: Int]>([:])
 
     /// Creates a count.
     ///
@@ -32,13 +32,13 @@ package final class UserStreams: Sendable {
     }
 
     /// How many users have streams.
-    package var userCount: Int { counts.withLock(\.count) }
+    package var userCount: Int { counts.withLockedValue(\.count) }
 
     /// Takes a place for a stream.
     ///
     /// - Throws: ``Overflow`` when there is none.
     package func enter(_ userID: String) throws(Overflow) -> Place {
-        let isAdmitted = counts.withLock { counts in
+        let isAdmitted = counts.withLockedValue { counts in
             guard counts[userID, default: 0] < limit else { return false }
             counts[userID, default: 0] += 1
             return true
@@ -48,7 +48,7 @@ package final class UserStreams: Sendable {
     }
 
     private func leave(_ userID: String) {
-        counts.withLock { counts in
+        counts.withLockedValue { counts in
             let left = counts[userID, default: 1] - 1
             counts[userID] = left > 0 ? left : nil
         }

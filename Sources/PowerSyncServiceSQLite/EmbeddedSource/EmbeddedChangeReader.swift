@@ -1,8 +1,8 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncRules
 import PowerSyncSQLite
 import PowerSyncServiceCore
-import Synchronization
 
 /// Reads the log of the embedded source, and the rows it points to.
 ///
@@ -65,7 +65,7 @@ struct EmbeddedChangeReader: ChangeReader {
             guard let watched = Self.find(tables, in: state) else { return [.tablesChanged] }
             let (position, history) = (position, history)
             // Read before the transaction begins, so that the transaction must have it.
-            let known = source.known.withLock { $0 }
+            let known = source.known.withLockedValue { $0 }
             let answersAtOnce = !hasDeliveredCommit
             let look = try await source.pool.read { [source] db in
                 guard try Self.isOwn(position, of: history, db), try known?.isPlausible(db) ?? true else {

@@ -1,6 +1,6 @@
 import GRDB
+import NIOConcurrencyHelpers
 package import PowerSyncServiceCore
-import Synchronization
 
 /// Which entries of the log are still needed.
 extension EmbeddedSource {
@@ -26,7 +26,7 @@ extension EmbeddedSource {
     package func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
         guard let position = EmbeddedPosition(lsn) else { return false }
         let now = now()
-        return acknowledged.withLock { acknowledged in
+        return acknowledged.withLockedValue { acknowledged in
             guard let last = acknowledged[slotName] else { return true }
             return position.sequence - last.sequence >= Self.acknowledgementStep
                 || now - last.at >= Self.acknowledgementInterval
@@ -44,7 +44,7 @@ extension EmbeddedSource {
             )
             try db.execute(sql: "DELETE FROM _ps_streams WHERE seen < ?", arguments: [now - Self.patience])
         }
-        self.acknowledged.withLock { $0[slotName] = Acknowledgement(sequence: acknowledged.sequence, at: now) }
+        self.acknowledged.withLockedValue { $0[slotName] = Acknowledgement(sequence: acknowledged.sequence, at: now) }
         try await deleteUnneededEntries()
     }
 
@@ -52,7 +52,7 @@ extension EmbeddedSource {
         try await pool.write { db in
             try db.execute(sql: "DELETE FROM _ps_streams WHERE name = ?", arguments: [slotName])
         }
-        acknowledged.withLock { _ = $0.removeValue(forKey: slotName) }
+        acknowledged.withLockedValue { _ = $0.removeValue(forKey: slotName) }
     }
 
     /// Deletes the entries that all streams have acknowledged, a few at a time.
@@ -96,7 +96,7 @@ extension EmbeddedSource {
 
     /// Remembers a position that the log must have from now on.
     func learn(_ position: EmbeddedPosition, of history: SourceHistory) {
-        known.withLock { known in
+        known.withLockedValue { known in
             if let old = known, old.history == history, old.position.sequence >= position.sequence { return }
             known = KnownPosition(position: position, history: history)
         }
@@ -105,7 +105,7 @@ extension EmbeddedSource {
     /// Gives the file another history: it is not the one that positions were read from.
     func beginHistory(after lost: SourceHistory) async throws {
         try await pool.write { db in try SourceHistory.replace(lost, db) }
-        known.withLock { known in
+        known.withLockedValue { known in
             if known?.history == lost { known = nil }
         }
     }

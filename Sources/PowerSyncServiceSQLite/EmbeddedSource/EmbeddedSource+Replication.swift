@@ -1,8 +1,8 @@
 import GRDB
 import Logging
+import NIOConcurrencyHelpers
 package import PowerSyncRules
 package import PowerSyncServiceCore
-import Synchronization
 
 /// The embedded source as the replicator sees it.
 extension EmbeddedSource: ReplicationSource {
@@ -13,7 +13,7 @@ extension EmbeddedSource: ReplicationSource {
     }
 
     package func head(having published: SourcePosition?) async throws -> SourcePosition {
-        let known = known.withLock { $0 }
+        let known = known.withLockedValue { $0 }
         // The uploads of a client must not be dated by a log that is not the one that is replicated.
         if let known, try await !pool.read({ db in try known.isPlausible(db) }) {
             try await beginHistory(after: known.history)
@@ -80,7 +80,7 @@ extension EmbeddedSource: ReplicationSource {
                 """
             )
         }
-        acknowledged.withLock { $0[slotName] = Acknowledgement(sequence: prepared.position.sequence, at: 0) }
+        acknowledged.withLockedValue { $0[slotName] = Acknowledgement(sequence: prepared.position.sequence, at: 0) }
         learn(prepared.position, of: prepared.history)
         return SourcePosition(prepared.position.lsn, of: prepared.history)
     }
@@ -144,7 +144,8 @@ extension EmbeddedSource: ReplicationSource {
     package func withChanges<Result>(
         of slotName: String,
         after position: SourcePosition,
-        tables: [SourceTableDescriptor],
+        tables: [SourceTable],
+        plan: SyncPlan,
         _ body: (inout any ChangeReader) async throws -> Result
     ) async throws -> Result {
         guard let start = EmbeddedPosition(position.lsn) else {
@@ -152,7 +153,7 @@ extension EmbeddedSource: ReplicationSource {
         }
         var reader: any ChangeReader = EmbeddedChangeReader(
             source: self,
-            tables: tables,
+            tables: tables.map(\.descriptor),
             history: position.history,
             position: start
         )
@@ -160,7 +161,7 @@ extension EmbeddedSource: ReplicationSource {
     }
 
     func warnOnce(_ message: Logger.Message, _ table: String) {
-        let isNew = warnings.withLock { $0.insert("\(message) \(table)").inserted }
+        let isNew = warnings.withLockedValue { $0.insert("\(message) \(table)").inserted }
         if isNew { logger.warning(message, metadata: [ReplicationLogKey.table: "\(table)"]) }
     }
 }

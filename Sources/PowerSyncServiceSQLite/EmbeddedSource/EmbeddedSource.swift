@@ -1,10 +1,10 @@
 package import Foundation
 import GRDB
 package import Logging
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncServiceCore
-import Synchronization
 
 /// A source database in one SQLite file, for development and tests (docs/service.md "The embedded source").
 ///
@@ -22,15 +22,15 @@ package final class EmbeddedSource: Sendable {
     /// Advanced after every commit of this process.
     let signal = ChangeSignal()
     /// What is captured; replaced when the schema of the file changes.
-    private let captureState: Mutex<ChangeCapture.State>
+    private let captureState: NIOLockedValueBox<ChangeCapture.State>
     /// What is stored in `_ps_streams`, by stream.
-    let acknowledged = Mutex<[String: Acknowledgement]>([:])
+    let acknowledged = NIOLockedValueBox<[String: Acknowledgement]>([:])
     /// The newest position that was read, while the file is the one that it was read from.
-    let known = Mutex<KnownPosition?>(nil)
+    let known = NIOLockedValueBox<KnownPosition?>(nil)
     /// Tells the time, in seconds since 1970.
     let now: @Sendable () -> Int64
     /// Warnings that have been given.
-    let warnings = Mutex<Set<String>>([])
+    let warnings = NIOLockedValueBox<Set<String>>([])
     let clock: any Clock<Duration>
     let logger: Logger
 
@@ -62,7 +62,7 @@ package final class EmbeddedSource: Sendable {
                 return try ChangeCapture.synchronise(db)
             }
             self.pool = pool
-            captureState = Mutex(state)
+            captureState = NIOLockedValueBox(state)
             var pollConfiguration = Self.configuration
             pollConfiguration.readonly = true
             poll = try DatabaseQueue(path: path, configuration: pollConfiguration)
@@ -97,7 +97,7 @@ package final class EmbeddedSource: Sendable {
     // MARK: Capture
 
     /// What is captured, as of the last look at the schema.
-    var capture: ChangeCapture.State { captureState.withLock { $0 } }
+    var capture: ChangeCapture.State { captureState.withLockedValue { $0 } }
 
     /// Looks at the schema of the file again.
     ///
@@ -108,7 +108,7 @@ package final class EmbeddedSource: Sendable {
         let isCurrent = try await pool.read { db in try ChangeCapture.schemaVersion(db) == known.schemaVersion }
         if isCurrent { return known }
         let state = try await pool.write { db in try ChangeCapture.synchronise(db) }
-        captureState.withLock { $0 = state }
+        captureState.withLockedValue { $0 = state }
         return state
     }
 

@@ -1,13 +1,13 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncServiceCore
-import Synchronization
 
 /// Keeps other processes away from a file, with `flock` on a second file beside it.
 ///
 /// The system releases the lock with the process, however it ends, so a lock that is left behind does no harm.
 final class FileLock: Sendable {
     /// `nil` after ``release()``.
-    private let descriptor: Mutex<CInt?>
+    private let descriptor: NIOLockedValueBox<CInt?>
 
     /// Takes the lock, without waiting.
     ///
@@ -25,12 +25,12 @@ final class FileLock: Sendable {
     }
 
     private init(_ descriptor: CInt) {
-        self.descriptor = Mutex(descriptor)
+        self.descriptor = NIOLockedValueBox(descriptor)
     }
 
     /// Releases the lock; does nothing the second time.
     func release() {
-        descriptor.withLock { descriptor in
+        descriptor.withLockedValue { descriptor in
             if let open = descriptor { close(open) }
             descriptor = nil
         }

@@ -1,15 +1,15 @@
 import Foundation
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 package import PowerSyncServiceCore
-import Synchronization
 
 /// Compaction (docs/service.md "Compaction").
 extension SQLiteBucketStorage {
     package func seal() async throws {
         // Nothing has become longer.
         let last = try await pool.read { db in try OpID.last(db) }
-        guard sealingProgress.withLock({ $0.lastOp != last }) else { return }
+        guard sealingProgress.withLockedValue({ $0.lastOp != last }) else { return }
         var bucket: Int64 = 0
         var sealed = 0
         while true {
@@ -23,7 +23,7 @@ extension SQLiteBucketStorage {
         }
         // A third of what is looked at is dead when as many operations become dead as are swept.
         var left = 3 * sealed
-        var opID = sealingProgress.withLock { $0.sweptOp }
+        var opID = sealingProgress.withLockedValue { $0.sweptOp }
         while left > 0 {
             try Task.checkCancellation()
             let next = try await write { [sealingLimits, opID] db in
@@ -33,7 +33,7 @@ extension SQLiteBucketStorage {
             opID = next ?? 0
             if next == nil { break }
         }
-        sealingProgress.withLock { [opID] in $0 = SealingProgress(lastOp: last, sweptOp: opID) }
+        sealingProgress.withLockedValue { [opID] in $0 = SealingProgress(lastOp: last, sweptOp: opID) }
     }
 
     package func compact() async throws -> CompactionResult {

@@ -1,9 +1,9 @@
 import GRDB
+import NIOConcurrencyHelpers
 package import PowerSyncProtocol
 package import PowerSyncRules
 import PowerSyncSQLite
 package import PowerSyncServiceCore
-import Synchronization
 
 /// Reading at a checkpoint (docs/service.md "Reading buckets").
 extension SQLiteBucketStorage {
@@ -19,7 +19,7 @@ extension SQLiteBucketStorage {
         guard earlier.opID < later.opID else { return .known(buckets: [], lookups: []) }
         guard later.opID.rawValue - earlier.opID.rawValue <= Self.maximumChanges else { return .unknown }
         let range = OpRange(streamID: later.streamID, after: earlier.opID, through: later.opID)
-        if let known = recentChanges.withLock({ $0[range] }) { return known }
+        if let known = recentChanges.withLockedValue({ $0[range] }) { return known }
         let changes = try await pool.read { db in
             let view = try StreamView(db, at: earlier)
             // What says what has changed may be gone.
@@ -27,7 +27,7 @@ extension SQLiteBucketStorage {
             let isGone = view.isCompacted || earlier.opID.rawValue < sweptOp
             return isGone ? .unknown : try Self.changes(in: range, db)
         }
-        recentChanges.withLock { recent in
+        recentChanges.withLockedValue { recent in
             // Sessions ask for the same few ranges: those between the newest checkpoints.
             if recent.count >= 64 { recent = [:] }
             recent[range] = changes

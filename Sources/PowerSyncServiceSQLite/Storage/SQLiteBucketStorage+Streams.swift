@@ -1,8 +1,8 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 package import PowerSyncRules
 package import PowerSyncServiceCore
-import Synchronization
 
 /// Replication streams (docs/service.md "Replication streams").
 extension SQLiteBucketStorage {
@@ -14,7 +14,7 @@ extension SQLiteBucketStorage {
 
     package func deploy(_ content: String, plan: SyncPlan) async throws -> ReplicationStream {
         let encodedPlan = try plan.encodedJSON()
-        let slotName = "powersync_\(makeID())"
+        let slotName = slotPrefix + makeID()
         let record = try await pool.write { db in
             let replicated = try StreamRecord.all(in: [.processing, .active], db)
             // What was stored under a plan that this service cannot read has no meaning for another one.
@@ -43,7 +43,7 @@ extension SQLiteBucketStorage {
     }
 
     package func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
-        let slotName = "powersync_\(makeID())"
+        let slotName = slotPrefix + makeID()
         let record = try await pool.write { db in
             let lost = try StreamRecord.find(stream, db)
             try StreamRecord.setState(lost.state == .active ? .errored : .stop, of: stream, db)
@@ -68,10 +68,10 @@ extension SQLiteBucketStorage {
         of stream: ReplicationStreamID,
         _ body: (inout any BucketStorageWriter) async throws -> Result
     ) async throws -> Result {
-        guard leases.withLock({ $0.insert(stream).inserted }) else {
+        guard leases.withLockedValue({ $0.insert(stream).inserted }) else {
             throw BucketStorageError(.inUse, "[PSYNC_S1003] Replication stream \(stream) is written already.")
         }
-        defer { leases.withLock { _ = $0.remove(stream) } }
+        defer { leases.withLockedValue { _ = $0.remove(stream) } }
         var writer: any BucketStorageWriter = try await writer(of: stream)
         return try await body(&writer)
     }

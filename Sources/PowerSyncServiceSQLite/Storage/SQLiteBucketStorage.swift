@@ -1,9 +1,9 @@
 package import Foundation
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncServiceCore
-import Synchronization
 
 /// Bucket storage in one SQLite file (docs/service.md "Bucket storage").
 ///
@@ -27,22 +27,29 @@ package final class SQLiteBucketStorage: BucketStorage {
     /// Set after the commit that makes it.
     let feed: CheckpointFeed
     /// Results of ``changes(from:to:)`` that other sessions are going to ask for.
-    let recentChanges = Mutex<[OpRange: CheckpointChanges]>([:])
+    let recentChanges = NIOLockedValueBox<[OpRange: CheckpointChanges]>([:])
     /// When tails become segments.
     let sealingLimits: SealingLimits
     /// What ``seal()`` has done.
-    let sealingProgress = Mutex(SealingProgress())
+    let sealingProgress = NIOLockedValueBox(SealingProgress())
     /// What keeps the WAL from growing.
     let log: WriteAheadLog
     /// The streams that have a writer.
-    let leases = Mutex<Set<ReplicationStreamID>>([])
+    let leases = NIOLockedValueBox<Set<ReplicationStreamID>>([])
+    /// What the names of slots begin with, if nobody says otherwise.
+    package static let defaultSlotPrefix = "powersync_"
+
+    /// What the names of slots begin with.
+    let slotPrefix: String
+    /// The schema of tables that a plan names without one.
+    private let defaultSchema: String
     /// Makes ids of source tables and names of slots.
     let makeID: @Sendable () -> String
     /// Tells the time for diagnostics.
     let now: @Sendable () -> Date
 
     /// Plans of streams, decoded once.
-    private let plans = Mutex<[ReplicationStreamID: SyncPlan]>([:])
+    private let plans = NIOLockedValueBox<[ReplicationStreamID: SyncPlan]>([:])
 
     /// Opens the file, and creates it when it does not exist.
     ///
@@ -50,6 +57,8 @@ package final class SQLiteBucketStorage: BucketStorage {
     ///   - path: The file. Its folder must exist.
     ///   - use: What for. For maintenance, the file must exist, and be of the current version.
     ///   - sealing: When tails become segments.
+    ///   - slotPrefix: What the names of slots begin with.
+    ///   - defaultSchema: The schema of tables that a plan names without one: that of the source.
     ///   - walLimit: The bytes of the WAL after which readers are waited for.
     ///   - now: Tells the time for diagnostics.
     ///   - makeID: Makes random ids of 16 characters, different at every call.
@@ -59,6 +68,8 @@ package final class SQLiteBucketStorage: BucketStorage {
         path: String,
         use: Use = .service,
         sealing: SealingLimits = SealingLimits(),
+        slotPrefix: String = SQLiteBucketStorage.defaultSlotPrefix,
+        defaultSchema: String = "main",
         walLimit: Int = WriteAheadLog.limit,
         now: @escaping @Sendable () -> Date = { Date() },
         makeID: @escaping @Sendable () -> String = { SQLiteBucketStorage.randomID() }
@@ -66,6 +77,8 @@ package final class SQLiteBucketStorage: BucketStorage {
         self.now = now
         self.makeID = makeID
         sealingLimits = sealing
+        self.slotPrefix = slotPrefix
+        self.defaultSchema = defaultSchema
         do {
             switch use {
             case .service:
@@ -151,15 +164,16 @@ package final class SQLiteBucketStorage: BucketStorage {
 
     /// The plan of a stream, decoded when it is first asked for.
     func plan(of record: StreamRecord) throws -> SyncPlan {
-        if let plan = plans.withLock({ $0[record.id] }) { return plan }
-        let plan = try SyncPlan(encodedJSON: record.plan)
-        plans.withLock { $0[record.id] = plan }
+        if let plan = plans.withLockedValue({ $0[record.id] }) { return plan }
+        var plan = try SyncPlan(encodedJSON: record.plan)
+        plan.defaultSchema = defaultSchema
+        plans.withLockedValue { $0[record.id] = plan }
         return plan
     }
 
     /// Forgets what is kept in memory of a stream.
     func forget(_ stream: ReplicationStreamID) {
-        plans.withLock { _ = $0.removeValue(forKey: stream) }
+        plans.withLockedValue { _ = $0.removeValue(forKey: stream) }
     }
 }
 

@@ -1,9 +1,9 @@
 import Foundation
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncServiceCore
-import Synchronization
 
 /// The writer of one replication stream (docs/service.md "Rows and operations").
 ///
@@ -26,6 +26,8 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     private var pendingBytes = 0
     /// Positions of snapshots, by table id, that are true once ``pending`` is written.
     private var pendingProgress: [String: SnapshotKey] = [:]
+    /// Where the transaction ends that is being saved.
+    private var transactionEnd: LSN?
 
     /// The most records of one storage transaction.
     static let maximumRecords = 2000
@@ -85,7 +87,8 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func truncate(_ table: SourceTable, touch: @Sendable () -> Void) async throws {
         try await flush()
         while true {
-            let isFinished = try await storage.write { [streamID] db in
+            let isFinished = try await storage.write { [streamID, transactionEnd] db in
+                try Self.raiseNoCheckpointBefore(to: transactionEnd, of: streamID, db)
                 var store = try RecordStore(db, streamID: streamID)
                 let isFinished = try store.removeRows(of: table.id, limit: Self.maximumRecords)
                 try Self.note(try store.finish(), of: streamID, db)
@@ -121,10 +124,15 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         return rejected
     }
 
+    mutating func beginTransaction(endingAt lsn: LSN) {
+        transactionEnd = max(transactionEnd ?? lsn, lsn)
+    }
+
     mutating func flush() async throws {
         guard !pending.isEmpty || !pendingProgress.isEmpty else { return }
         let (records, progress) = takePending()
-        try await storage.write { [streamID] db in
+        try await storage.write { [streamID, transactionEnd] db in
+            try Self.raiseNoCheckpointBefore(to: transactionEnd, of: streamID, db)
             try Self.note(try Self.write(records, progress, of: streamID, db), of: streamID, db)
         }
     }
@@ -134,7 +142,9 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) async throws -> CommitResult {
         let (records, progress) = takePending()
         let timestamp = storage.now().ISO8601Format()
+        let end = transactionEnd.flatMap { $0 > lsn ? $0 : nil }
         let result = try await storage.write { [storage, streamID] db in
+            try Self.raiseNoCheckpointBefore(to: end, of: streamID, db)
             try Self.note(try Self.write(records, progress, of: streamID, db), of: streamID, db)
             let decision = try CommitDecision(
                 record: try StreamRecord.find(streamID, db),
@@ -149,6 +159,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
             return decision.result
         }
         if case .created = result { resumePosition?.lsn = lsn }
+        transactionEnd = end
         return result
     }
 
@@ -197,13 +208,12 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         try await flush()
         try await storage.write { [streamID] db in
             try db.execute(
-                sql: "UPDATE source_tables SET snapshot_done = 1, snapshot_last_key = NULL WHERE id = ?",
+                sql: "UPDATE source_tables SET snapshot_done = 1 WHERE id = ?",
                 arguments: [table.id]
             )
             try Self.raiseNoCheckpointBefore(to: lsn, of: streamID, db)
         }
         tables[table.id]?.isSnapshotDone = true
-        tables[table.id]?.lastSnapshotKey = nil
     }
 
     mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) async throws {
@@ -254,10 +264,11 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     }
 
     private static func raiseNoCheckpointBefore(
-        to lsn: LSN,
+        to lsn: LSN?,
         of streamID: ReplicationStreamID,
         _ db: Database
     ) throws {
+        guard let lsn else { return }
         try db.execute(
             sql: """
                 UPDATE sync_rules SET no_checkpoint_before = max(coalesce(no_checkpoint_before, ''), ?) WHERE id = ?

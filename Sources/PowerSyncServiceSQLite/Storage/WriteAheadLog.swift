@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// The WAL of a file: what is in it is copied into the file beside the writer, and its length has a bound.
 ///
@@ -24,7 +24,7 @@ package final class WriteAheadLog: Sendable {
     private let limit: Int
     /// Copies the WAL.
     private let queue: DatabaseQueue
-    private let state: Mutex<State>
+    private let state: NIOLockedValueBox<State>
 
     private struct State {
         /// The length above which the writer acts.
@@ -41,7 +41,7 @@ package final class WriteAheadLog: Sendable {
     init(of file: String, limit: Int) throws {
         path = file + "-wal"
         self.limit = limit
-        state = Mutex(State(threshold: limit))
+        state = NIOLockedValueBox(State(threshold: limit))
         var configuration = Configuration()
         configuration.label = "powersync.buckets.wal"
         queue = try DatabaseQueue(path: file, configuration: configuration)
@@ -66,14 +66,14 @@ package final class WriteAheadLog: Sendable {
     /// An error is left for the writer, who meets it when the WAL becomes too long.
     func copyIfLong() {
         guard bytes > min(Self.copiedBytes, limit / 2) else { return }
-        let begins = state.withLock { state in
+        let begins = state.withLockedValue { state in
             defer { state.isCopying = true }
             return !state.isCopying
         }
         guard begins else { return }
         queue.asyncWriteWithoutTransaction { [self] db in
             _ = try? db.checkpoint(.passive)
-            state.withLock { $0.isCopying = false }
+            state.withLockedValue { $0.isCopying = false }
         }
     }
 
@@ -83,7 +83,7 @@ package final class WriteAheadLog: Sendable {
     }
 
     /// Whether the WAL must begin anew.
-    var isTooLong: Bool { bytes > state.withLock { $0.threshold } }
+    var isTooLong: Bool { bytes > state.withLockedValue { $0.threshold } }
 
     /// Copies the rest of the WAL into the file, and empties it.
     ///
@@ -95,10 +95,10 @@ package final class WriteAheadLog: Sendable {
         defer { _ = try? Int.fetchOne(db, sql: "PRAGMA busy_timeout = \(timeout)") }
         do {
             try db.checkpoint(.truncate)
-            state.withLock { $0.threshold = limit }
+            state.withLockedValue { $0.threshold = limit }
         } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
             let bytes = bytes
-            state.withLock { $0.threshold = bytes + limit }
+            state.withLockedValue { $0.threshold = bytes + limit }
         }
     }
 }

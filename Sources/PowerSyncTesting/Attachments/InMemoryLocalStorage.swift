@@ -1,6 +1,6 @@
 public import Foundation
+import NIOConcurrencyHelpers
 public import PowerSync
-import Synchronization
 
 /// A local storage in memory, for tests.
 ///
@@ -53,7 +53,7 @@ public final class InMemoryLocalStorage: LocalStorageAdapter {
         var directories: Set<String> = []
     }
 
-    private let content: Mutex<Content>
+    private let content: NIOLockedValueBox<Content>
     private let script = StorageScript<Operation>()
     private let now: @Sendable () -> Date
 
@@ -65,21 +65,21 @@ public final class InMemoryLocalStorage: LocalStorageAdapter {
     public init(files: [String: Data] = [:], now: @escaping @Sendable () -> Date = { Date() }) {
         self.now = now
         let pairs = files.map { (InMemoryLocalStorage.normalized($0.key), $0.value) }
-        content = Mutex(Content(files: Dictionary(pairs) { _, last in last }))
+        content = NIOLockedValueBox(Content(files: Dictionary(pairs) { _, last in last }))
     }
 
     /// What the storage holds: contents by path.
-    public var files: [String: Data] { content.withLock { $0.files } }
+    public var files: [String: Data] { content.withLockedValue { $0.files } }
 
     /// The directories that were created and not removed.
-    public var directories: Set<String> { content.withLock { $0.directories } }
+    public var directories: Set<String> { content.withLockedValue { $0.directories } }
 
     /// The content of a file, by its path.
     ///
     /// Set it to damage, lose or restore a file behind the queue's back.
     public subscript(path: String) -> Data? {
-        get { content.withLock { $0.files[InMemoryLocalStorage.normalized(path)] } }
-        set { content.withLock { $0.files[InMemoryLocalStorage.normalized(path)] = newValue } }
+        get { content.withLockedValue { $0.files[InMemoryLocalStorage.normalized(path)] } }
+        set { content.withLockedValue { $0.files[InMemoryLocalStorage.normalized(path)] = newValue } }
     }
 
     /// All requests so far, in the order in which they came.
@@ -212,7 +212,7 @@ extension InMemoryLocalStorage {
     public func files(path: String, notChangedSince date: Date) async throws -> [String] {
         let path = InMemoryLocalStorage.normalized(path)
         let below = path.hasSuffix("/") ? path : path + "/"
-        return content.withLock { content in
+        return content.withLockedValue { content in
             content.files.keys.filter { $0.hasPrefix(below) && content.changes[$0] ?? .distantPast < date }
         }
     }
@@ -224,7 +224,7 @@ extension InMemoryLocalStorage {
     ) async throws -> Result {
         let path = InMemoryLocalStorage.normalized(path)
         return try await script.run(operation, of: path) {
-            try content.withLock { content throws -> Result in try body(&content, path) }
+            try content.withLockedValue { content throws -> Result in try body(&content, path) }
         }
     }
 

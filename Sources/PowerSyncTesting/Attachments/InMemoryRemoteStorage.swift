@@ -1,6 +1,6 @@
 public import Foundation
+import NIOConcurrencyHelpers
 public import PowerSync
-import Synchronization
 
 /// A remote storage in memory, for tests.
 ///
@@ -37,25 +37,25 @@ public final class InMemoryRemoteStorage: RemoteStorageAdapter {
         }
     }
 
-    private let content: Mutex<[String: Data]>
+    private let content: NIOLockedValueBox<[String: Data]>
     private let script = StorageScript<Operation>()
 
     /// Creates a storage.
     ///
     /// - Parameter files: What it holds: contents by file name.
     public init(files: [String: Data] = [:]) {
-        content = Mutex(files)
+        content = NIOLockedValueBox(files)
     }
 
     /// What the storage holds: contents by file name.
-    public var files: [String: Data] { content.withLock { $0 } }
+    public var files: [String: Data] { content.withLockedValue { $0 } }
 
     /// The content of a file, by its name.
     ///
     /// Set it to act as another device.
     public subscript(filename: String) -> Data? {
-        get { content.withLock { $0[filename] } }
-        set { content.withLock { $0[filename] = newValue } }
+        get { content.withLockedValue { $0[filename] } }
+        set { content.withLockedValue { $0[filename] = newValue } }
     }
 
     /// All requests so far, in the order in which they came.
@@ -107,7 +107,7 @@ public final class InMemoryRemoteStorage: RemoteStorageAdapter {
     /// Stores a file; replaces one of the same name.
     public func uploadFile(fileData: Data, attachment: Attachment) async throws {
         try await script.run(.upload, of: attachment.id) {
-            content.withLock { $0[attachment.filename] = fileData }
+            content.withLockedValue { $0[attachment.filename] = fileData }
         }
     }
 
@@ -116,7 +116,7 @@ public final class InMemoryRemoteStorage: RemoteStorageAdapter {
     /// - Throws: ``AttachmentStorageError/notFound``, or the error of a scripted failure.
     public func downloadFile(attachment: Attachment) async throws -> Data {
         try await script.run(.download, of: attachment.id) {
-            guard let data = content.withLock({ $0[attachment.filename] }) else {
+            guard let data = content.withLockedValue({ $0[attachment.filename] }) else {
                 throw AttachmentStorageError.notFound
             }
             return data
@@ -128,7 +128,7 @@ public final class InMemoryRemoteStorage: RemoteStorageAdapter {
     /// - Throws: ``AttachmentStorageError/notFound`` when there is none, or the error of a scripted failure.
     public func deleteFile(attachment: Attachment) async throws {
         try await script.run(.delete, of: attachment.id) {
-            let removed = content.withLock { $0.removeValue(forKey: attachment.filename) }
+            let removed = content.withLockedValue { $0.removeValue(forKey: attachment.filename) }
             guard removed != nil else { throw AttachmentStorageError.notFound }
         }
     }

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSync
-import Synchronization
 
 /// Holds operations of an in-memory storage until a test lets them go.
 ///
@@ -17,7 +17,7 @@ public final class StorageGate: Sendable {
         var arrivals: [String] = []
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let changes = Signal()
     private let ignoresCancellation: Bool
 
@@ -26,25 +26,25 @@ public final class StorageGate: Sendable {
     }
 
     /// What has come to the gate so far, in order: the id of the attachment, or the path of the file.
-    public var arrivals: [String] { state.withLock { $0.arrivals } }
+    public var arrivals: [String] { state.withLockedValue { $0.arrivals } }
 
     /// Waits until a number of operations have come to the gate, those that went on included.
     ///
     /// - Parameter count: The number.
     /// - Throws: `CancellationError`
     public func waitForArrivals(_ count: Int) async throws {
-        try await changes.wait { state.withLock { $0.arrivals.count >= count ? () : nil } }
+        try await changes.wait { state.withLockedValue { $0.arrivals.count >= count ? () : nil } }
     }
 
     /// Lets all operations go on, now and later.
     public func open() {
-        state.withLock { $0.isOpen = true }
+        state.withLockedValue { $0.isOpen = true }
         changes.fire()
     }
 
     /// Lets one operation go on: one that waits, or the next that comes.
     public func letOnePass() {
-        state.withLock { $0.passes += 1 }
+        state.withLockedValue { $0.passes += 1 }
         changes.fire()
     }
 
@@ -52,7 +52,7 @@ public final class StorageGate: Sendable {
     ///
     /// - Throws: `CancellationError`, unless the gate ignores cancellation.
     func pass(_ subject: String) async throws {
-        state.withLock { $0.arrivals.append(subject) }
+        state.withLockedValue { $0.arrivals.append(subject) }
         changes.fire()
         guard ignoresCancellation else { return try await waitForPass() }
         // A task of its own does not see the cancellation of this one, as a transfer that never looks.
@@ -61,7 +61,7 @@ public final class StorageGate: Sendable {
 
     private func waitForPass() async throws {
         try await changes.wait {
-            state.withLock { state -> Void? in
+            state.withLockedValue { state -> Void? in
                 if state.isOpen { return () }
                 guard state.passes > 0 else { return nil }
                 state.passes -= 1

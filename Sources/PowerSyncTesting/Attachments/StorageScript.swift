@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// What an in-memory storage does apart from storing: fails, waits, and remembers what it was asked for.
 final class StorageScript<Operation: Hashable & Sendable>: Sendable {
@@ -24,32 +24,32 @@ final class StorageScript<Operation: Hashable & Sendable>: Sendable {
         var mostRunning = 0
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let changes = Signal()
 
-    var calls: [(operation: Operation, subject: String)] { state.withLock { $0.calls } }
+    var calls: [(operation: Operation, subject: String)] { state.withLockedValue { $0.calls } }
 
-    var mostRunning: Int { state.withLock { $0.mostRunning } }
+    var mostRunning: Int { state.withLockedValue { $0.mostRunning } }
 
     func fail(_ operation: Operation, of subject: String?, with error: any Error, times: Int?) {
-        state.withLock {
+        state.withLockedValue {
             $0.failures.append(Failure(operation: operation, subject: subject, error: error, times: times))
         }
     }
 
     func stopFailing() {
-        state.withLock { $0.failures.removeAll() }
+        state.withLockedValue { $0.failures.removeAll() }
     }
 
     func hold(_ operation: Operation, of subject: String?, ignoringCancellation: Bool) -> StorageGate {
         let gate = StorageGate(ignoresCancellation: ignoringCancellation)
-        state.withLock { $0.holds.append(Hold(operation: operation, subject: subject, gate: gate)) }
+        state.withLockedValue { $0.holds.append(Hold(operation: operation, subject: subject, gate: gate)) }
         return gate
     }
 
     func waitForCalls(_ count: Int, of operation: Operation) async throws {
         try await changes.wait {
-            state.withLock { state in state.calls.count { $0.operation == operation } >= count ? () : nil }
+            state.withLockedValue { state in state.calls.count { $0.operation == operation } >= count ? () : nil }
         }
     }
 
@@ -59,21 +59,21 @@ final class StorageScript<Operation: Hashable & Sendable>: Sendable {
         of subject: String,
         _ body: () throws -> Result
     ) async throws -> Result {
-        let gates = state.withLock { state in
+        let gates = state.withLockedValue { state in
             state.calls.append((operation, subject))
             state.running += 1
             state.mostRunning = max(state.mostRunning, state.running)
             return state.holds.filter { $0.operation == operation && $0.subject ?? subject == subject }.map(\.gate)
         }
         changes.fire()
-        defer { state.withLock { $0.running -= 1 } }
+        defer { state.withLockedValue { $0.running -= 1 } }
         for gate in gates { try await gate.pass(subject) }
         if let error = takeFailure(of: operation, subject) { throw error }
         return try body()
     }
 
     private func takeFailure(of operation: Operation, _ subject: String) -> (any Error)? {
-        state.withLock { state in
+        state.withLockedValue { state in
             let index = state.failures.firstIndex {
                 $0.operation == operation && $0.subject ?? subject == subject && $0.times != 0
             }

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Lets tasks wait for a condition over state that changes elsewhere.
 ///
@@ -6,14 +6,14 @@ import Synchronization
 package final class Signal: Sendable {
     private typealias Waiter = CheckedContinuation<Void, Never>
 
-    private let state = Mutex<(waiters: [UInt64: Waiter], lastID: UInt64, generation: UInt64)>(([:], 0, 0))
+    private let state = NIOLockedValueBox<(waiters: [UInt64: Waiter], lastID: UInt64, generation: UInt64)>(([:], 0, 0))
 
     /// Creates a signal.
     package init() {}
 
     /// Something has changed.
     package func fire() {
-        let waiters = state.withLock { state in
+        let waiters = state.withLockedValue { state in
             defer { state.waiters.removeAll() }
             state.generation += 1
             return Array(state.waiters.values)
@@ -31,7 +31,7 @@ package final class Signal: Sendable {
     package func wait<Value>(for condition: () -> Value?) async throws -> Value {
         while true {
             // Read before the condition: a change in between is not missed.
-            let generation = state.withLock { $0.generation }
+            let generation = state.withLockedValue { $0.generation }
             if let value = condition() { return value }
             try Task.checkCancellation()
             await waitForChange(since: generation)
@@ -39,13 +39,13 @@ package final class Signal: Sendable {
     }
 
     private func waitForChange(since generation: UInt64) async {
-        let id = state.withLock { state in
+        let id = state.withLockedValue { state in
             state.lastID += 1
             return state.lastID
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                let mustWait = state.withLock { state in
+                let mustWait = state.withLockedValue { state in
                     guard state.generation == generation, !Task.isCancelled else { return false }
                     state.waiters[id] = waiter
                     return true
@@ -53,7 +53,7 @@ package final class Signal: Sendable {
                 if !mustWait { waiter.resume() }
             }
         } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+            state.withLockedValue { $0.waiters.removeValue(forKey: id) }?.resume()
         }
     }
 }

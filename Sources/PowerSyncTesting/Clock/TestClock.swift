@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// A clock that stands still until a test moves it, or one that never waits.
 ///
@@ -51,7 +51,7 @@ public final class TestClock: Clock, Sendable {
         var scheduled: [Duration] = []
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     /// Signalled whenever a timer is scheduled.
     private let timers = Signal()
     /// What a sleep does instead of waiting.
@@ -76,7 +76,7 @@ public final class TestClock: Clock, Sendable {
     /// The present time.
     ///
     /// Only ``advance(by:)`` changes it, and sleeps of a clock that does not wait.
-    public var now: Instant { state.withLock { $0.now } }
+    public var now: Instant { state.withLockedValue { $0.now } }
 
     /// One nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
@@ -90,19 +90,19 @@ public final class TestClock: Clock, Sendable {
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         if let onSleep {
             try Task.checkCancellation()
-            let delay = state.withLock { state in
+            let delay = state.withLockedValue { state in
                 defer { state.now = max(state.now, deadline) }
                 return state.now.duration(to: deadline)
             }
             return try await onSleep(delay)
         }
-        let id = state.withLock { state in
+        let id = state.withLockedValue { state in
             state.lastID += 1
             return state.lastID
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let result = state.withLock { state -> Result<Void, any Error>? in
+                let result = state.withLockedValue { state -> Result<Void, any Error>? in
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if deadline <= state.now { return .success(()) }
                     state.scheduled.append(state.now.duration(to: deadline))
@@ -116,7 +116,7 @@ public final class TestClock: Clock, Sendable {
                 }
             }
         } onCancel: {
-            let sleeper = state.withLock { state -> Sleeper? in
+            let sleeper = state.withLockedValue { state -> Sleeper? in
                 guard let index = state.sleepers.firstIndex(where: { $0.id == id }) else { return nil }
                 return state.sleepers.remove(at: index)
             }
@@ -126,7 +126,7 @@ public final class TestClock: Clock, Sendable {
 
     /// Moves the clock and wakes everybody whose time has come, the earliest first.
     public func advance(by duration: Duration) {
-        let due = state.withLock { state -> [Sleeper] in
+        let due = state.withLockedValue { state -> [Sleeper] in
             let now = state.now.advanced(by: duration)
             state.now = now
             let due = state.sleepers.filter { $0.deadline <= now }.sorted { $0.deadline < $1.deadline }
@@ -146,7 +146,7 @@ public final class TestClock: Clock, Sendable {
     @discardableResult
     public func nextTimerScheduled() async throws -> Duration {
         try await timers.wait {
-            state.withLock { $0.scheduled.isEmpty ? nil : $0.scheduled.removeFirst() }
+            state.withLockedValue { $0.scheduled.isEmpty ? nil : $0.scheduled.removeFirst() }
         }
     }
 
@@ -160,7 +160,7 @@ public final class TestClock: Clock, Sendable {
     /// - Throws: `CancellationError`
     public func waitForTimer(of delay: Duration, count: Int = 1) async throws {
         try await timers.wait {
-            state.withLock { state in
+            state.withLockedValue { state in
                 let deadline = state.now.advanced(by: delay)
                 return state.sleepers.count { $0.deadline == deadline } >= count ? () : nil
             }
@@ -169,7 +169,7 @@ public final class TestClock: Clock, Sendable {
 
     /// How long those who sleep still have to wait, the shortest time first.
     public var pendingTimers: [Duration] {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.sleepers.map { state.now.duration(to: $0.deadline) }.sorted()
         }
     }

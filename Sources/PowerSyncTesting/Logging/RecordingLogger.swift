@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 public import PowerSync
-import Synchronization
 
 /// A logger that remembers messages, for tests of what an app's users are told.
 ///
@@ -10,7 +10,7 @@ import Synchronization
 /// try await logger.wait(for: .warning, containing: "photos/1.jpg")
 /// ```
 public final class RecordingLogger: LoggerProtocol {
-    private let messages = Mutex<[(severity: LogSeverity, text: String)]>([])
+    private let messages = NIOLockedValueBox<[(severity: LogSeverity, text: String)]>([])
     private let changes = Signal()
 
     /// Creates a logger without messages.
@@ -18,7 +18,7 @@ public final class RecordingLogger: LoggerProtocol {
 
     /// The messages of a severity, in order.
     public func messages(_ severity: LogSeverity) -> [String] {
-        messages.withLock { $0.filter { $0.severity == severity }.map(\.text) }
+        messages.withLockedValue { $0.filter { $0.severity == severity }.map(\.text) }
     }
 
     /// Waits for a message.
@@ -32,7 +32,7 @@ public final class RecordingLogger: LoggerProtocol {
     }
 
     private func record(_ severity: LogSeverity, _ text: String) {
-        messages.withLock { $0.append((severity, text)) }
+        messages.withLockedValue { $0.append((severity, text)) }
         changes.fire()
     }
 

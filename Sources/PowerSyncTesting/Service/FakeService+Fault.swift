@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 extension FakeService {
     /// Something that goes wrong between clients and the service.
@@ -144,7 +144,7 @@ extension FakeService {
 
     /// Lets all clients that wait for their next attempt make it now.
     public func retry() {
-        state.withLock { state in
+        state.withLockedValue { state in
             for id in state.connections.keys { state.connections[id]?.occasions += 1 }
         }
         changes.fire()

@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSync
 import PowerSyncServiceCore
-import Synchronization
 
 extension FakeService {
     /// The number of a fault.
@@ -91,7 +91,7 @@ extension [FakeService.StreamID: FakeService.Stream] {
 // Faults.
 extension FakeService {
     func begin(_ fault: Fault, user: String?) -> FaultID {
-        let (id, ended) = state.withLock { state in
+        let (id, ended) = state.withLockedValue { state in
             let id = state.makeID()
             state.faults[id] = FaultState(fault: fault, user: user)
             if fault == .offline { state.outages[user, default: 0] += 1 }
@@ -113,7 +113,7 @@ extension FakeService {
     }
 
     func end(_ id: FaultID) {
-        let fault = state.withLock { state in
+        let fault = state.withLockedValue { state in
             let fault = state.faults.removeValue(forKey: id)
             if let fault { state.addOccasion(for: fault.user) }
             return fault?.fault
@@ -125,7 +125,7 @@ extension FakeService {
 
     func waitUntilNoticed(_ id: FaultID) async throws {
         try await changes.wait {
-            state.withLock { state -> Void? in
+            state.withLockedValue { state -> Void? in
                 guard let fault = state.faults[id] else { return () }
                 switch fault.fault.kind {
                 case .holdCheckpoints: return rows.isWithheld ? () : nil

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 public import PowerSync
-import Synchronization
 
 extension FakeService {
     /// A transaction that a client has uploaded.
@@ -68,7 +68,7 @@ extension FakeService {
             var attempts: [String: Int] = [:]
         }
 
-        private let state = Mutex(State())
+        private let state = NIOLockedValueBox(State())
         private let changes: Signal
 
         init(_ changes: Signal) {
@@ -76,14 +76,14 @@ extension FakeService {
         }
 
         /// All uploads so far, in the order in which they came; one that is tried again comes again.
-        public var received: [Upload] { state.withLock { $0.received } }
+        public var received: [Upload] { state.withLockedValue { $0.received } }
 
         /// Waits for the next upload that has not been returned yet.
         ///
         /// - Throws: `CancellationError`
         public func next() async throws -> Upload {
             try await changes.wait {
-                state.withLock { state in
+                state.withLockedValue { state in
                     guard state.taken < state.received.count else { return nil }
                     defer { state.taken += 1 }
                     return state.received[state.taken]
@@ -104,7 +104,7 @@ extension FakeService {
         /// - Parameter body: Makes the answer; what it throws the upload fails with. It may change rows of the service. The service
         ///   keeps it, so it should hold the service weakly.
         public func answer(_ body: @escaping @Sendable (_ upload: Upload) async throws -> Answer) {
-            state.withLock { state in
+            state.withLockedValue { state in
                 state.answer = body
                 state.version += 1
             }
@@ -118,7 +118,7 @@ extension FakeService {
             self.answer { _ in answer }
         }
 
-        var version: UInt64 { state.withLock { $0.version } }
+        var version: UInt64 { state.withLockedValue { $0.version } }
 
         /// Notes an upload, and makes its answer.
         ///
@@ -135,7 +135,7 @@ extension FakeService {
             _ entries: [CrudEntry],
             checkOnline: () throws -> Void
         ) async throws -> Answer {
-            let upload = state.withLock { state in
+            let upload = state.withLockedValue { state in
                 let key = "\(entries.first?.clientId ?? 0) of \(clientID)"
                 state.attempts[key, default: 0] += 1
                 let attempt = state.attempts[key] ?? 1
@@ -145,7 +145,7 @@ extension FakeService {
             }
             changes.fire()
             while true {
-                let (body, version) = state.withLock { ($0.answer, $0.version) }
+                let (body, version) = state.withLockedValue { ($0.answer, $0.version) }
                 let answer = try await body(upload)
                 guard case .hold = answer.kind else {
                     try checkOnline()

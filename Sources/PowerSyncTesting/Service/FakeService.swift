@@ -1,12 +1,12 @@
 public import Foundation
 import Logging
+import NIOConcurrencyHelpers
 public import PowerSync
 import PowerSyncBackend
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncServiceCore
 import PowerSyncTokens
-import Synchronization
 
 /// A sync service and a backend in the process of a test: rows, users, uploads and faults, without a port and without waiting.
 ///
@@ -48,11 +48,11 @@ public final class FakeService: Sendable {
     let verifier: TokenVerifier
     let signer: SyncTokenSigner
     let now: @Sendable () -> Date
-    let state = Mutex(State())
+    let state = NIOLockedValueBox(State())
     /// Fired after every change that somebody may wait for.
     let changes = Signal()
     /// Tells sessions of checkpoints.
-    private let dispatching = Mutex<Task<Void, Never>?>(nil)
+    private let dispatching = NIOLockedValueBox<Task<Void, Never>?>(nil)
 
     /// Creates a service without rows.
     ///
@@ -90,7 +90,7 @@ public final class FakeService: Sendable {
     }
 
     deinit {
-        dispatching.withLock { $0 }?.cancel()
+        dispatching.withLockedValue { $0 }?.cancel()
     }
 
     /// What a client connects with as a user.
@@ -141,7 +141,7 @@ public final class FakeService: Sendable {
         try await withThrowingTaskGroup { tasks in
             defer { tasks.cancelAll() }
             tasks.addTask {
-                try await self.changes.wait { self.state.withLock { $0.streams.userKey(of: clientID) } }
+                try await self.changes.wait { self.state.withLockedValue { $0.streams.userKey(of: clientID) } }
             }
             tasks.addTask {
                 // Throws when the database is closed.
@@ -155,7 +155,7 @@ public final class FakeService: Sendable {
 
     /// The users that have sync streams open, in order of their names.
     public var connectedUsers: [String] {
-        state.withLock { state in
+        state.withLockedValue { state in
             Set(state.streams.values.compactMap { state.connections[$0.connection]?.user }).sorted()
         }
     }
@@ -169,7 +169,7 @@ public final class FakeService: Sendable {
 
     /// Begins to tell sessions of checkpoints.
     func startDispatching() {
-        dispatching.withLock { task in
+        dispatching.withLockedValue { task in
             task = task ?? Task { [dispatcher = sessions.dispatcher] in try? await dispatcher.run() }
         }
     }

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 import PowerSync
 
 /// One connection of a client to a ``FakeService``, from `connect()` to its end.
@@ -11,7 +11,7 @@ final class InProcessConnection: RetryOccasions {
     init(to service: FakeService, user: String) {
         self.service = service
         self.user = user
-        id = service.state.withLock { state in
+        id = service.state.withLockedValue { state in
             let id = state.makeID()
             state.connections[id] = FakeService.Connection(user: user)
             return id
@@ -19,11 +19,11 @@ final class InProcessConnection: RetryOccasions {
     }
 
     deinit {
-        _ = service.state.withLock { $0.connections.removeValue(forKey: id) }
+        _ = service.state.withLockedValue { $0.connections.removeValue(forKey: id) }
         service.changes.fire()
     }
 
-    var count: UInt64 { service.uploads.version + service.state.withLock { $0.connections[id]?.occasions ?? 0 } }
+    var count: UInt64 { service.uploads.version + service.state.withLockedValue { $0.connections[id]?.occasions ?? 0 } }
 
     func wait(toRetry attempt: RetriedAttempt, after count: UInt64) async throws {
         // By now the client shows why it waits.
@@ -33,12 +33,12 @@ final class InProcessConnection: RetryOccasions {
 
     /// What has ended is worth another attempt.
     func addOccasion() {
-        service.state.withLock { $0.connections[id]?.occasions += 1 }
+        service.state.withLockedValue { $0.connections[id]?.occasions += 1 }
         service.changes.fire()
     }
 
     private func noticeFaults() {
-        service.state.withLock { state in
+        service.state.withLockedValue { state in
             for fault in state.connections[id]?.hits ?? [] {
                 state.faults[fault]?.isNoticed = true
                 state.connections[id]?.noticed.insert(fault)
@@ -55,7 +55,7 @@ extension InProcessConnection {
     ///
     /// - Throws: `SyncTransportError`
     func checkOnline(_ target: String) throws {
-        let isOffline = service.state.withLock { state in
+        let isOffline = service.state.withLockedValue { state in
             guard let fault = state.fault(of: user, .offline) else { return false }
             state.connections[id]?.hits.insert(fault)
             return true
@@ -68,7 +68,7 @@ extension InProcessConnection {
     ///
     /// - Throws: ``AuthorizationError``
     func checkTokens() throws {
-        let isRefused = service.state.withLock { state in
+        let isRefused = service.state.withLockedValue { state in
             guard let fault = state.fault(of: user, .refuseToken) else { return false }
             state.connections[id]?.hits.insert(fault)
             return true
@@ -81,7 +81,7 @@ extension InProcessConnection {
     /// - Parameter isOver: Ends the wait early.
     /// - Throws: `CancellationError`
     func delay(unless isOver: @escaping @Sendable () -> Bool = { false }) async throws {
-        let slowness = service.state.withLock { state in
+        let slowness = service.state.withLockedValue { state in
             for (fault, known) in state.faults(of: user) {
                 guard case .slow(let delay) = known.kind else { continue }
                 state.faults[fault]?.isNoticed = true
@@ -96,7 +96,7 @@ extension InProcessConnection {
             tasks.addTask { [clock = service.clock] in try await clock.sleep(for: slowness.delay) }
             tasks.addTask { [service] in
                 try await service.changes.wait {
-                    isOver() || service.state.withLock { $0.faults[slowness.fault] == nil } ? () : nil
+                    isOver() || service.state.withLockedValue { $0.faults[slowness.fault] == nil } ? () : nil
                 }
             }
             try await tasks.next()
@@ -107,7 +107,7 @@ extension InProcessConnection {
     ///
     /// - Throws: `SyncTransportError` when a fault cuts it here.
     func allowance(of stream: FakeService.StreamID) throws -> Int {
-        try service.state.withLock { state in
+        try service.state.withLockedValue { state in
             var allowance = Int.max
             for (fault, known) in state.faults(of: user) {
                 guard case .cut(let count) = known.kind else { continue }
@@ -125,7 +125,7 @@ extension InProcessConnection {
 
     /// A stream has delivered lines.
     func didDeliver(_ count: Int, of stream: FakeService.StreamID) {
-        service.state.withLock { state in
+        service.state.withLockedValue { state in
             for fault in state.streams[stream]?.budgets.keys.sorted() ?? [] {
                 state.streams[stream]?.budgets[fault]? -= count
             }

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import NIOConcurrencyHelpers
 import PowerSync
 import PowerSyncBackend
 import PowerSyncProtocol
@@ -59,7 +59,7 @@ final class InProcessConnector: EnvironmentConnector {
 
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
         // What is under way when the network goes is lost, however soon that is back.
-        let outages = service.state.withLock { $0.outages(of: user) }
+        let outages = service.state.withLockedValue { $0.outages(of: user) }
         func checkOnline() throws { try self.checkOnline(since: outages) }
         try checkOnline()
         if let uploader { return try await uploader.uploadData(database: database) }
@@ -85,7 +85,7 @@ final class InProcessConnector: EnvironmentConnector {
 
     /// - Throws: `SyncTransportError` when the user is offline, or has been since there were so many outages.
     private func checkOnline(since outages: Int) throws {
-        let isOffline = service.state.withLock { state in
+        let isOffline = service.state.withLockedValue { state in
             state.fault(of: user, .offline) != nil || state.outages(of: user) != outages
         }
         guard isOffline else { return }

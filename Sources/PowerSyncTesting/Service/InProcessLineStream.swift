@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import NIOCore
-import Synchronization
 import PowerSync
 import PowerSyncProtocol
 import PowerSyncServiceCore
@@ -37,7 +37,7 @@ final class InProcessLineStream: SyncLineStream {
             lines: lines,
             keepalives: opened.keepalives
         )
-        id = connection.service.state.withLock { state in
+        id = connection.service.state.withLockedValue { state in
             let id = state.makeID()
             state.streams[id] = stream
             return id
@@ -64,7 +64,7 @@ final class InProcessLineStream: SyncLineStream {
     deinit {
         lines.finish(.clientClosed)
         for task in tasks { task.cancel() }
-        _ = connection.service.state.withLock { $0.streams.removeValue(forKey: id) }
+        _ = connection.service.state.withLockedValue { $0.streams.removeValue(forKey: id) }
         connection.service.changes.fire()
     }
 
@@ -92,7 +92,7 @@ final class InProcessLineStream: SyncLineStream {
     }
 
     private var isSlow: Bool {
-        connection.service.state.withLock { state in
+        connection.service.state.withLockedValue { state in
             state.faults(of: connection.user).contains { if case .slow = $0.fault.kind { true } else { false } }
         }
     }

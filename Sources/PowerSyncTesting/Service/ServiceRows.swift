@@ -1,7 +1,7 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncServiceCore
-import Synchronization
 
 /// A change of a row of a ``FakeService``.
 enum RowChange: Sendable {
@@ -20,9 +20,9 @@ enum RowChange: Sendable {
 /// What is changed is in the buckets at once, and a checkpoint has it, unless checkpoints are held back.
 final class ServiceRows: Sendable {
     /// Write checkpoints of all services of this process: a database that knows a number of one is not told the same by another.
-    private static let lastCheckpoint = Atomic<Int64>(0)
+    private static let lastCheckpoint = NIOLockedValueBox<Int64>(0)
     /// The streams of all services of this process: a database that moves from one to another finds other buckets there.
-    private static let lastStream = Atomic<Int64>(0)
+    private static let lastStream = NIOLockedValueBox<Int64>(0)
     /// All positions are of one log.
     private static let history = SourceHistory(rawValue: "fake")
 
@@ -43,9 +43,9 @@ final class ServiceRows: Sendable {
     }
 
     /// The buckets.
-    let storage = InMemoryBucketStorage(firstID: lastStream.wrappingAdd(1, ordering: .relaxed).newValue)
+    let storage = InMemoryBucketStorage(firstID: lastStream.next())
     private let plan: SyncPlan
-    private let state: Mutex<State>
+    private let state: NIOLockedValueBox<State>
 
     /// Creates a service without rows.
     ///
@@ -60,7 +60,7 @@ final class ServiceRows: Sendable {
         try writer.setResumePosition(SourcePosition(Self.lsn(0), of: Self.history))
         try writer.markSnapshotDone(noCheckpointBefore: Self.lsn(0))
         _ = try writer.commit(Self.lsn(0), createsEmptyCheckpoints: true)
-        state = Mutex(State(writer: writer))
+        state = NIOLockedValueBox(State(writer: writer))
     }
 
     private static func lsn(_ position: UInt64) -> LSN {
@@ -72,12 +72,12 @@ final class ServiceRows: Sendable {
 
     /// The row with an id.
     func row(_ table: String, _ id: String) -> FakeService.Row? {
-        state.withLock { $0.tables[key(of: table)]?.rows[id] }
+        state.withLockedValue { $0.tables[key(of: table)]?.rows[id] }
     }
 
     /// All rows of a table, ordered by id.
     func all(_ table: String) -> [FakeService.Row] {
-        let rows = state.withLock { $0.tables[key(of: table)]?.rows ?? [:] }
+        let rows = state.withLockedValue { $0.tables[key(of: table)]?.rows ?? [:] }
         return rows.sorted { $0.key < $1.key }.map(\.value)
     }
 
@@ -90,7 +90,7 @@ final class ServiceRows: Sendable {
     /// - Throws: ``FakeServiceError``, for the first change that cannot be made.
     func apply(_ changes: [RowChange], isFromClient: Bool) throws {
         guard !changes.isEmpty else { return }
-        try state.withLock { state in
+        try state.withLockedValue { state in
             var undo: [(table: String, id: String, row: FakeService.Row?)] = []
             var batches: [(table: SourceTable, changes: [SourceChange])] = []
             do {
@@ -215,16 +215,16 @@ final class ServiceRows: Sendable {
     }
 
     /// Whether something is held back.
-    var isWithheld: Bool { state.withLock { $0.isWithheld } }
+    var isWithheld: Bool { state.withLockedValue { $0.isWithheld } }
 
     /// Makes no more checkpoints.
     func hold() {
-        state.withLock { $0.holds += 1 }
+        state.withLockedValue { $0.holds += 1 }
     }
 
     /// Ends a ``hold()``; the last one publishes what was held back.
     func release() throws {
-        try state.withLock { state in
+        try state.withLockedValue { state in
             state.holds -= 1
             guard state.holds == 0, state.isWithheld else { return }
             state.isWithheld = false
@@ -245,15 +245,15 @@ final class ServiceRows: Sendable {
         userKey: String,
         recorded: (LSN) -> Void
     ) throws -> WriteCheckpoint {
-        if let requested { Self.lastCheckpoint.max(requested.rawValue, ordering: .relaxed) }
-        return try state.withLock { state in
+        if let requested { Self.lastCheckpoint.withLockedValue { $0 = max($0, requested.rawValue) } }
+        return try state.withLockedValue { state in
             // No checkpoint has the position yet: while they are held back, the number is, too.
             let head = SourcePosition(Self.lsn(state.lastPosition + 1), of: Self.history)
             func record(_ number: WriteCheckpoint) throws -> WriteCheckpoint {
                 try storage.recordCheckpointRequest(number, userKey: userKey, head: head)
             }
             func next() -> WriteCheckpoint {
-                WriteCheckpoint(Self.lastCheckpoint.wrappingAdd(1, ordering: .relaxed).newValue)
+                WriteCheckpoint(Self.lastCheckpoint.next())
             }
             let wanted = requested ?? next()
             var checkpoint = try record(wanted)
@@ -282,5 +282,15 @@ extension FakeService.Row {
         var merged = merging(values)
         merged["id"] = self["id"] ?? .text(id)
         return merged
+    }
+}
+
+extension NIOLockedValueBox<Int64> {
+    /// The next number of a sequence.
+    fileprivate func next() -> Int64 {
+        withLockedValue { number in
+            number += 1
+            return number
+        }
     }
 }

@@ -1,8 +1,8 @@
+import NIOConcurrencyHelpers
 import NIOCore
 package import PowerSyncProtocol
 package import PowerSyncRules
 package import PowerSyncServiceCore
-import Synchronization
 
 /// A bucket storage that is obviously right: it keeps every operation of a bucket and every entry of a lookup for ever, and
 /// looks at all of them.
@@ -76,7 +76,7 @@ package final class InMemoryBucketStorage: BucketStorage {
         var served: Stream? { streams.last { $0.stream.state.isServed } }
     }
 
-    let state: Mutex<State>
+    let state: NIOLockedValueBox<State>
     /// Tells of checkpoints.
     package let feed = CheckpointFeed()
 
@@ -88,7 +88,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     /// - Parameter firstID: The number of its first stream, which is a part of the names of buckets.
     package init(firstID: Int64 = 1) {
         self.firstID = firstID
-        state = Mutex(State(firstID: firstID))
+        state = NIOLockedValueBox(State(firstID: firstID))
     }
 
     /// Where a stream is in the state.
@@ -97,11 +97,11 @@ package final class InMemoryBucketStorage: BucketStorage {
     // MARK: Streams
 
     package func activeStream() throws -> ActiveSyncStream? {
-        state.withLock { $0.served.map { ActiveSyncStream(id: $0.stream.id, plan: $0.stream.plan) } }
+        state.withLockedValue { $0.served.map { ActiveSyncStream(id: $0.stream.id, plan: $0.stream.plan) } }
     }
 
     package func deploy(_ content: String, plan: SyncPlan) throws -> ReplicationStream {
-        state.withLock { state in
+        state.withLockedValue { state in
             if let newest = state.streams.last(where: { $0.stream.state.isReplicated }),
                 newest.stream.content == content
             {
@@ -115,11 +115,11 @@ package final class InMemoryBucketStorage: BucketStorage {
     }
 
     package func streams() throws -> [ReplicationStream] {
-        state.withLock { $0.streams.map(\.stream).filter { $0.state != .terminated } }
+        state.withLockedValue { $0.streams.map(\.stream).filter { $0.state != .terminated } }
     }
 
     package func restart(_ stream: ReplicationStreamID) throws -> ReplicationStream {
-        state.withLock { state in
+        state.withLockedValue { state in
             let index = self.index(of: stream)
             let lost = state.streams[index].stream
             state.streams[index].stream.state = lost.state == .active ? .errored : .stop
@@ -128,7 +128,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     }
 
     package func deleteData(of stream: ReplicationStreamID) throws {
-        state.withLock { state in
+        state.withLockedValue { state in
             let index = self.index(of: stream)
             guard state.streams[index].stream.state == .stop else { return }
             state.streams[index].stream.state = .terminated
@@ -221,7 +221,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     }
 
     private func read(_ checkpoint: StorageCheckpoint) throws -> Stream {
-        let stream = state.withLock { $0.streams[index(of: checkpoint.streamID)] }
+        let stream = state.withLockedValue { $0.streams[index(of: checkpoint.streamID)] }
         guard stream.stream.state != .stop, stream.stream.state != .terminated else {
             throw BucketStorageError(.unknownStream, "replaced")
         }
@@ -231,7 +231,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     // MARK: Write checkpoints
 
     package func publishedPosition() throws -> SourcePosition? {
-        state.withLock { state in
+        state.withLockedValue { state in
             guard let served = state.served, let lsn = served.checkpoint?.lsn else { return nil }
             return served.resumePosition.map { SourcePosition(lsn, of: $0.history) }
         }
@@ -255,7 +255,7 @@ package final class InMemoryBucketStorage: BucketStorage {
         _ next: (Number?) -> WriteCheckpoint
     ) throws -> WriteCheckpoint {
         guard feed.current != nil else { throw BucketStorageError.noActiveStream }
-        return state.withLock { state in
+        return state.withLockedValue { state in
             let old = state.numbers[userKey]
             let number = next(old)
             let live = state.streams.last { stream in
@@ -275,7 +275,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     }
 
     package func visibleWriteCheckpoint(userKey: String, at checkpoint: StorageCheckpoint) throws -> WriteCheckpoint? {
-        state.withLock { state in
+        state.withLockedValue { state in
             let history = state.streams[index(of: checkpoint.streamID)].history
             return [state.numbers[userKey], state.visible[userKey]].compactMap(\.self)
                 .first { $0.isCovered(by: checkpoint, history: history) }?.number
@@ -283,7 +283,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     }
 
     package func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) throws -> LSN? {
-        state.withLock { state in
+        state.withLockedValue { state in
             let history = state.streams[index(of: checkpoint.streamID)].history
             guard let number = state.numbers[userKey], number.history == history else { return nil }
             return number.lsn > checkpoint.lsn ? number.lsn : nil

@@ -1,7 +1,7 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncServiceCore
-import Synchronization
 
 /// The writer of an ``InMemoryBucketStorage``: every call takes effect at once.
 struct InMemoryBucketWriter: BucketStorageWriter {
@@ -19,10 +19,10 @@ struct InMemoryBucketWriter: BucketStorageWriter {
 
     var sourceTables: [SourceTable] { stream.tables }
 
-    private var stream: InMemoryBucketStorage.Stream { storage.state.withLock { $0.streams[index] } }
+    private var stream: InMemoryBucketStorage.Stream { storage.state.withLockedValue { $0.streams[index] } }
 
     private func change(_ body: (inout InMemoryBucketStorage.Stream, inout OpID) -> Void) {
-        storage.state.withLock { state in body(&state.streams[index], &state.lastOp) }
+        storage.state.withLockedValue { state in body(&state.streams[index], &state.lastOp) }
     }
 
     // MARK: Tables
@@ -72,7 +72,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
     // MARK: Checkpoints
 
     mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) throws -> CommitResult {
-        try storage.state.withLock { state -> CommitResult in
+        try storage.state.withLockedValue { state -> CommitResult in
             let stream = state.streams[index]
             guard stream.stream.state.isReplicated else {
                 throw BucketStorageError(.unknownStream, "replaced")
@@ -97,6 +97,10 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         }
     }
 
+    mutating func beginTransaction(endingAt lsn: LSN) {
+        change { stream, _ in stream.noCheckpointBefore = max(stream.noCheckpointBefore ?? lsn, lsn) }
+    }
+
     mutating func forbidCheckpoints(before lsn: LSN) throws {
         change { stream, _ in stream.noCheckpointBefore = max(stream.noCheckpointBefore ?? lsn, lsn) }
     }
@@ -106,7 +110,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
     }
 
     mutating func setResumePosition(_ position: SourcePosition) throws {
-        storage.state.withLock { state in
+        storage.state.withLockedValue { state in
             state.streams[index].resumePosition = position
             state.streams[index].history = state.number(of: position.history)
         }

@@ -1,7 +1,7 @@
+import NIOConcurrencyHelpers
 package import NIOCore
 package import PowerSync
 package import PowerSyncProtocol
-import Synchronization
 
 /// One sync stream of a ``ScriptedTransport``, in the hands of the test.
 public final class ScriptedStream: Sendable {
@@ -35,7 +35,7 @@ public final class ScriptedStream: Sendable {
     package let request: StreamingSyncRequest
     /// The token and the endpoint that the client used.
     package let credentials: ServiceCredentials
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let changes = Signal()
 
     init(request: StreamingSyncRequest, credentials: ServiceCredentials) {
@@ -96,7 +96,7 @@ public final class ScriptedStream: Sendable {
 
     /// Sends lines.
     package func send(_ lines: [SyncLine]) {
-        let format = state.withLock { $0.format }
+        let format = state.withLockedValue { $0.format }
         append(
             lines.lazy.map { line in
                 var bytes = ByteBuffer()
@@ -143,28 +143,28 @@ public final class ScriptedStream: Sendable {
     ///
     /// - Throws: `CancellationError`
     public func waitUntilRead() async throws {
-        try await changes.wait { state.withLock { $0.isAwaited ? () : nil } }
+        try await changes.wait { state.withLockedValue { $0.isAwaited ? () : nil } }
     }
 
     /// Waits until the client has closed the stream.
     ///
     /// - Throws: `CancellationError`
     public func waitUntilClosed() async throws {
-        try await changes.wait { state.withLock { $0.isClosedByClient ? () : nil } }
+        try await changes.wait { state.withLockedValue { $0.isClosedByClient ? () : nil } }
     }
 
     /// Whether the client has closed the stream.
-    public var isClosed: Bool { state.withLock { $0.isClosedByClient } }
+    public var isClosed: Bool { state.withLockedValue { $0.isClosedByClient } }
 
     func waitForAnswer() async throws {
-        let answer = try await changes.wait { state.withLock { $0.answer } }
+        let answer = try await changes.wait { state.withLockedValue { $0.answer } }
         if case .rejected(let error) = answer { throw error }
     }
 
     func nextElement() async throws -> SyncStreamElement? {
-        if let result = state.withLock({ ScriptedStream.nextResult(&$0) }) { return try result.get() }
+        if let result = state.withLockedValue({ ScriptedStream.nextResult(&$0) }) { return try result.get() }
         change { $0.isAwaited = true }
-        return try await changes.wait { state.withLock { ScriptedStream.nextResult(&$0) } }.get()
+        return try await changes.wait { state.withLockedValue { ScriptedStream.nextResult(&$0) } }.get()
     }
 
     func clientDidClose() {
@@ -172,7 +172,7 @@ public final class ScriptedStream: Sendable {
     }
 
     private func change(_ body: (inout State) -> Void) {
-        state.withLock { body(&$0) }
+        state.withLockedValue { body(&$0) }
         changes.fire()
     }
 

@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 package import PowerSync
 package import PowerSyncProtocol
-import Synchronization
 
 /// A sync service that does what a test says.
 ///
@@ -23,7 +23,7 @@ public final class ScriptedTransport: Sendable {
         var mostOpen = 0
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let changes = Signal()
 
     /// Creates a service that has received nothing.
@@ -34,7 +34,7 @@ public final class ScriptedTransport: Sendable {
     /// - Throws: `CancellationError`
     public func nextStream() async throws -> ScriptedStream {
         try await changes.wait {
-            state.withLock { $0.streams.isEmpty ? nil : $0.streams.removeFirst() }
+            state.withLockedValue { $0.streams.isEmpty ? nil : $0.streams.removeFirst() }
         }
     }
 
@@ -43,7 +43,7 @@ public final class ScriptedTransport: Sendable {
     /// - Throws: `CancellationError`
     public func nextWriteCheckpoint() async throws -> ScriptedWriteCheckpoint {
         try await changes.wait {
-            state.withLock { $0.writeCheckpoints.isEmpty ? nil : $0.writeCheckpoints.removeFirst() }
+            state.withLockedValue { $0.writeCheckpoints.isEmpty ? nil : $0.writeCheckpoints.removeFirst() }
         }
     }
 
@@ -52,13 +52,13 @@ public final class ScriptedTransport: Sendable {
     /// - Throws: `CancellationError`
     public func nextCheckpointRequest() async throws -> ScriptedWriteCheckpoint {
         try await changes.wait {
-            state.withLock { $0.checkpointRequests.isEmpty ? nil : $0.checkpointRequests.removeFirst() }
+            state.withLockedValue { $0.checkpointRequests.isEmpty ? nil : $0.checkpointRequests.removeFirst() }
         }
     }
 
     /// Forgets the requests that nobody has taken, for a test that goes on with another client.
     package func forgetRequests() {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.streams = []
             state.writeCheckpoints = []
             state.checkpointRequests = []
@@ -66,23 +66,23 @@ public final class ScriptedTransport: Sendable {
     }
 
     /// How many streams were requested so far.
-    public var streamRequests: Int { state.withLock { $0.requests } }
+    public var streamRequests: Int { state.withLockedValue { $0.requests } }
 
     /// How many streams the client holds open, or is opening.
-    public var openStreams: Int { state.withLock { $0.open } }
+    public var openStreams: Int { state.withLockedValue { $0.open } }
 
     /// The most streams that were open at the same time.
-    public var mostOpenStreams: Int { state.withLock { $0.mostOpen } }
+    public var mostOpenStreams: Int { state.withLockedValue { $0.mostOpen } }
 
     /// Waits until the client holds no stream.
     ///
     /// - Throws: `CancellationError`
     public func waitUntilNoStreamIsOpen() async throws {
-        try await changes.wait { state.withLock { $0.open == 0 ? () : nil } }
+        try await changes.wait { state.withLockedValue { $0.open == 0 ? () : nil } }
     }
 
     private func streamClosed() {
-        state.withLock { $0.open -= 1 }
+        state.withLockedValue { $0.open -= 1 }
         changes.fire()
     }
 }
@@ -98,7 +98,7 @@ extension ScriptedTransport: SyncTransport {
         let lines = ScriptedLineStream(stream) { [self] in
             streamClosed()
         }
-        state.withLock { state in
+        state.withLockedValue { state in
             state.requests += 1
             state.open += 1
             state.mostOpen = max(state.mostOpen, state.open)
@@ -115,7 +115,7 @@ extension ScriptedTransport: SyncTransport {
         log: SyncRequestLog
     ) async throws -> WriteCheckpoint {
         let request = ScriptedWriteCheckpoint(clientID: clientID, credentials: credentials)
-        state.withLock { $0.writeCheckpoints.append(request) }
+        state.withLockedValue { $0.writeCheckpoints.append(request) }
         changes.fire()
         return try await request.answer()
     }
@@ -129,7 +129,7 @@ extension ScriptedTransport {
         log: SyncRequestLog
     ) async throws -> WriteCheckpoint {
         let request = ScriptedWriteCheckpoint(clientID: clientID, requestID: id.rawValue, credentials: credentials)
-        state.withLock { $0.checkpointRequests.append(request) }
+        state.withLockedValue { $0.checkpointRequests.append(request) }
         changes.fire()
         return try await request.answer()
     }

@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSync
 import PowerSyncProtocol
-import Synchronization
 
 /// One request for a write checkpoint to a ``ScriptedTransport``, or a checkpoint request, in the hands of the test.
 public final class ScriptedWriteCheckpoint: Sendable {
@@ -10,7 +10,7 @@ public final class ScriptedWriteCheckpoint: Sendable {
     public let token: String
     /// The number that the client gave to a checkpoint request; `nil` when the service is to give one.
     public let requestID: Int64?
-    private let result = Mutex<Result<WriteCheckpoint, any Error>?>(nil)
+    private let result = NIOLockedValueBox<Result<WriteCheckpoint, any Error>?>(nil)
     private let changes = Signal()
 
     init(clientID: String, requestID: Int64? = nil, credentials: ServiceCredentials) {
@@ -46,11 +46,11 @@ public final class ScriptedWriteCheckpoint: Sendable {
     }
 
     func answer() async throws -> WriteCheckpoint {
-        try await changes.wait { result.withLock { $0 } }.get()
+        try await changes.wait { result.withLockedValue { $0 } }.get()
     }
 
     private func answer(_ answer: Result<WriteCheckpoint, any Error>) {
-        result.withLock { $0 = answer }
+        result.withLockedValue { $0 = answer }
         changes.fire()
     }
 }

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import NIOCore
-import Synchronization
 
 /// The payloads of a stream, from the event loop to the task that consumes them.
 ///
@@ -35,7 +35,7 @@ final class PayloadQueue: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// A payload has arrived.
     func append(_ payload: ByteBuffer) {
@@ -58,7 +58,7 @@ final class PayloadQueue: Sendable {
     }
 
     private func change(_ body: (inout State) -> Void) {
-        let waiter = state.withLock { state in
+        let waiter = state.withLockedValue { state in
             body(&state)
             return state.takeWaiter()
         }
@@ -71,7 +71,7 @@ final class PayloadQueue: Sendable {
     /// - Throws: ``RequesterStreamError`` after everything else, or `CancellationError`.
     func next() async throws -> RequesterStream.Element? {
         while true {
-            if let taken = state.withLock({ $0.take() }) { return try taken.get() }
+            if let taken = state.withLockedValue({ $0.take() }) { return try taken.get() }
             try await wait()
         }
     }
@@ -79,7 +79,7 @@ final class PayloadQueue: Sendable {
     private func wait() async throws {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let isDone = state.withLock { state in
+                let isDone = state.withLockedValue { state in
                     // The handler below may have run already; then nobody else would resume the continuation.
                     if state.isReady || Task.isCancelled { return true }
                     precondition(state.waiter == nil, "two tasks read one stream")
@@ -90,7 +90,7 @@ final class PayloadQueue: Sendable {
             }
             try Task.checkCancellation()
         } onCancel: {
-            state.withLock { $0.takeWaiter() }?.resume(throwing: CancellationError())
+            state.withLockedValue { $0.takeWaiter() }?.resume(throwing: CancellationError())
         }
     }
 }

@@ -5,13 +5,6 @@ import Testing
 
 /// The commands `test` and `validate` as people and scripts run them.
 @Suite(.timeLimit(.minutes(3))) struct CommandTests {
-    /// What a command printed, and its exit status.
-    private struct Output {
-        var status: Int32
-        var text: String
-        var errors: String
-    }
-
     private let folder: TemporaryFolder
 
     init() throws {
@@ -47,32 +40,8 @@ import Testing
         )
     }
 
-    private func run(_ arguments: String...) async throws -> Output {
-        try await run(arguments)
-    }
-
-    private func run(_ arguments: [String]) async throws -> Output {
-        let process = Process()
-        process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-            .appending(path: "powersync")
-        process.arguments = arguments
-        process.currentDirectoryURL = URL(filePath: folder.path(""))
-        let (output, errors) = (Pipe(), Pipe())
-        process.standardOutput = output
-        process.standardError = errors
-        let (exits, exit) = AsyncStream.makeStream(of: Void.self)
-        process.terminationHandler = { _ in exit.finish() }
-        try process.run()
-        var lines: [String] = []
-        for await line in output.fileHandleForReading.lines() { lines.append(line) }
-        var problems: [String] = []
-        for await line in errors.fileHandleForReading.lines() { problems.append(line) }
-        for await _ in exits {}
-        return Output(
-            status: process.terminationStatus,
-            text: lines.joined(separator: "\n"),
-            errors: problems.joined(separator: "\n")
-        )
+    private func run(_ arguments: String...) async throws -> CommandRun {
+        try await CommandRun(arguments, in: folder)
     }
 
     @Test func aTestThatPassesExitsWith0() async throws {
@@ -166,7 +135,7 @@ import Testing
         arguments: [["validate"], ["serve", "--config"], ["token", "--user", "u", "--config"]]
     )
     func missingFile(_ command: [String]) async throws {
-        let output = try await run(command + ["nowhere.yaml"])
+        let output = try await CommandRun(command + ["nowhere.yaml"], in: folder)
         #expect(output.status == 1)
         #expect(output.errors.contains("nowhere.yaml") && output.errors.contains("exist"), "\(output.errors)")
         #expect(!output.errors.contains("NSCocoaErrorDomain"))

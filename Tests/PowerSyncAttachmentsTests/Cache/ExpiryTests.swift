@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -133,7 +133,7 @@ struct ExpiryTests {
         try await AttachmentRows.with(limit: 0) { rows async throws in
             try await rows.context.saveAttachments(attachments: (0..<1000).map { archived("new-\($0)", 0) })
             try await rows.insert(archived("old", 1))
-            let rounds = Mutex(0)
+            let rounds = NIOLockedValueBox(0)
             var failed: Set<String> = []
             var round = ExpiryRound(isComplete: false)
             while !round.isComplete {
@@ -141,9 +141,9 @@ struct ExpiryTests {
                     if attachment.id != "old" { throw Denied() }
                 }
                 failed = round.failed
-                rounds.withLock { $0 += 1 }
+                rounds.withLockedValue { $0 += 1 }
             }
-            #expect(rounds.withLock { $0 } == 2)
+            #expect(rounds.withLockedValue { $0 } == 2)
             #expect(try await rows.context.getAttachmentIds().count == 1000)
             #expect(try await rows.state("old") == nil)
         }
@@ -205,12 +205,12 @@ struct ExpiryTests {
                 try await rows.context.deleteArchivedAttachments { _ in throw Denied() }
             }
             #expect(try await rows.context.getAttachmentIds().count == 3)
-            let seen = Mutex<[String]>([])
+            let seen = NIOLockedValueBox<[String]>([])
             let isComplete = try await rows.context.deleteArchivedAttachments { expired in
-                seen.withLock { $0 = expired.map(\.id) }
+                seen.withLockedValue { $0 = expired.map(\.id) }
             }
             #expect(isComplete)
-            #expect(seen.withLock { $0 } == ["b", "a"])
+            #expect(seen.withLockedValue { $0 } == ["b", "a"])
             #expect(try await rows.context.getAttachmentIds() == ["c"])
         }
     }

@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -254,11 +254,11 @@ import Testing
 
 /// A task that can be cancelled from inside.
 private final class RunningTask: Sendable {
-    private let task = Mutex<Task<Attachment, any Error>?>(nil)
+    private let task = NIOLockedValueBox<Task<Attachment, any Error>?>(nil)
 
     func start(_ body: @escaping @Sendable () async throws -> Attachment) -> Task<Attachment, any Error> {
         // ``cancel()`` waits for the lock, and so for the task.
-        task.withLock { task in
+        task.withLockedValue { task in
             let started = Task { try await body() }
             task = started
             return started
@@ -266,6 +266,6 @@ private final class RunningTask: Sendable {
     }
 
     func cancel() {
-        task.withLock { $0 }?.cancel()
+        task.withLockedValue { $0 }?.cancel()
     }
 }

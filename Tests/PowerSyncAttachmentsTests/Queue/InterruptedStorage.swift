@@ -1,7 +1,7 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSync
 import PowerSyncTesting
-import Synchronization
 
 /// The file system, with something that happens at one of the calls to it.
 final class InterruptedStorage: LocalStorageAdapter {
@@ -31,7 +31,7 @@ final class InterruptedStorage: LocalStorageAdapter {
     private let files = FileManagerStorageAdapter()
     /// Whether calls of cancelled tasks are refused, as those of the file system are.
     private let honoursCancellation: Bool
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let changes = Signal()
 
     init(honoursCancellation: Bool = true) {
@@ -39,11 +39,11 @@ final class InterruptedStorage: LocalStorageAdapter {
     }
 
     /// The names of the calls since the last one of `arm`.
-    var calls: [String] { state.withLock { $0.calls } }
+    var calls: [String] { state.withLockedValue { $0.calls } }
 
     /// Forgets the calls so far; the one of this number will be interrupted.
     func arm(_ fault: Fault?, at call: Int = 0) {
-        state.withLock { $0 = State(fault: fault.map { (call, $0) }) }
+        state.withLockedValue { $0 = State(fault: fault.map { (call, $0) }) }
     }
 
     /// Waits until a call has come.
@@ -58,7 +58,7 @@ final class InterruptedStorage: LocalStorageAdapter {
 
     /// Lets the held call go on.
     func release() {
-        state.withLock { $0.isReleased = true }
+        state.withLockedValue { $0.isReleased = true }
         changes.fire()
     }
 
@@ -66,7 +66,7 @@ final class InterruptedStorage: LocalStorageAdapter {
         _ call: String,
         _ body: @escaping @Sendable (FileManagerStorageAdapter) async throws -> Value
     ) async throws -> Value {
-        let fault = state.withLock { state -> Fault? in
+        let fault = state.withLockedValue { state -> Fault? in
             defer { state.calls.append(call) }
             return state.fault?.call == state.calls.count ? state.fault?.kind : nil
         }
@@ -75,7 +75,8 @@ final class InterruptedStorage: LocalStorageAdapter {
         case .failsBefore: throw Failure()
         case .cancelledBefore: withUnsafeCurrentTask { $0?.cancel() }
         // A task of its own does not see the cancellation.
-        case .held: try await Task { try await changes.wait { state.withLock { $0.isReleased } ? () : nil } }.value
+        case .held:
+            try await Task { try await changes.wait { state.withLockedValue { $0.isReleased } ? () : nil } }.value
         case .failsAfter, .cancelledAfter, nil: break
         }
         let files = files
@@ -94,7 +95,7 @@ extension InterruptedStorage {
         try await perform("saveFile") { try await $0.saveFile(filePath: filePath, data: data) }
     }
 
-    func saveFile(filePath: String, chunks: any AsyncSequence<Data, any Error> & Sendable) async throws -> Int64 {
+    func saveFile(filePath: String, chunks: AttachmentChunks) async throws -> Int64 {
         try await perform("saveChunks") { try await $0.saveFile(filePath: filePath, chunks: chunks) }
     }
 

@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -60,12 +60,12 @@ struct QueueControlTests {
 
     @Test
     func `A transfer that the policy refuses waits, and is no failure`() async throws {
-        let isOnWiFi = Mutex(false)
+        let isOnWiFi = NIOLockedValueBox(false)
         let asked = AsyncStream.makeStream(of: String.self)
         let options = AttachmentQueueOptions.test {
             $0.transferPolicy = { attachment, direction in
                 asked.continuation.yield("\(direction) \(attachment.id)")
-                return isOnWiFi.withLock { $0 }
+                return isOnWiFi.withLockedValue { $0 }
             }
         }
         try await QueueHarness.run(remote: ["a.jpg": "abc"], options) { harness, queue in
@@ -74,7 +74,7 @@ struct QueueControlTests {
             var questions = asked.stream.makeAsyncIterator()
             #expect(await questions.next() == "download a")
             #expect(harness.remote.calls.isEmpty)
-            isOnWiFi.withLock { $0 = true }
+            isOnWiFi.withLockedValue { $0 = true }
             try await queue.triggerSync()
             try await harness.wait(for: "a", .synced)
         }

@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -46,7 +46,7 @@ struct QueueFailureTests {
             try await queue.startSync()
             try await harness.link("a")
             try await harness.clock.waitForTimer(of: .seconds(1))
-            harness.date.withLock { $0.addTimeInterval(seconds) }
+            harness.date.withLockedValue { $0.addTimeInterval(seconds) }
             try await harness.link("b")
             try await harness.wait(for: "b", .synced)
             #expect(harness.remote.calls.filter { $0.id == "a" }.count == 1)

@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 
 @testable import PowerSync
 
@@ -19,7 +19,7 @@ final class QueueHarness: Sendable {
     let remote: InMemoryRemoteStorage
     let local: InMemoryLocalStorage
     let clock = TestClock()
-    let date = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
+    let date = NIOLockedValueBox(Date(timeIntervalSince1970: 1_700_000_000))
     let log = RecordingLogger()
     let database: any PowerSyncDatabaseProtocol
 
@@ -108,7 +108,7 @@ final class QueueHarness: Sendable {
             clock: clock,
             now: { [self] in
                 // Each look at the date is a millisecond later than the one before, so that the order of rows is that of time.
-                date.withLock { date in
+                date.withLockedValue { date in
                     date.addTimeInterval(0.001)
                     return date
                 }
@@ -218,14 +218,14 @@ final class ScriptedErrorHandler: SyncErrorHandler {
     }
 
     private let answer: @Sendable (any Error) -> Bool
-    private let asked = Mutex<[Question]>([])
+    private let asked = NIOLockedValueBox<[Question]>([])
     private let changes = Signal()
 
     init(_ answer: @escaping @Sendable (any Error) -> Bool) {
         self.answer = answer
     }
 
-    var questions: [Question] { asked.withLock { $0 } }
+    var questions: [Question] { asked.withLockedValue { $0 } }
 
     func waitForQuestions(_ count: Int) async throws {
         try await changes.wait { questions.count >= count ? () : nil }
@@ -236,7 +236,7 @@ final class ScriptedErrorHandler: SyncErrorHandler {
         _ attachment: Attachment,
         _ error: any Error
     ) -> Bool {
-        asked.withLock { $0.append(Question(direction: direction, id: attachment.id, state: attachment.state)) }
+        asked.withLockedValue { $0.append(Question(direction: direction, id: attachment.id, state: attachment.state)) }
         changes.fire()
         return answer(error)
     }

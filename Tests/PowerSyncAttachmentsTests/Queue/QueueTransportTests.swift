@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -110,7 +110,7 @@ private final class PartialTransport: AttachmentTransportAdapter {
 
     private let local: InMemoryLocalStorage
     private let interruptions: Int
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let changes = Signal()
 
     init(local: InMemoryLocalStorage, interruptions: Int) {
@@ -118,19 +118,19 @@ private final class PartialTransport: AttachmentTransportAdapter {
         self.interruptions = interruptions
     }
 
-    var calls: [Call] { state.withLock { $0.calls } }
+    var calls: [Call] { state.withLockedValue { $0.calls } }
     /// How much of the file each download has found.
-    var beginnings: [Int] { state.withLock { $0.beginnings } }
+    var beginnings: [Int] { state.withLockedValue { $0.beginnings } }
 
     func waitForInterruptions(_ count: Int) async throws {
-        try await changes.wait { state.withLock { $0.interrupted } >= count ? () : nil }
+        try await changes.wait { state.withLockedValue { $0.interrupted } >= count ? () : nil }
     }
 
     func upload(
         _ located: LocatedAttachment,
         progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
-        state.withLock { $0.calls.append(Call("upload", located.attachment.id, located.localPath)) }
+        state.withLockedValue { $0.calls.append(Call("upload", located.attachment.id, located.localPath)) }
     }
 
     func download(
@@ -138,7 +138,7 @@ private final class PartialTransport: AttachmentTransportAdapter {
         progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
         let found = local[located.localPath]?.count ?? 0
-        let isInterrupted = state.withLock { state in
+        let isInterrupted = state.withLockedValue { state in
             state.calls.append(Call("download", located.attachment.id, located.localPath))
             state.beginnings.append(found)
             return state.interrupted < interruptions
@@ -148,7 +148,7 @@ private final class PartialTransport: AttachmentTransportAdapter {
             return
         }
         local[located.localPath] = Self.content.prefix(3)
-        state.withLock { $0.interrupted += 1 }
+        state.withLockedValue { $0.interrupted += 1 }
         changes.fire()
         // Nobody sends: this ends when the task is cancelled.
         let (nothing, continuation) = AsyncStream<Never>.makeStream()
@@ -158,6 +158,6 @@ private final class PartialTransport: AttachmentTransportAdapter {
     }
 
     func delete(_ attachment: Attachment) async throws {
-        state.withLock { $0.calls.append(Call("delete", attachment.id, nil)) }
+        state.withLockedValue { $0.calls.append(Call("delete", attachment.id, nil)) }
     }
 }

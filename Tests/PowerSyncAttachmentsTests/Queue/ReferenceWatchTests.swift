@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -13,45 +13,45 @@ struct ReferenceWatchTests {
     private final class Source: Sendable {
         typealias Items = AsyncThrowingStream<[WatchedAttachmentItem], any Error>
 
-        private let streams = Mutex<[Items.Continuation]>([])
+        private let streams = NIOLockedValueBox<[Items.Continuation]>([])
         private let changes = Signal()
 
         @Sendable
         func open() throws -> Items {
             let (stream, continuation) = Items.makeStream()
-            streams.withLock { $0.append(continuation) }
+            streams.withLockedValue { $0.append(continuation) }
             changes.fire()
             return stream
         }
 
         func stream(_ number: Int) async throws -> Items.Continuation {
-            try await changes.wait { streams.withLock { $0.count >= number ? $0[number - 1] : nil } }
+            try await changes.wait { streams.withLockedValue { $0.count >= number ? $0[number - 1] : nil } }
         }
     }
 
     /// Remembers elements.
     private final class Sink: Sendable {
-        private let processed = Mutex<[[String]]>([])
+        private let processed = NIOLockedValueBox<[[String]]>([])
         private let changes = Signal()
-        private let isHeld: Mutex<Bool>
+        private let isHeld: NIOLockedValueBox<Bool>
 
-        init(isHeld: Bool = false) { self.isHeld = Mutex(isHeld) }
+        init(isHeld: Bool = false) { self.isHeld = NIOLockedValueBox(isHeld) }
 
-        var elements: [[String]] { processed.withLock { $0 } }
+        var elements: [[String]] { processed.withLockedValue { $0 } }
 
         func wait(for count: Int) async throws {
             try await changes.wait { elements.count >= count ? () : nil }
         }
 
         func release() {
-            isHeld.withLock { $0 = false }
+            isHeld.withLockedValue { $0 = false }
             changes.fire()
         }
 
         func process(_ items: [WatchedAttachmentItem]) async throws {
-            processed.withLock { $0.append(items.map(\.id)) }
+            processed.withLockedValue { $0.append(items.map(\.id)) }
             changes.fire()
-            try await changes.wait { isHeld.withLock { $0 ? nil : () } }
+            try await changes.wait { isHeld.withLockedValue { $0 ? nil : () } }
             if items.first?.id == "broken" { throw Broken() }
         }
     }

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -9,15 +9,15 @@ struct SharedAttachmentTableTests {
     @Test
     func `Members hear of a release that somebody waited for`() {
         let table = SharedAttachmentTable()
-        let calls = Mutex(0)
-        let member = table.join { calls.withLock { $0 += 1 } }
+        let calls = NIOLockedValueBox(0)
+        let member = table.join { calls.withLockedValue { $0 += 1 } }
         #expect(table.claim("a"))
         table.release("a")
-        #expect(calls.withLock { $0 } == 0)
+        #expect(calls.withLockedValue { $0 } == 0)
         #expect(table.claim("a"))
         #expect(!table.claim("a"))
         table.release("a")
-        #expect(calls.withLock { $0 } == 1)
+        #expect(calls.withLockedValue { $0 } == 1)
         #expect(table.claim("a"))
         withExtendedLifetime(member) {}
     }

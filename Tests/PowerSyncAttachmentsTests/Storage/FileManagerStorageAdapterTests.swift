@@ -16,7 +16,7 @@ import Testing
         try await AttachmentsFolder.run { folder async throws in
             try folder.write(Data("old".utf8), to: "a")
             let (chunks, continuation) = AsyncThrowingStream.makeStream(of: Data.self)
-            async let size = storage.saveFile(filePath: folder("a"), chunks: Waiting(chunks: chunks))
+            async let size = storage.saveFile(filePath: folder("a"), chunks: AttachmentChunks(Waiting(chunks: chunks)))
             continuation.yield(.pattern(600_000))
             continuation.yield(.pattern(600_000))
             #expect(try folder.read("a") == Data("old".utf8))
@@ -33,7 +33,9 @@ import Testing
             let (chunks, continuation) = AsyncThrowingStream.makeStream(of: Data.self)
             continuation.yield(.pattern(600_000))
             let path = folder("sub/a")
-            let task = Task { try await storage.saveFile(filePath: path, chunks: Waiting(chunks: chunks)) }
+            let task = Task {
+                try await storage.saveFile(filePath: path, chunks: AttachmentChunks(Waiting(chunks: chunks)))
+            }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             #expect(try Set(folder.names).subtracting(["sub"]) == [])
@@ -41,7 +43,7 @@ import Testing
             await #expect(throws: CocoaError.self) {
                 try await storage.saveFile(
                     filePath: path,
-                    chunks: Chunks(sizes: [600_000], error: CocoaError(.fileReadCorruptFile))
+                    chunks: AttachmentChunks(Chunks(sizes: [600_000], error: CocoaError(.fileReadCorruptFile)))
                 )
             }
             #expect(try Set(folder.names).subtracting(["sub"]) == [])

@@ -44,7 +44,7 @@ import Glibc
                 {
                     try await storage.saveFile(
                         filePath: folder("b"),
-                        chunks: Chunks(sizes: [500_000, 500_000, 500_000])
+                        chunks: AttachmentChunks(Chunks(sizes: [500_000, 500_000, 500_000]))
                     )
                 },
                 {

@@ -63,14 +63,14 @@ import Testing
     func chunks(storage: Storage) async throws {
         try await storage.run { storage, folder async throws in
             let sizes = [0, 1, 100_000, 256 * 1024, 700_000]
-            let size = try await storage.saveFile(filePath: folder("a"), chunks: Chunks(sizes: sizes))
+            let size = try await storage.saveFile(filePath: folder("a"), chunks: AttachmentChunks(Chunks(sizes: sizes)))
             #expect(size == Int64(sizes.reduce(0, +)))
             #expect(try await storage.readFile(filePath: folder("a")) == Chunks(sizes: sizes).data)
 
             await #expect(throws: CocoaError.self) {
                 try await storage.saveFile(
                     filePath: folder("a"),
-                    chunks: Chunks(sizes: sizes, error: CocoaError(.fileReadCorruptFile))
+                    chunks: AttachmentChunks(Chunks(sizes: sizes, error: CocoaError(.fileReadCorruptFile)))
                 )
             }
             #expect(try await storage.readFile(filePath: folder("a")) == Chunks(sizes: sizes).data)

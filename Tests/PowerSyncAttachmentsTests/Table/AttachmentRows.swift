@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import TestSupport
 
 @testable import PowerSync
@@ -15,12 +15,12 @@ final class AttachmentRows: Sendable {
 
     /// The time that the context sees.
     var time: Int64 {
-        get { clock.time.load(ordering: .relaxed) }
-        set { clock.time.store(newValue, ordering: .relaxed) }
+        get { clock.time.withLockedValue(\.self) }
+        set { clock.time.withLockedValue { $0 = newValue } }
     }
 
     private final class ClockOfRows: Sendable {
-        let time = Atomic<Int64>(1000)
+        let time = NIOLockedValueBox<Int64>(1000)
     }
 
     private init(tables: [Table], tableName: String, limit: Int64, files: [String], path: String) {
@@ -29,7 +29,7 @@ final class AttachmentRows: Sendable {
         db = PowerSyncDatabase(schema: Schema(tables: tables), dbFilename: path, logger: log)
         storage = InMemoryLocalStorage(files: Dictionary(uniqueKeysWithValues: files.map { ($0, Data($0.utf8)) }))
         context = AttachmentContext(db: db, tableName: tableName, logger: log, maxArchivedCount: limit) {
-            clock.time.load(ordering: .relaxed)
+            clock.time.withLockedValue(\.self)
         }
     }
 

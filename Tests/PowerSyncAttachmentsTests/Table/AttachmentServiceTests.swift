@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -20,18 +20,18 @@ struct AttachmentServiceTests {
                 for number in 0..<5 {
                     group.addTask {
                         try await service.withContext { context in
-                            log.lines.withLock { $0.append("begin") }
+                            log.lines.withLockedValue { $0.append("begin") }
                             entered.fire()
                             _ = try await context.getAttachments()
-                            log.lines.withLock { $0.append("end") }
+                            log.lines.withLockedValue { $0.append("end") }
                             entered.fire()
                         }
                     }
-                    if number == 0 { try await entered.wait { log.lines.withLock { $0.isEmpty } ? nil : () } }
+                    if number == 0 { try await entered.wait { log.lines.withLockedValue { $0.isEmpty } ? nil : () } }
                 }
                 try await group.waitForAll()
             }
-            #expect(log.lines.withLock { $0 } == Array(repeating: ["begin", "end"], count: 5).flatMap { $0 })
+            #expect(log.lines.withLockedValue { $0 } == Array(repeating: ["begin", "end"], count: 5).flatMap { $0 })
         }
     }
 
@@ -142,14 +142,14 @@ struct AttachmentServiceTests {
 
 /// What happened, in order.
 private final class CallLog: Sendable {
-    let lines = Mutex<[String]>([])
+    let lines = NIOLockedValueBox<[String]>([])
 }
 
 /// Something that happens once.
 private final class Flag: Sendable {
-    private let value = Atomic(false)
+    private let value = NIOLockedValueBox(false)
 
-    var isSet: Bool { value.load(ordering: .acquiring) }
+    var isSet: Bool { value.withLockedValue(\.self) }
 
-    func set() { value.store(true, ordering: .releasing) }
+    func set() { value.withLockedValue { $0 = true } }
 }

@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -30,7 +30,7 @@ import Testing
     @Test("may come from a clock that tells nonsense", arguments: [Double.nan, .infinity, -.infinity])
     func brokenClock(seconds: Double) async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
-            harness.date.withLock { $0 = Date(timeIntervalSince1970: seconds) }
+            harness.date.withLockedValue { $0 = Date(timeIntervalSince1970: seconds) }
             try await queue.startSync()
             try await harness.link("a")
             try await harness.wait(for: "a", .synced)

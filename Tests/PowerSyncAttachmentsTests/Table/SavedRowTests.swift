@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 import Testing
 
 @testable import PowerSync
@@ -47,14 +47,14 @@ struct SavedRowTests {
     func `the hook sees the other rows, and not its own`() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row("b", .synced))
-            let seen = Mutex<[String]>([])
+            let seen = NIOLockedValueBox<[String]>([])
             _ = try await rows.context.insertSaved(Self.new) { transaction, _ in
                 let ids = try transaction.getAll(sql: "SELECT id FROM attachments", parameters: []) {
                     try $0.getString(index: 0)
                 }
-                seen.withLock { $0 = ids }
+                seen.withLockedValue { $0 = ids }
             }
-            #expect(seen.withLock { $0 } == ["b"])
+            #expect(seen.withLockedValue { $0 } == ["b"])
             #expect(try await rows.all().count == 2)
         }
     }
@@ -64,13 +64,13 @@ struct SavedRowTests {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(state, hasSynced: true, localUri: "/files/a.jpg")
             try await rows.insert(row)
-            let hookRan = Atomic(false)
+            let hookRan = NIOLockedValueBox(false)
             await #expect {
-                try await rows.context.insertSaved(Self.new) { _, _ in hookRan.store(true, ordering: .relaxed) }
+                try await rows.context.insertSaved(Self.new) { _, _ in hookRan.withLockedValue { $0 = true } }
             } throws: { error in
                 if case PowerSyncAttachmentError.generalError = error { true } else { false }
             }
-            let ran = hookRan.load(ordering: .relaxed)
+            let ran = hookRan.withLockedValue(\.self)
             #expect(!ran)
             #expect(try await rows.all() == ["a": row])
         }
@@ -81,12 +81,12 @@ struct SavedRowTests {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(state, hasSynced: true, localUri: "/files/a.jpg")
             try await rows.insert(row)
-            let seen = Mutex<Attachment?>(nil)
+            let seen = NIOLockedValueBox<Attachment?>(nil)
             let deleted = try await rows.context.markDeleted(id: "a") { transaction, attachment in
-                seen.withLock { $0 = attachment }
+                seen.withLockedValue { $0 = attachment }
                 try transaction.execute(sql: "INSERT INTO photos (id, file_id) VALUES ('p', 'none')", parameters: [])
             }
-            #expect(seen.withLock { $0 } == row)
+            #expect(seen.withLockedValue { $0 } == row)
             #expect(deleted == row.with(state: .queuedDelete, timestamp: 1000, hasSynced: false))
             #expect(try await rows.all() == ["a": deleted])
             #expect(try await photos(rows) == ["none"])
@@ -113,13 +113,13 @@ struct SavedRowTests {
     @Test
     func `The deletion of an unknown id does not run the hook`() async throws {
         try await AttachmentRows.with { rows async throws in
-            let hookRan = Atomic(false)
+            let hookRan = NIOLockedValueBox(false)
             await #expect {
-                try await rows.context.markDeleted(id: "a") { _, _ in hookRan.store(true, ordering: .relaxed) }
+                try await rows.context.markDeleted(id: "a") { _, _ in hookRan.withLockedValue { $0 = true } }
             } throws: { error in
                 if case PowerSyncAttachmentError.notFound("a") = error { true } else { false }
             }
-            let ran = hookRan.load(ordering: .relaxed)
+            let ran = hookRan.withLockedValue(\.self)
             #expect(!ran)
         }
     }

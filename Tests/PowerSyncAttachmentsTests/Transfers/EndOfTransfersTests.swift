@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -115,7 +115,7 @@ import Testing
 /// An attachments table that lets its callers wait, also when they are cancelled.
 private final class DelayedService: AttachmentServiceProtocol {
     private let base: AttachmentService
-    private let state = Mutex((calls: 0, isHeld: false))
+    private let state = NIOLockedValueBox((calls: 0, isHeld: false))
     private let changes = Signal()
 
     init(database: any PowerSyncDatabaseProtocol) {
@@ -128,20 +128,20 @@ private final class DelayedService: AttachmentServiceProtocol {
     }
 
     /// How often the table was asked for.
-    var calls: Int { state.withLock { $0.calls } }
+    var calls: Int { state.withLockedValue { $0.calls } }
 
     /// Lets the next callers wait.
     ///
     /// - Returns: How often the table has been asked for before.
     func hold() -> Int {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.isHeld = true
             return state.calls
         }
     }
 
     func release() {
-        state.withLock { $0.isHeld = false }
+        state.withLockedValue { $0.isHeld = false }
         changes.fire()
     }
 
@@ -157,12 +157,12 @@ private final class DelayedService: AttachmentServiceProtocol {
         callback: @Sendable @escaping @concurrent (AttachmentContext) async throws -> R
     ) async throws -> R {
         // In one step with the count: who was counted before the hold does not wait.
-        let isHeld = state.withLock { state in
+        let isHeld = state.withLockedValue { state in
             state.calls += 1
             return state.isHeld
         }
         changes.fire()
-        if isHeld { try await Task { try await changes.wait { state.withLock { $0.isHeld } ? nil : () } }.value }
+        if isHeld { try await Task { try await changes.wait { state.withLockedValue { $0.isHeld } ? nil : () } }.value }
         return try await Task { try await base.withContext(callback: callback) }.value
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPStackTestSupport
 import NIOCore
 import NIOHTTP1
 import TestSupport
@@ -6,7 +7,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite("A download over HTTP", .timeLimit(.minutes(1))) struct HTTPDownloadTests {
+@Suite("A download over HTTP", .onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPDownloadTests {
     @Test(
         "writes the exact bytes, announced or not",
         arguments: [0, 1, 1_000_000],

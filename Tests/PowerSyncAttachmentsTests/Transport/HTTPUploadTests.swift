@@ -1,11 +1,12 @@
 import Foundation
+import HTTPStackTestSupport
 import NIOHTTP1
 import TestSupport
 import Testing
 
 @testable import PowerSync
 
-@Suite("An upload over HTTP", .timeLimit(.minutes(1))) struct HTTPUploadTests {
+@Suite("An upload over HTTP", .onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPUploadTests {
     @Test("sends the exact bytes, their number and type, and the app's headers", arguments: [0, 1, 1_000_000])
     func exactBytes(size: Int) async throws {
         try await TransferHarness.run { _ in

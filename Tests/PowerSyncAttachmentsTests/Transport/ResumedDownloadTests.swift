@@ -1,19 +1,20 @@
 import Foundation
+import HTTPStackTestSupport
+import NIOConcurrencyHelpers
 import NIOHTTP1
-import Synchronization
 import TestSupport
 import Testing
 
 @testable import PowerSync
 
 /// Downloads that go on where an earlier attempt stopped.
-@Suite("A resumed download", .timeLimit(.minutes(1))) struct ResumedDownloadTests {
+@Suite("A resumed download", .onEachHTTPStack, .timeLimit(.minutes(1))) struct ResumedDownloadTests {
     private static let size = 1_000_000
     private static let content = Data.pattern(size)
 
     /// A storage whose first answer breaks off.
     private final class Storage: Sendable {
-        let first = Mutex(true)
+        let first = NIOLockedValueBox(true)
 
         func respond(
             to request: StorageServer.Request,
@@ -21,7 +22,7 @@ import Testing
             laterETag: String? = nil,
             later: Data? = nil
         ) -> StorageServer.Response {
-            let isFirst = first.withLock { first in
+            let isFirst = first.withLockedValue { first in
                 defer { first = false }
                 return first
             }
@@ -213,10 +214,10 @@ import Testing
 
     @Test("A partial file without a record is replaced, and one that breaks off again goes on from the later place")
     func severalInterruptions() async throws {
-        let cuts = Mutex([300_000, 300_000, 300_000])
+        let cuts = NIOLockedValueBox([300_000, 300_000, 300_000])
         try await TransferHarness.run { request in
             var response = StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: request)
-            let cut = cuts.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+            let cut = cuts.withLockedValue { $0.isEmpty ? nil : $0.removeFirst() }
             if let cut { response.end = .closed(after: cut) }
             return response
         } _: { harness async throws in

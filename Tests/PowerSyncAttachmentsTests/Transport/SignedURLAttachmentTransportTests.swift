@@ -1,13 +1,14 @@
-import AsyncHTTPClient
 import Foundation
+import HTTPStackTestSupport
+import NIOConcurrencyHelpers
 import NIOHTTP1
-import Synchronization
 import TestSupport
 import Testing
 
 @testable import PowerSync
 
-@Suite("A transport with signed URLs", .timeLimit(.minutes(1))) struct SignedURLAttachmentTransportTests {
+@Suite("A transport with signed URLs", .onEachHTTPStack, .timeLimit(.minutes(1)))
+struct SignedURLAttachmentTransportTests {
     private let attachment = Attachment(
         id: "1",
         filename: "a b/1.jpg",
@@ -29,25 +30,29 @@ import Testing
         store: @escaping @Sendable (StorageServer.Request) -> StorageServer.Response,
         _ body: (SignedURLAttachmentTransport, StorageServer, AttachmentsFolder) async throws -> Void
     ) async throws {
-        let questions = Mutex(0)
-        let base = Mutex("")
+        let questions = NIOLockedValueBox(0)
+        let base = NIOLockedValueBox("")
         try await AttachmentsFolder.run { folder async throws in
             try await StorageServer.run { request in
                 guard request.uri == "/sign" else { return store(request) }
-                let number = questions.withLock { count in
+                let number = questions.withLockedValue { count in
                     count += 1
                     return count
                 }
                 let (status, text) = answer(number)
                 return .init(
                     status: .init(statusCode: status),
-                    body: .init(bytes: Data(text.replacing("{base}", with: base.withLock { $0 }).utf8))
+                    body: .init(bytes: Data(text.replacing("{base}", with: base.withLockedValue { $0 }).utf8))
                 )
             } _: { server in
-                base.withLock { $0 = server.url }
+                base.withLockedValue { $0 = server.url }
                 let endpoint = try #require(URL(string: "\(server.url)/sign"))
-                let transport = SignedURLAttachmentTransport(endpoint: endpoint) { ["Authorization": "Bearer token"] }
-                try await body(transport, server, folder)
+                try await HTTPStack.current.withClient { client in
+                    let transport = SignedURLAttachmentTransport(endpoint: endpoint, httpClient: client) {
+                        ["Authorization": "Bearer token"]
+                    }
+                    try await body(transport, server, folder)
+                }
             }
         }
     }

@@ -1,9 +1,9 @@
-import AsyncHTTPClient
 import Crypto
 import Foundation
+import HTTPStackTestSupport
+import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -14,7 +14,6 @@ struct TransferHarness {
     let server: StorageServer
     let folder: AttachmentsFolder
     let transport: HTTPAttachmentTransport
-    let client: HTTPClient
 
     /// Runs a test against a server.
     ///
@@ -26,37 +25,25 @@ struct TransferHarness {
     /// - Throws: What the test throws.
     static func run(
         _ respond: @escaping @Sendable (StorageServer.Request) -> StorageServer.Response,
-        readTimeout: TimeAmount? = nil,
+        readTimeout: Duration? = nil,
         target: @escaping @Sendable (URL) -> AttachmentHTTPRequest = { AttachmentHTTPRequest(url: $0) },
         _ body: (TransferHarness) async throws -> Void
     ) async throws {
         try await AttachmentsFolder.run { folder async throws in
             try await StorageServer.run(respond) { server in
-                var configuration = AttachmentHTTPClient.configuration
-                if let readTimeout { configuration.timeout.read = readTimeout }
-                let client = HTTPClient(configuration: configuration)
                 let base = server.url
                 let resolve: @Sendable (Attachment) throws -> AttachmentHTTPRequest = { attachment in
                     target(try #require(URL(string: "\(base)/files/\(attachment.id)?signature=secret")))
                 }
-                let transport = HTTPAttachmentTransport(
-                    resolveUpload: { try resolve($0.attachment) },
-                    resolveDownload: { try resolve($0.attachment) },
-                    resolveDelete: { try resolve($0) }
-                )
-                let harness = TransferHarness(
-                    server: server,
-                    folder: folder,
-                    transport: transport.using(client),
-                    client: client
-                )
-                do {
-                    try await body(harness)
-                } catch {
-                    try? await client.shutdown()
-                    throw error
+                try await HTTPStack.current.withClient(readTimeout: readTimeout) { client in
+                    let transport = HTTPAttachmentTransport(
+                        resolveUpload: { try resolve($0.attachment) },
+                        resolveDownload: { try resolve($0.attachment) },
+                        resolveDelete: { try resolve($0) },
+                        httpClient: client
+                    )
+                    try await body(TransferHarness(server: server, folder: folder, transport: transport))
                 }
-                try await client.shutdown()
             }
         }
     }
@@ -103,13 +90,13 @@ final class TransferSteps: Sendable {
         var total: Int64?
     }
 
-    private let steps = Mutex<[Step]>([])
+    private let steps = NIOLockedValueBox<[Step]>([])
     private let changes = Signal()
 
-    var all: [Step] { steps.withLock { $0 } }
+    var all: [Step] { steps.withLockedValue { $0 } }
 
     func add(_ bytes: Int64, _ total: Int64?) {
-        steps.withLock { $0.append(Step(bytes: bytes, total: total)) }
+        steps.withLockedValue { $0.append(Step(bytes: bytes, total: total)) }
         changes.fire()
     }
 

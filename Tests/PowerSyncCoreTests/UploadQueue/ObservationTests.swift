@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncCoreTestSupport
 import PowerSyncProtocol
-import Synchronization
 import TestSupport
 import Testing
 
@@ -132,8 +132,8 @@ import Testing
 
     /// Collects the tables that changed in committed transactions.
     private final class TableRecorder: TransactionObserver, Sendable {
-        let committed = Mutex<[Set<String>]>([])
-        private let pending = Mutex<Set<String>>([])
+        let committed = NIOLockedValueBox<[Set<String>]>([])
+        private let pending = NIOLockedValueBox<Set<String>>([])
         private let tables: Set<String>
 
         init(_ tables: Set<String>) {
@@ -145,7 +145,7 @@ import Testing
         }
 
         func databaseDidChange() {
-            pending.withLock { $0.formUnion(tables) }
+            pending.withLockedValue { $0.formUnion(tables) }
         }
 
         func databaseDidChange(with event: DatabaseEvent) {
@@ -155,15 +155,15 @@ import Testing
         }
 
         func databaseDidCommit(_ db: Database) {
-            let tables = pending.withLock { tables in
+            let tables = pending.withLockedValue { tables in
                 defer { tables = [] }
                 return tables
             }
-            committed.withLock { $0.append(tables) }
+            committed.withLockedValue { $0.append(tables) }
         }
 
         func databaseDidRollback(_ db: Database) {
-            pending.withLock { $0 = [] }
+            pending.withLockedValue { $0 = [] }
         }
     }
 
@@ -179,8 +179,8 @@ import Testing
                 throw CancellationError()
             }
             try database.write("UPDATE ps_data__items SET data = data WHERE id = 'missing'")
-            #expect(recorder.committed.withLock { $0.first } == [table])
-            #expect(recorder.committed.withLock { $0.dropFirst().allSatisfy(\.isEmpty) })
+            #expect(recorder.committed.withLockedValue { $0.first } == [table])
+            #expect(recorder.committed.withLockedValue { $0.dropFirst().allSatisfy(\.isEmpty) })
         }
     }
 }

@@ -71,6 +71,30 @@ import Testing
         )
     }
 
+    @Test func aRowThatOnlyHasToExistIsPartOfTheReason() async throws {
+        let result = try await run(
+            """
+            config: |
+              config: {edition: 3}
+              streams:
+                s:
+                  auto_subscribe: true
+                  query: SELECT * FROM t WHERE auth.user_id() IN (SELECT id FROM users WHERE is_admin)
+            tables:
+              t: [{id: 1}]
+              users: [{id: u1, is_admin: 1}, {id: u2, is_admin: 0}]
+            cases:
+              - {as: u1, receives: {}}
+              - {as: u2, receives: {}}
+            """
+        )
+        #expect(
+            result.cases.map(\.failures) == [
+                ["t/1 is not expected: it comes through stream `s`, lookup users/u1."], [],
+            ]
+        )
+    }
+
     @Test func theOutputForToolsHasExactlyTheseMembers() async throws {
         let result = try await run(
             """

@@ -118,7 +118,21 @@ import Testing
         }
         let index = ParameterStore(plan, ["u": rows])
         let error = await #expect(throws: BucketLimitError.self) { try await plan.buckets(index: index) }
-        #expect(error?.message.hasPrefix("Too many buckets: ") == true)
+        #expect(error?.limit == .buckets(count: 250_000, limit: 1000))
+        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["s 250000"])
+    }
+
+    @Test func equalRowsOfALookupAreOneCombination() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: """
+                SELECT * FROM t WHERE b IN (SELECT k FROM u WHERE x = auth.user_id())
+                    AND c IN (SELECT k FROM v WHERE x = auth.user_id())
+                """
+        )
+        let rows = Array(repeating: ["k": 7, "x": "u1"] as SourceRow, count: 501)
+        let limits = BucketLimits(maximumBuckets: 1, maximumParameterResults: 2000)
+        let buckets = try await plan.buckets(index: ParameterStore(plan, ["u": rows, "v": rows]), limits: limits)
+        #expect(buckets.map(\.name.rawValue) == ["1#s|0[7,7]"])
     }
 
     @Test func lookupsAreReadOnce() async throws {
@@ -135,6 +149,55 @@ import Testing
             return [:]
         }
         #expect(reads == [[ParameterLookup(rawValue: #"0["u1"]"#)]])
+    }
+
+    @Test func aLookupOfTooManyRowsIsRefusedEarly() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())"
+        )
+        let request = SyncPlanRequest(tokenPayload: ["sub": "u1"])
+        let rows = Array(repeating: ParameterRow(values: [7]), count: 250_001)
+        let limits = BucketLimits(maximumParameterResults: 250_001)
+        let error = await #expect(throws: BucketLimitError.self) {
+            try await plan.querier(for: request, bucketPrefix: "").buckets(limits: limits) { lookups in
+                Dictionary(uniqueKeysWithValues: lookups.map { ($0, rows) })
+            }
+        }
+        #expect(error?.limit == .buckets(count: 250_000, limit: 1000))
+    }
+
+    @Test func rowsOfAnotherShapeAreIgnored() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())"
+        )
+        let request = SyncPlanRequest(tokenPayload: ["sub": "u1"])
+        let rows: [ParameterRow] = [
+            ParameterRow(values: []), ParameterRow(values: ["a", "b"]), ParameterRow(values: ["k"]),
+        ]
+        let buckets = try await plan.querier(for: request, bucketPrefix: "").buckets { lookups in
+            Dictionary(uniqueKeysWithValues: lookups.map { ($0, rows) })
+        }
+        #expect(buckets.map(\.name.rawValue) == [#"s|0["k"]"#])
+    }
+
+    @Test func nothingIsReadBehindALookupWithoutRows() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: """
+                SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())
+                    AND c IN (SELECT id FROM v WHERE x = auth.user_id())
+                """
+        )
+        func tables(_ index: ParameterStore) async throws -> [String] {
+            let request = SyncPlanRequest(tokenPayload: ["sub": "u1"])
+            var reads: [String] = []
+            _ = try await plan.querier(for: request, bucketPrefix: "").buckets { lookups in
+                reads += lookups.map(\.rawValue)
+                return index.rows(for: lookups)
+            }
+            return reads
+        }
+        #expect(try await tables(ParameterStore(plan, ["u": rows(1)])) == [#"0["u1"]"#, #"1["u1"]"#])
+        #expect(try await tables(ParameterStore(plan, ["v": rows(1)])) == [#"0["u1"]"#])
     }
 
     @Test func errorsOfTheStoragePassThrough() async throws {

@@ -62,6 +62,9 @@ import Testing
         Case("a <= b", a: .integer(.max), b: 9_223_372_036_854_775_808.0, "1"),
         Case("a >= b", a: .integer(.min), b: -9_223_372_036_854_775_808.0, "1"),
         Case("a = b", a: .integer(.max), b: 9_223_372_036_854_775_808.0, "0"), Case("a < b", a: 2, b: 1.5, "0"),
+        // The greatest real below 2^63.
+        Case("a > b", a: .integer(.max), b: 9_223_372_036_854_774_784.0, "1"),
+        Case("a = b", a: 9_223_372_036_854_774_784, b: 9_223_372_036_854_774_784.0, "1"),
         Case("a > b", a: -2, b: -2.5, "1"), Case("a < b", a: .real(-.infinity), b: .integer(.min), "1"),
         Case("a < b", a: nil, b: 1, "null"), Case("a >= b", a: 1, b: nil, "null"), Case("a = b", a: "1", b: 1, "0"),
         Case("a < b", a: "\u{ff00}", b: "\u{10000}", "0"), Case("a < b", a: "a", b: "b", "1"),
@@ -236,6 +239,8 @@ import Testing
         Case("unixepoch(a)", a: "2024-02-30", "null"), Case("unixepoch(a)", a: "Jan 5 2024", "null"),
         Case("unixepoch(a)", a: "12:30", "null"),
         Case("unixepoch(a)", a: "2024-02-29T12:30:45-0330", "null"),
+        Case("datetime(a)", a: "2024-01-01 12:00:00-05:00", #""2024-01-01 17:00:00""#),
+        Case("datetime(a)", a: "2024-01-01 12:00:00+05:30", #""2024-01-01 06:30:00""#),
         Case("unixepoch(a)", a: "2024-02-29", "1709164800"),
         Case("unixepoch(a)", a: "1969-12-31 23:59:59.500", "-1"),
         Case("unixepoch(a, 'subsec')", a: "1969-12-31 23:59:59.5009", "-0.5"),

@@ -96,6 +96,22 @@ import Testing
             keys: [#"["B1","s1"]"#, #"["B2","s2"]"#]
         ),
         Case(
+            name: "a lookup keyed by an early and a late lookup",
+            query: """
+                SELECT * FROM p WHERE a IN (SELECT w.id FROM w WHERE w.k IN (SELECT id FROM x WHERE k = auth.user_id())
+                    AND w.l IN (SELECT id FROM y WHERE z IN (SELECT id FROM z WHERE k = auth.user_id())))
+                """,
+            tables: [
+                "w": [
+                    ["id": 1, "k": "x1", "l": "y1"], ["id": 2, "k": "x1", "l": "y2"], ["id": 3, "k": "x2", "l": "y1"],
+                ],
+                "x": [["id": "x1", "k": "u1"], ["id": "x2", "k": "u2"]],
+                "y": [["id": "y1", "z": "z1"], ["id": "y2", "z": "z2"]],
+                "z": [["id": "z1", "k": "u1"], ["id": "z2", "k": "u2"]],
+            ],
+            keys: ["[1]"]
+        ),
+        Case(
             name: "existence",
             query: "SELECT * FROM p WHERE auth.user_id() IN (SELECT id FROM users WHERE is_admin)",
             tables: ["users": [["id": "u1", "is_admin": 1]]],
@@ -217,6 +233,23 @@ import Testing
             keys: [#"["o1"]"#]
         ),
     ]
+
+    @Test(arguments: ["b IN mine", "b IN (SELECT id FROM mine)", "a && mine", "a && (SELECT id FROM mine)"])
+    func conditionsOfACommonTableCountWhereverItStands(_ condition: String) async throws {
+        let plan = try plan(
+            """
+            config: {edition: 3}
+            with: {mine: "SELECT id FROM u WHERE owner = auth.user_id() AND NOT closed"}
+            streams: {s: {auto_subscribe: true, query: "SELECT * FROM t WHERE \(condition)"}}
+            """
+        )
+        let rows: [SourceRow] = [
+            ["id": 1, "owner": "u1", "closed": 0], ["id": 2, "owner": "u1", "closed": 1],
+            ["id": 3, "owner": "u2", "closed": 0],
+        ]
+        #expect(try await plan.bucketNames(index: ParameterStore(plan, ["u": rows])) == ["1#s|0[1]"])
+        #expect(plan.bucketNames("t", ["id": 9, "a": "[1]", "b": 1]) == ["1#s|0[1]"])
+    }
 
     @Test(arguments: cases) func combinesValuesAsAJoinDoes(_ test: Case) async throws {
         let plan = try plan(query: test.query)

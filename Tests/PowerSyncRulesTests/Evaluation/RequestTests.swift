@@ -125,6 +125,54 @@ import Testing
         #expect(try await plan.buckets(streams: without).map(\.reasons) == [[.subscription(0), .defaultStream(0)]])
     }
 
+    @Test func onlyASubscriptionHasAnObjectOfParameters() async throws {
+        func reasons(where condition: String) async throws -> [BucketReason] {
+            let plan = try PowerSyncRulesTests.plan(
+                query: "SELECT * FROM t WHERE a = auth.user_id() AND subscription.parameters() \(condition)"
+            )
+            let streams = Streams(subscriptions: [
+                Subscription(stream: "s"), Subscription(stream: "s", parameters: ["p": 1]),
+            ])
+            return try await plan.buckets(streams: streams).flatMap(\.reasons)
+        }
+        #expect(try await reasons(where: "IS NULL") == [.defaultStream(0)])
+        #expect(try await reasons(where: "= '{}'") == [.subscription(0)])
+        #expect(try await reasons(where: #"= '{"p":1}'"#) == [.subscription(1)])
+    }
+
+    @Test(arguments: [(true, "[1]"), (false, "[2]")])
+    func parametersAreSplitAtDotsOnlyWithoutTheFix(isFixed: Bool, key: String) async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            """
+            config: {edition: 3, fixed_json_extract: \(isFixed)}
+            streams: {s: {auto_subscribe: true, query: "SELECT * FROM t WHERE k = auth.parameter('a.b')"}}
+            """
+        )
+        #expect(try await plan.bucketNames(token: ["a.b": 1, "a": ["b": 2]]) == ["1#s|0\(key)"])
+    }
+
+    @Test func namesOfStreamsThatLookAlikeAreDifferentStreams() async throws {
+        // "é" as one scalar and as two: equal as Swift strings.
+        let plan = try PowerSyncRulesTests.plan(
+            config(TestStream("caf\u{e9}", "SELECT * FROM t", options: ["priority: 3"]))
+        )
+        func count(_ name: String) async throws -> Int {
+            try await plan.buckets(streams: Streams(subscriptions: [Subscription(stream: name)])).count
+        }
+        #expect(try await count("caf\u{e9}") == 1)
+        #expect(try await count("cafe\u{301}") == 0)
+    }
+
+    @Test func whoIsBlockedGetsNothing() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE NOT (t.hidden = 1 OR auth.parameter('blocked') = 1)"
+        )
+        #expect(try await plan.bucketNames(token: ["blocked": 0]) == ["1#s|0[]"])
+        #expect(try await plan.bucketNames(token: ["blocked": 1]).isEmpty)
+        #expect(plan.bucketNames("t", ["id": 1, "hidden": 0]) == ["1#s|0[]"])
+        #expect(plan.bucketNames("t", ["id": 1, "hidden": 1]).isEmpty)
+    }
+
     @Test func reasonsReferToTheStreamsOfTheReply() async throws {
         let streams = Streams(subscriptions: [Subscription(stream: "adm", overridePriority: Priority(1))])
         let token: JSONObject = ["admin": true]

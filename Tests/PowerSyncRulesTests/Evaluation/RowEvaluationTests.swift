@@ -244,6 +244,34 @@ import Testing
         #expect(plan.synced("t", ["id": "1"], schema: "public").count == 1)
     }
 
+    @Test func eachQueryWritesItsOwnColumns() throws {
+        let queries = [
+            "SELECT * FROM t", "SELECT *, upper(a) AS b FROM t", "SELECT id FROM t", "SELECT * FROM t WHERE a = 'x'",
+        ]
+        let row: SourceRow = ["id": 1, "a": "x"]
+        let data = [#"{"id":1,"a":"x"}"#, #"{"id":1,"a":"x","b":"X"}"#, #"{"id":1}"#, #"{"id":1,"a":"x"}"#]
+        let forwards = try plan(config(queries.enumerated().map { TestStream("s\($0.offset)", $0.element) }))
+        #expect(forwards.synced("t", row) == (0..<4).map { "1#s\($0)|0[] t/1 \(data[$0])" })
+        let backwards = try plan(
+            config(queries.enumerated().reversed().map { TestStream("s\($0.offset)", $0.element) })
+        )
+        #expect(backwards.synced("t", row) == (0..<4).reversed().map { "1#s\($0)|0[] t/1 \(data[$0])" })
+    }
+
+    @Test func eachOfManyColumnsIsThereOnce() throws {
+        let plan = try plan(query: "SELECT *, upper(c5) AS c5, upper(c35) AS c35, 'x' AS c99, 'y' AS c99 FROM t")
+        let row = SourceRow(columns: (0..<40).map { SourceRow.Column(name: "c\($0)", value: "v") })
+        let members = (0..<40).map { $0 == 5 || $0 == 35 ? #""c\#($0)":"V""# : #""c\#($0)":"v""# } + [#""c99":"y""#]
+        #expect(plan.synced("t", row) == ["1#s|0[] t/ {\(members.joined(separator: ","))}"])
+    }
+
+    @Test func aRowOfTwoQueriesIsInTheirBucketOnce() throws {
+        let plan = try plan(config(TestStream("s", "SELECT * FROM t WHERE a", "SELECT * FROM t WHERE b")))
+        #expect(plan.synced("t", ["id": 1, "a": 1, "b": 1]) == [#"1#s|0[] t/1 {"id":1,"a":1,"b":1}"#])
+        #expect(plan.synced("t", ["id": 1, "a": 0, "b": 1]) == [#"1#s|0[] t/1 {"id":1,"a":0,"b":1}"#])
+        #expect(plan.synced("t", ["id": 1, "a": 0, "b": 0]).isEmpty)
+    }
+
     @Test func rowsOfOtherTablesAreIgnored() throws {
         #expect(try plan(query: "SELECT * FROM t").synced("u", ["id": "1"]).isEmpty)
     }

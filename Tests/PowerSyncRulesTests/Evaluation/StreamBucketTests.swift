@@ -19,7 +19,8 @@ import Testing
         (["ids": .null], []),
         (["ids": ["1", "1", 1.0, 1]], [#"ids|0["1"]"#, "ids|0[1]"]), (["ids": "[7]"], ["ids|0[7]"]),
         (["admin": true], ["adm|0[]"]), (["admin": "1"], ["adm|0[]"]),
-        (["admin": "yes"], []), (["admin": false], []), (["sub": .integer(.max)], ["own|0[9223372036854775807]"]),
+        (["admin": "yes"], []), (["admin": false], []), (["admin": .double(.infinity)], []),
+        (["sub": .integer(.max)], ["own|0[9223372036854775807]"]),
         (["sub": .double(.infinity)], []),
         (["ids": ["x": 5, "y": [1]]], ["ids|0[5]", #"ids|0["[1]"]"#]),
     ]

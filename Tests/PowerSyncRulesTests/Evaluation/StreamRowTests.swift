@@ -215,6 +215,15 @@ import Testing
         #expect(errors == [.tooManyRows])
     }
 
+    @Test func aHundredThousandCombinationsAreAllowed() throws {
+        let plan = try plan(query: "SELECT t.* FROM t, json_each(t.a) j, json_each(t.b) k WHERE j.value = k.value")
+        func array(_ count: Int, _ last: String) -> SQLiteValue {
+            .text("[\((Array(repeating: last + "0", count: count - 1) + ["7"]).joined(separator: ","))]")
+        }
+        #expect(plan.bucketNames("t", ["id": 1, "a": array(10, "1"), "b": array(10_000, "2")]) == ["1#s|0[]"])
+        #expect(plan.bucketNames("t", ["id": 1, "a": array(11, "1"), "b": array(9_091, "2")]).isEmpty)
+    }
+
     @Test func arraysOfParameterTablesAreKeysAndOutputs() throws {
         let keyed = try plan(
             query: "SELECT * FROM docs WHERE id IN (SELECT doc_id FROM shares WHERE auth.user_id() IN shares.users)"

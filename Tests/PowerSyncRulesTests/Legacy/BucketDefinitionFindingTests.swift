@@ -132,6 +132,12 @@ import Testing
             findings: ["stream.dangerous_parameter"]
         ),
         Finding(parameters: ["SELECT user_parameters.x AS u"], data: [mine], findings: ["stream.dangerous_parameter"]),
+        // A constant is not the client's choice.
+        Finding(
+            parameters: ["SELECT 'x' AS u, user_parameters.x AS v"],
+            data: ["SELECT * FROM t WHERE a = bucket.u AND b = bucket.v"],
+            findings: []
+        ),
         Finding(
             parameters: ["SELECT user_parameters.x AS u"],
             data: [mine],

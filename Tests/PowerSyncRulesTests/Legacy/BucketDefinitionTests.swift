@@ -207,6 +207,19 @@ import Testing
             tables: [("x", [["k": nil, "id": 1]])],
             keys: []
         ),
+        // A column that is compared with two values of the request must have both.
+        Request(
+            parameters: ["SELECT id AS u FROM x WHERE k = request.user_id() AND k = request.jwt() ->> 'k'"],
+            token: ["sub": "u1", "k": "u1"],
+            tables: [("x", [["k": "u1", "id": 1], ["k": "u2", "id": 2]])],
+            keys: ["[1]"]
+        ),
+        Request(
+            parameters: ["SELECT id AS u FROM x WHERE k = request.user_id() AND k = request.jwt() ->> 'k'"],
+            token: ["sub": "u1", "k": "u2"],
+            tables: [("x", [["k": "u1", "id": 1], ["k": "u2", "id": 2]])],
+            keys: []
+        ),
         // Without columns there is one bucket, for some.
         Request(
             parameters: ["SELECT FROM x WHERE x.id = request.user_id() AND x.is_admin = true"],
@@ -280,6 +293,15 @@ import Testing
         let buckets = try await plan.buckets(token: [:])
         #expect(buckets.map(\.name.rawValue) == ["1#a[]"])
         #expect(buckets.map(\.priority) == [Priority(1)])
+    }
+
+    @Test func aMissingValueOfTheRequestIsNotLookedUp() throws {
+        let plan = try plan(Self.yaml(["SELECT id AS u FROM x WHERE k = request.user_id()"], [Self.mine]))
+        func isDynamic(_ token: JSONObject) -> Bool {
+            plan.querier(for: SyncPlanRequest(tokenPayload: token), bucketPrefix: "1#").hasDynamicBuckets
+        }
+        #expect(isDynamic(["sub": "u1"]))
+        #expect(!isDynamic([:]))
     }
 
     @Test func oneDefinitionHasOneBucketDefinition() throws {

@@ -79,6 +79,31 @@ import Testing
         #expect(throws: SyncPlanError.self) { try SyncPlan(encodedJSON: text) }
     }
 
+    static let damages: [(old: String, new: String)] = [
+        (#""instantiation":[{"lookup":{"output":0,"#, #""instantiation":[{"lookup":{"output":1,"#),
+        (#""instantiation":[{"lookup":{"output":0,"#, #""instantiation":[{"lookup":{"output":-1,"#),
+        (#""position":0,"stage":1}}]"#, #""position":1,"stage":1}}]"#),
+        (#""position":0,"stage":1}}]"#, #""position":0,"stage":2}}]"#),
+        (#""position":0,"stage":0}}]"#, #""position":0,"stage":1}}]"#),
+        (#""inputs":[{"lookup":{"output":0,"position":0,"stage":0}}]"#, #""inputs":[]"#),
+        (#""instantiation":[{"lookup":{"output":0,"position":0,"stage":1}}]"#, #""instantiation":[]"#),
+        (#""inputs":[{"lookup":{"#, #""inputs":[{"request":"auth"},{"lookup":{"#),
+        (#""bucket":0"#, #""bucket":1"#), (#""index":0"#, #""index":2"#), (#""index":0"#, #""index":-1"#),
+    ]
+
+    /// The plan has two lookups, of which the second one is keyed by what the first one finds.
+    @Test(arguments: damages) func positionsThatLeadNowhereAreRefused(_ damage: (old: String, new: String)) throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: """
+                SELECT * FROM t WHERE a IN (SELECT id FROM u WHERE b IN (SELECT id FROM v WHERE c = auth.user_id()))
+                """
+        )
+        let text = try plan.encodedJSON()
+        let parts = text.split(separator: damage.old, omittingEmptySubsequences: false)
+        try #require(parts.count == 2)
+        #expect(throws: SyncPlanError.self) { try SyncPlan(encodedJSON: parts.joined(separator: damage.new)) }
+    }
+
     static let values: [SQLiteValue] = [
         nil, 0, .integer(.min), .integer(.max), 0.1, 1.0, 1e300, "", "1", "ü\"\\", .blob([]), .blob([0, 255]),
     ]

@@ -104,6 +104,10 @@ import Testing
         Case("SELECT s.id FROM (SELECT id, a AS id FROM t) AS s", "sql.duplicate_column"),
         Case("SELECT s.id FROM (SELECT id FROM t)", "sql.syntax"),
         Case("SELECT s.nope FROM (SELECT id FROM t) s", "sql.unknown_column nope"),
+        Case("SELECT t.* FROM t, (SELECT x FROM u WHERE u.y = t.a) s WHERE t.a = s.x", "sql.unknown_table t"),
+        Case("SELECT t.* FROM t, (SELECT t.b AS x FROM u) s WHERE t.a = s.x", "sql.unknown_table t"),
+        Case("SELECT s.id FROM (SELECT nope.id FROM t) s", "sql.unknown_table nope"),
+        Case("SELECT t.* FROM t, json_each(nope.a) j WHERE j.value = t.b", "sql.unknown_table nope"),
         Case("SELECT * FROM t WHERE a IN (SELECT id, x FROM u)", "sql.subquery_columns"),
         Case("SELECT * FROM t WHERE a IN (SELECT * FROM u)", "sql.star_not_allowed"),
         Case("SELECT * FROM t WHERE auth.parameter() = 'x'", "sql.request_function"),
@@ -193,6 +197,11 @@ import Testing
             "SELECT * FROM t WHERE a = subscription.parameter('p') AND a IN (SELECT id FROM u WHERE y = auth.user_id())"
         ),
         Case("SELECT * FROM t WHERE connection.parameter('flag')", "stream.dangerous_parameter"),
+        Case("SELECT * FROM t WHERE connection.parameter('flag') AND 1 = 1"),
+        Case(
+            "SELECT * FROM t WHERE a = 'x' || subscription.parameter('p')",
+            "stream.dangerous_parameter subscription.parameter('p')"
+        ),
         Case("SELECT * FROM t WHERE a IN subscription.parameter('ids')", "stream.dangerous_parameter"),
         Case("SELECT t.* FROM t, u WHERE t.a = auth.user_id()", "from.unused u"),
         Case("SELECT t.* FROM t, json_each(t.b) j WHERE t.a = auth.user_id()", "from.unused json_each(t.b) j"),

@@ -72,6 +72,33 @@ import Testing
         #expect(plan.buckets.count == 1)
     }
 
+    @Test func theOrderOfFunctionsDoesNotMatter() throws {
+        let condition = "WHERE j.value = auth.parameter('j') AND k.value = auth.parameter('k')"
+        let plan = try plan(
+            config(
+                TestStream("a", "SELECT t.* FROM t, json_each(t.a) j, json_each(t.b) k \(condition)"),
+                TestStream("b", "SELECT t.* FROM t, json_each(t.b) k, json_each(t.a) j \(condition)")
+            )
+        )
+        #expect(plan.evaluators.count == 1)
+        #expect(plan.buckets.map(\.name) == ["a|0"])
+        #expect(plan.streams[0].queriers == plan.streams[1].queriers)
+    }
+
+    @Test func theOrderOfConditionsOnTheRequestDoesNotMatter() throws {
+        let plan = try plan(
+            config(
+                TestStream(
+                    "s",
+                    "SELECT * FROM t WHERE auth.parameter('a') AND auth.parameter('b')",
+                    "SELECT * FROM u WHERE auth.parameter('b') AND auth.parameter('a')"
+                )
+            )
+        )
+        #expect(plan.streams[0].queriers.count == 1)
+        #expect(plan.buckets.map(\.evaluators.count) == [2])
+    }
+
     @Test(arguments: [
         ("a = auth.user_id()", "a = auth.user_id() AND auth.user_id() = a"), ("x", "x AND x"),
         ("auth.parameter('r')", "auth.parameter('r') AND auth.parameter('r')"),

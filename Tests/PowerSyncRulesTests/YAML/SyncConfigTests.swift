@@ -27,6 +27,21 @@ import Testing
         #expect(result.isUsable)
     }
 
+    @Test func twoHundredFindingsAreToldAndAnErrorBehindThemCounts() {
+        func compiled(warnings: Int, _ last: String) -> SyncConfigResult {
+            let columns = (0..<warnings).map { "a = \($0)" }.joined(separator: ", ")
+            return SyncConfig.parse(config(TestStream("a", "SELECT id, \(columns) FROM t"), TestStream("b", last)))
+        }
+        #expect(compiled(warnings: 199, "SELECT * FROM t").diagnostics.count == 199)
+        #expect(compiled(warnings: 200, "SELECT * FROM t").diagnostics.count == 200)
+        let many = compiled(warnings: 201, "SELECT * FROM t")
+        #expect(many.diagnostics.count == 200)
+        #expect(many.isUsable)
+        let broken = compiled(warnings: 201, "SELECT * FROM t WHERE foo(a)")
+        #expect(broken.diagnostics.allSatisfy { $0.severity == .warning })
+        #expect(!broken.isUsable)
+    }
+
     @Test func diagnosticsPrintLikeCompilerMessages() throws {
         let result = SyncConfig.parse("config: {edition: 3}\nstreams: {s: {priority: 9, query: SELECT * FROM t}}")
         let diagnostic = try #require(result.diagnostics.first)

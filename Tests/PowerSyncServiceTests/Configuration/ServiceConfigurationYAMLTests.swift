@@ -110,6 +110,28 @@ import Testing
         #expect(configuration.warnings.isEmpty)
     }
 
+    @Test func keysFromElsewhere() throws {
+        let authentication = try Self.read(
+            Self.yaml(
+                """
+                client_auth:
+                  jwks_uri: [https://a.example/keys, "http://b.example:8080/keys"]
+                  supabase: true
+                  supabase_jwt_secret: a secret of thirty-two bytes, yes
+                  block_local_jwks: true
+                  jwks_reject_ip_ranges: [203.0.113.0/24]
+                  audience: [app]
+                """
+            )
+        ).authentication
+        let urls = ["https://a.example/keys", "http://b.example:8080/keys"]
+        #expect(authentication.keySets.map(\.absoluteString) == urls)
+        #expect(authentication.supabaseSecret == "a secret of thirty-two bytes, yes")
+        #expect(authentication.rejectedKeySetAddresses == ["203.0.113.0/24", "local"])
+        #expect(authentication.rejectsIPv6KeySets)
+        #expect(authentication.keySources(clock: ContinuousClock()).all.count == 4)
+    }
+
     @Test func theEnvironmentReplacesTheLogOptions() throws {
         let environment = ["PS_LOG_LEVEL": "debug", "PS_LOG_FORMAT": "json"]
         for more in ["", "system: {logging: {level: error, format: text}}"] {
@@ -129,7 +151,6 @@ import Testing
             configuration.warnings == [
                 "/etc/ps/service.yaml:7: client_auth.audiance: unknown key, ignored",
                 "/etc/ps/service.yaml: client_auth: no keys, every client is rejected",
-                "/etc/ps/service.yaml: telemetry.prometheus_port: not supported yet, no metrics are served",
                 "/etc/ps/service.yaml:8: prot: unknown key, ignored",
             ]
         )
@@ -173,9 +194,8 @@ import Testing
         ErrorCase(
             yaml: yaml(source: "type: postgresql"),
             line: 3,
-            key: "replication.connections[0].type",
-            message: "not supported yet",
-            code: .unsupported
+            key: "replication.connections[0].hostname",
+            message: "missing; give it here or in uri"
         ),
         ErrorCase(
             yaml: yaml(source: "type: embedded"),
@@ -197,18 +217,34 @@ import Testing
             message: "an alias of sync_config"
         ),
         ErrorCase(
-            yaml: yaml("client_auth: {jwks_uri: https://example.com}"),
+            yaml: yaml("client_auth: {jwks_uri: [https://example.com/keys, ftp://example.com/keys]}"),
             line: 7,
             key: "client_auth.jwks_uri",
-            message: "not supported yet",
-            code: .unsupported
+            message: "begins with https://"
+        ),
+        ErrorCase(
+            yaml: yaml("client_auth: {jwks_uri: https://example.com/keys, jwks_reject_ip_ranges: [10.0.0.0/40]}"),
+            line: 7,
+            key: "client_auth.jwks_reject_ip_ranges",
+            message: "10.0.0.0/40"
+        ),
+        ErrorCase(
+            yaml: yaml("client_auth: {supabase: true, supabase_jwt_secret: short}"),
+            line: 7,
+            key: "client_auth.supabase_jwt_secret",
+            message: "can be guessed"
+        ),
+        ErrorCase(
+            yaml: yaml("port: 9090\ntelemetry: {prometheus_port: 9090}"),
+            line: 8,
+            key: "telemetry.prometheus_port",
+            message: "choose another one"
         ),
         ErrorCase(
             yaml: yaml("client_auth: {supabase: true}"),
             line: 7,
             key: "client_auth.supabase",
-            message: "not supported yet",
-            code: .unsupported
+            message: "needs supabase_jwt_secret"
         ),
         ErrorCase(
             yaml: yaml("client_auth:\n  jwks:\n    keys:\n      - kty: oct\n        alg: HS256"),

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import Logging
-import Synchronization
+import NIOConcurrencyHelpers
 import TestSupport
 import Testing
 
@@ -43,12 +43,12 @@ import Testing
 
     @Test("the stream of a deleted storage does not keep the log growing")
     func streamThatIsNotHeardOfIsForgotten() async throws {
-        let time = Mutex(Date(timeIntervalSince1970: 1_000_000))
+        let time = NIOLockedValueBox(Date(timeIntervalSince1970: 1_000_000))
         let folder = try TemporaryFolder()
         let source = try EmbeddedSource(
             path: folder.path("source.db"),
             schema: [SourceScenario.lists],
-            now: { time.withLock { $0 } },
+            now: { time.withLockedValue { $0 } },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         let abandoned = try await source.prepareStream("abandoned", resumingAfter: nil, reached: nil)
@@ -58,7 +58,7 @@ import Testing
         try await source.acknowledge(DurablePosition(confirmedByDisk: head), of: "alive")
         #expect(!source.wantsAcknowledgement(of: head.lsn, by: "alive"))
 
-        time.withLock { $0 += 4 * 24 * 3600 }
+        time.withLockedValue { $0 += 4 * 24 * 3600 }
         #expect(source.wantsAcknowledgement(of: head.lsn, by: "alive"), "to be heard of")
         try await source.acknowledge(DurablePosition(confirmedByDisk: head), of: "alive")
         let left = try await source.pool.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM _ps_log") }
@@ -87,26 +87,26 @@ private final class DeletionCounter: TransactionObserver, Sendable {
         var transactions: [Int] = []
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
-    var perTransaction: [Int] { state.withLock { $0.transactions } }
+    var perTransaction: [Int] { state.withLockedValue { $0.transactions } }
 
     func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
         if case .delete(tableName: "_ps_log") = eventKind { true } else { false }
     }
 
     func databaseDidChange(with event: DatabaseEvent) {
-        state.withLock { $0.current += 1 }
+        state.withLockedValue { $0.current += 1 }
     }
 
     func databaseDidCommit(_ db: Database) {
-        state.withLock { state in
+        state.withLockedValue { state in
             if state.current > 0 { state.transactions.append(state.current) }
             state.current = 0
         }
     }
 
     func databaseDidRollback(_ db: Database) {
-        state.withLock { $0.current = 0 }
+        state.withLockedValue { $0.current = 0 }
     }
 }

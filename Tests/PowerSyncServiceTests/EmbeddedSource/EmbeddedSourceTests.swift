@@ -21,6 +21,7 @@ import Testing
                     case .truncate: texts.append("truncate")
                     case .partialUpdates: texts.append("partial updates")
                     case .tablesChanged: return texts + ["tables changed"]
+                    case .begin: continue
                     case .commit: return texts
                     }
                 }

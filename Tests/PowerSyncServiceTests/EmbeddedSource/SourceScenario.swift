@@ -9,7 +9,7 @@ import Testing
 @testable import PowerSyncServiceSQLite
 
 /// An embedded source, a bucket storage and a replicator between them, in a temporary folder.
-struct SourceScenario {
+struct SourceScenario: ReplicationScenario {
     static let lists = "CREATE TABLE lists (id TEXT PRIMARY KEY, owner TEXT, name TEXT)"
     static let listsByOwner = """
         config:
@@ -77,18 +77,7 @@ struct SourceScenario {
             plan: try plan(config),
             logger: logger
         )
-        return try await withThrowingTaskGroup(of: Result?.self) { group in
-            group.addTask {
-                try await replicator.run()
-                return nil
-            }
-            group.addTask { try await body() }
-            defer { group.cancelAll() }
-            while let result = try await group.next() {
-                if let result { return result }
-            }
-            throw ReplicatorEnded()
-        }
+        return try await replicator.whileRunning(body)
     }
 
     /// Replicates until everything that is committed to the source now has been published.
@@ -101,32 +90,4 @@ struct SourceScenario {
         let head = try await source.head()
         try await published { $0.lsn >= head.lsn }
     }
-
-    /// Waits for a checkpoint of the stream with this scenario's config.
-    @discardableResult
-    func published(_ isExpected: @Sendable (StorageCheckpoint) -> Bool) async throws -> StorageCheckpoint {
-        while true {
-            let seen = storage.feed.signal.version
-            if let active = try await stream(), active.state == .active, let current = storage.feed.current,
-                current.streamID == active.id, isExpected(current)
-            {
-                return current
-            }
-            try await storage.feed.signal.wait(after: seen)
-        }
-    }
-
-    /// The stream of this scenario's config.
-    func stream() async throws -> ReplicationStream? {
-        try await storage.streams().last { $0.content == config && $0.state != .stop }
-    }
-
-    /// The rows of a bucket at the current checkpoint.
-    func rows(_ bucket: String = "all|0[]") async throws -> [String: String] {
-        let checkpoint = try #require(storage.feed.current)
-        let stream = try #require(try await storage.streams().first { $0.id == checkpoint.streamID })
-        return reduce(try await storage.allOperations(bucket, of: stream, at: checkpoint))
-    }
 }
-
-struct ReplicatorEnded: Error {}

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -51,15 +51,15 @@ import Testing
     @Test func whoComesFirstIsServedFirst() async throws {
         let queue = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
         let slot = try await queue.acquire()
-        let served = Mutex<[Int]>([])
+        let served = NIOLockedValueBox<[Int]>([])
         // On one actor, tasks come to wait in the order of their creation, and a woken one goes on in that of the wakes.
-        let tasks = await Self.waiting(for: queue, count: 20) { number in served.withLock { $0.append(number) } }
+        let tasks = await Self.waiting(for: queue, count: 20) { number in served.withLockedValue { $0.append(number) } }
         // One in the middle gives up: nobody else loses a turn.
         tasks[7].cancel()
         _ = await tasks[7].result
         slot.release()
         for (number, task) in tasks.enumerated() where number != 7 { try await task.value }
-        #expect(served.withLock { $0 } == Array(0..<7) + Array(8..<20))
+        #expect(served.withLockedValue { $0 } == Array(0..<7) + Array(8..<20))
         #expect(queue.running == 0)
         #expect(queue.waiting == 0)
     }

@@ -81,8 +81,8 @@ import Testing
         }
     }
 
-    @Test func bothEndpointsCanBeOff() async throws {
-        try await Scenario.run(configure: { $0.development.writeEndpoint = false }) { scenario in
+    @Test func bothEndpointsAreOffUnlessSwitchedOn() async throws {
+        try await Scenario.run(configure: { $0.development = DevelopmentEndpoints() }) { scenario in
             for path in ["/dev/token", "/dev/write"] {
                 let status = try await scenario.status("POST", path, token: try scenario.token(), body: "{}")
                 #expect(status == 404)

@@ -1,6 +1,6 @@
 import Foundation
 import Hummingbird
-import Synchronization
+import NIOConcurrencyHelpers
 import Testing
 
 @testable import PowerSyncService
@@ -18,11 +18,11 @@ import Testing
     }
 
     @Test func aProcessIsAliveWhileReplicationTouchesTheProbe() {
-        let seconds = Mutex(0.0)
-        let probes = Probes { Date(timeIntervalSince1970: seconds.withLock { $0 }) }
-        seconds.withLock { $0 = 9.9 }
+        let seconds = NIOLockedValueBox(0.0)
+        let probes = Probes { Date(timeIntervalSince1970: seconds.withLockedValue { $0 }) }
+        seconds.withLockedValue { $0 = 9.9 }
         #expect(probes.response(to: .liveness).status == .ok)
-        seconds.withLock { $0 = 10 }
+        seconds.withLockedValue { $0 = 10 }
         #expect(probes.response(to: .liveness).status == .badRequest)
         probes.touch()
         #expect(probes.response(to: .liveness).status == .ok)

@@ -46,6 +46,7 @@ struct ServiceScenario: Sendable {
         )
         configuration.host = "127.0.0.1"
         configuration.port = 0
+        configuration.development.writeEndpoint = true
         configuration.authentication.keys = [key]
         configuration.authentication.audience = ["powersync-dev"]
         return configuration

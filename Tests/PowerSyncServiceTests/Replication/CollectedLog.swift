@@ -1,14 +1,14 @@
 import Logging
-import Synchronization
+import NIOConcurrencyHelpers
 
 @testable import PowerSyncServiceCore
 
 /// Keeps log lines, each with its metadata, in memory.
 final class CollectedLog: Sendable {
-    private let collected = Mutex<[String]>([])
+    private let collected = NIOLockedValueBox<[String]>([])
     private let signal = ChangeSignal()
 
-    var lines: [String] { collected.withLock { $0 } }
+    var lines: [String] { collected.withLockedValue { $0 } }
 
     var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
 
@@ -41,7 +41,7 @@ final class CollectedLog: Sendable {
         func log(event: LogEvent) {
             let all = metadata.merging(event.metadata ?? [:]) { $1 }
             let texts = all.map { "\($0.key)=\($0.value)" }.sorted().joined(separator: " ")
-            log.collected.withLock { $0.append("\(event.level) \(event.message) \(texts)") }
+            log.collected.withLockedValue { $0.append("\(event.level) \(event.message) \(texts)") }
             log.signal.advance()
         }
     }

@@ -1,8 +1,8 @@
 import Logging
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -165,10 +165,10 @@ import Testing
         ])
         try await scenario.replicating {
             try await scenario.settle()
-            let pending = Mutex(true)
-            source.beforeRows.withLock { hook in
+            let pending = NIOLockedValueBox(true)
+            source.beforeRows.withLockedValue { hook in
                 hook = {
-                    let isFirst = pending.withLock { pending in
+                    let isFirst = pending.withLockedValue { pending in
                         defer { pending = false }
                         return pending
                     }
@@ -189,10 +189,10 @@ import Testing
         var random = SeededGenerator(seed: seed)
         let scenario = try Scenario(kind)
         let source = scenario.source
-        let hooks = Mutex(SeededGenerator(seed: seed &+ 1000))
-        source.beforeRows.withLock { hook in
+        let hooks = NIOLockedValueBox(SeededGenerator(seed: seed &+ 1000))
+        source.beforeRows.withLockedValue { hook in
             hook = {
-                hooks.withLock { random in
+                hooks.withLockedValue { random in
                     guard random.number(below: 3) == 0 else { return }
                     source.write((0...random.number(below: 2)).map { _ in RowWrite.random(&random) })
                 }

@@ -1,7 +1,7 @@
 import GRDB
 import Logging
+import NIOConcurrencyHelpers
 import PowerSyncRules
-import Synchronization
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
@@ -12,7 +12,7 @@ final class RecordingSource: ReplicationSource {
     private let source: EmbeddedSource
     private let storage: SQLiteBucketStorage
     private let query: String
-    private let recorded = Mutex<[String]>([])
+    private let recorded = NIOLockedValueBox<[String]>([])
     /// Advances with each acknowledgement.
     let acknowledgements = ChangeSignal()
 
@@ -32,11 +32,11 @@ final class RecordingSource: ReplicationSource {
         self.query = query
     }
 
-    var events: [String] { recorded.withLock { $0 } }
+    var events: [String] { recorded.withLockedValue { $0 } }
 
     private func record(_ event: String) async throws {
         let stored = try await storage.pool.read { [query] db in try Int64.fetchOne(db, sql: query) }
-        recorded.withLock { $0.append("\(event), stored: \(stored.map(String.init) ?? "nil")") }
+        recorded.withLockedValue { $0.append("\(event), stored: \(stored.map(String.init) ?? "nil")") }
     }
 
     func head(having known: SourcePosition?) async throws -> SourcePosition {
@@ -76,10 +76,11 @@ final class RecordingSource: ReplicationSource {
     func withChanges<Result>(
         of slotName: String,
         after position: SourcePosition,
-        tables: [SourceTableDescriptor],
+        tables: [SourceTable],
+        plan: SyncPlan,
         _ body: (inout any ChangeReader) async throws -> Result
     ) async throws -> Result {
-        try await source.withChanges(of: slotName, after: position, tables: tables, body)
+        try await source.withChanges(of: slotName, after: position, tables: tables, plan: plan, body)
     }
 
     func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {

@@ -1,8 +1,8 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncUpload
-import Synchronization
 import TestSupport
 import Testing
 

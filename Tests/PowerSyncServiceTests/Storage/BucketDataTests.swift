@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
-import Synchronization
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -1,6 +1,6 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncRules
-import Synchronization
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -64,9 +64,9 @@ import Testing
 
 /// Records of each commit whether it waited for the disk.
 private final class SyncedCommits: TransactionObserver, Sendable {
-    private let commits = Mutex<[Bool]>([])
+    private let commits = NIOLockedValueBox<[Bool]>([])
 
-    var synced: [Bool] { commits.withLock { $0 } }
+    var synced: [Bool] { commits.withLockedValue { $0 } }
 
     func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { true }
 
@@ -74,7 +74,7 @@ private final class SyncedCommits: TransactionObserver, Sendable {
 
     func databaseDidCommit(_ db: Database) {
         let level = try? Int.fetchOne(db, sql: "PRAGMA synchronous")
-        commits.withLock { $0.append(level == 2) }
+        commits.withLockedValue { $0.append(level == 2) }
     }
 
     func databaseDidRollback(_ db: Database) {}

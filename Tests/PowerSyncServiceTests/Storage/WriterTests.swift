@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
-import Synchronization
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -211,9 +211,9 @@ import Testing
         let table = try await scenario.table("test")
         let rows = (0..<5_000).map { SourceChange.insert(["id": .text("\($0)")]) }
         _ = try await scenario.writer.save(rows, of: table, mode: .stream)
-        let count = Mutex(0)
-        try await scenario.writer.drop(table) { count.withLock { $0 += 1 } }
-        #expect(count.withLock { $0 } == 3)
+        let count = NIOLockedValueBox(0)
+        try await scenario.writer.drop(table) { count.withLockedValue { $0 += 1 } }
+        #expect(count.withLockedValue { $0 } == 3)
         #expect(scenario.writer.sourceTables.isEmpty)
     }
 

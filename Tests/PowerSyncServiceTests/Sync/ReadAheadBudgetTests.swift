@@ -1,7 +1,7 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -9,6 +9,13 @@ import Testing
 /// The memory for lines that clients have not read is limited over all streams (docs/service.md "Sync sessions").
 @Suite(.timeLimit(.minutes(1))) struct ReadAheadBudgetTests {
     private let clock = TestClock()
+
+    /// A share whose stream could be ended, so that others wait with a timer.
+    private func share(of budget: ReadAheadBudget) -> ReadAheadBudget.Share {
+        let share = budget.share()
+        share.whenStalled {}
+        return share
+    }
 
     /// A task that waits for room, once it does.
     private func waiter(_ budget: ReadAheadBudget) async throws -> Task<Void, any Error> {
@@ -19,7 +26,7 @@ import Testing
 
     @Test func thereIsRoomBelowTheLimit() async throws {
         let budget = ReadAheadBudget(limit: 100, clock: clock)
-        let share = budget.share()
+        let share = self.share(of: budget)
         try await budget.waitForRoom()
         share.add(99)
         try await budget.waitForRoom()
@@ -33,7 +40,7 @@ import Testing
 
     @Test func aStreamThatEndsMakesRoom() async throws {
         let budget = ReadAheadBudget(limit: 10, clock: clock)
-        var share: ReadAheadBudget.Share? = budget.share()
+        var share: ReadAheadBudget.Share? = self.share(of: budget)
         share?.add(1_000)
         let waiting = try await waiter(budget)
         share = nil
@@ -43,7 +50,7 @@ import Testing
 
     @Test func whoWaitsCanBeCancelled() async throws {
         let budget = ReadAheadBudget(limit: 1, clock: clock)
-        let share = budget.share()
+        let share = self.share(of: budget)
         share.add(1)
         let waiting = try await waiter(budget)
         waiting.cancel()
@@ -52,25 +59,59 @@ import Testing
         withExtendedLifetime(share) {}
     }
 
+    @Test func manyWhoWaitHaveOneTimer() async throws {
+        let budget = ReadAheadBudget(limit: 10, clock: clock)
+        let share = self.share(of: budget)
+        share.add(10)
+        let first = try await waiter(budget)
+        let others = (0..<100).map { _ in Task { try await budget.waitForRoom() } }
+        for other in others.prefix(50) { other.cancel() }
+        for other in others.prefix(50) { await #expect(throws: CancellationError.self) { try await other.value } }
+        #expect(clock.pendingTimers == [ReadAheadBudget.patience])
+        share.remove(1)
+        try await first.value
+        for other in others.dropFirst(50) { try await other.value }
+    }
+
+    @Test func whoReadsForTheFirstTimeMeanwhileIsNotEnded() async throws {
+        let budget = ReadAheadBudget(limit: 10, clock: clock)
+        let (old, new, ended) = (budget.share(), budget.share(), NIOLockedValueBox<[String]>([]))
+        for (share, name) in [(old, "old"), (new, "new")] {
+            share.whenStalled { ended.withLockedValue { $0.append(name) } }
+        }
+        old.add(10)
+        let waiting = try await waiter(budget)
+        clock.advance(by: .seconds(10))
+        // A read that had begun.
+        new.add(20)
+        clock.advance(by: .seconds(20))
+        try await clock.waitForTimer(of: .seconds(10))
+        #expect(ended.withLockedValue(\.self) == ["old"])
+        old.remove(10)
+        new.remove(20)
+        try await waiting.value
+    }
+
     @Test func whoTakesNothingIsEndedAndOnlyAsManyAsNecessary() async throws {
         let budget = ReadAheadBudget(limit: 100, clock: clock)
-        let ended = Mutex<[Int]>([])
+        let ended = NIOLockedValueBox<[Int]>([])
         let shares = [60, 20, 50, 70].enumerated().map { index, byteCount in
             let share = budget.share()
             share.add(byteCount)
-            share.whenStalled { ended.withLock { $0.append(index) } }
+            share.whenStalled { ended.withLockedValue { $0.append(index) } }
             return share
         }
         let waiting = try await waiter(budget)
+        clock.advance(by: .seconds(10))
         // The last one reads.
         shares[3].remove(1)
+        clock.advance(by: .seconds(20))
+        try await clock.waitForTimer(of: ReadAheadBudget.patience, count: 1)
+        #expect(ended.withLockedValue(\.self) == [0, 2])
+        // Those who were told to end, and do not, are not told again.
         clock.advance(by: ReadAheadBudget.patience)
-        try await clock.waitForTimer(of: ReadAheadBudget.patience)
-        #expect(ended.withLock(\.self) == [0, 2])
-        // Those who were told to end are not told again.
-        clock.advance(by: ReadAheadBudget.patience)
-        try await clock.waitForTimer(of: ReadAheadBudget.patience)
-        #expect(ended.withLock(\.self) == [0, 2, 3, 1])
+        try await clock.waitForTimer(of: ReadAheadBudget.patience, count: 1)
+        #expect(ended.withLockedValue(\.self) == [0, 2, 3, 1])
         for share in shares { share.remove(20) }
         shares[3].remove(49)
         shares[2].remove(30)
@@ -108,8 +149,15 @@ import Testing
             try await clock.waitForTimer(of: ReadAheadBudget.patience)
             #expect((60_000...100_000).contains(budget.byteCount))
             var reader = try await scenario.client("u4")
-            try await clock.waitForTimer(of: ReadAheadBudget.patience, count: 2)
-            clock.advance(by: ReadAheadBudget.patience)
+            // The third takes the room that the first makes; the second has been silent for long enough then. Who has begun to
+            // wait in the moment when time goes on waits for the next time.
+            let time = Task { [clock] in
+                while true {
+                    clock.advance(by: ReadAheadBudget.patience)
+                    try await clock.waitForTimer(of: ReadAheadBudget.patience)
+                }
+            }
+            defer { time.cancel() }
             let lines = try await reader.untilComplete()
             #expect(lines.last?.hasPrefix("complete") == true, "\(lines)")
             await reader.leave()

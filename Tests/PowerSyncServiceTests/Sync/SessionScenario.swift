@@ -105,6 +105,9 @@ struct SessionClient: ~Copyable {
     consuming func leave() async {
         task.cancel()
         await task.value
+        lines.finish(.clientClosed)
+        // What was taken last is not in memory any more.
+        _ = try? await lines.next()
     }
 
     /// The next line; `nil` when the session has ended.

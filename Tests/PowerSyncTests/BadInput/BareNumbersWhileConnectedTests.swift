@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -66,11 +66,11 @@ import Testing
 
 /// What the back end of a test has received.
 private final class UploadedEntries: Sendable {
-    private let state = Mutex<[CrudEntry]>([])
+    private let state = NIOLockedValueBox<[CrudEntry]>([])
 
-    var entries: [CrudEntry] { state.withLock { $0 } }
+    var entries: [CrudEntry] { state.withLockedValue { $0 } }
 
     func append(_ entries: [CrudEntry]) {
-        state.withLock { $0 += entries }
+        state.withLockedValue { $0 += entries }
     }
 }

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 @testable import PowerSync
 
@@ -9,10 +9,10 @@ struct CheckpointPostingConnector: PowerSyncBackendConnectorProtocol, CustomChec
     private let calls = Calls()
 
     private final class Calls: Sendable {
-        private let count = Mutex(0)
+        private let count = NIOLockedValueBox(0)
 
         func next() -> Int {
-            count.withLock { count in
+            count.withLockedValue { count in
                 count += 1
                 return count
             }

@@ -23,10 +23,15 @@ import Testing
     }
 
     @Test func whatItThrowsBeforeTheFirstLineIsShownAndTriedAgain() async throws {
+        let accepted = TaskGate()
         try await connect { number in
-            if number == 1 { throw ScriptedError() }
+            guard number == 1 else { return }
+            // What fails earlier may end the attempt before the stream is asked for.
+            try await accepted.pass()
+            throw ScriptedError()
         }
         try await harness.service.nextStream().accept()
+        accepted.open()
         try await harness.wait { $0.lastDownloadError as? ScriptedError == ScriptedError() && !$0.connected }
         #expect(harness.service.openStreams == 0)
         try await harness.clock.waitForTimer(of: .seconds(5))

@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
 import GRDBSQLite
+import NIOConcurrencyHelpers
 import PowerSync
-import Synchronization
 
 /// Connections of an app that uses SQLite's C API: one writer, one reader.
 ///
@@ -95,7 +95,7 @@ private final class TableUpdates: Sendable {
         var subscribers: [AsyncStream<Set<String>>.Continuation] = []
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     func install(on connection: OpaquePointer) {
         sqlite3_update_hook(
@@ -104,7 +104,7 @@ private final class TableUpdates: Sendable {
                 guard let pointer, let table else { return }
                 let updates = Unmanaged<TableUpdates>.fromOpaque(pointer).takeUnretainedValue()
                 let name = String(cString: table)
-                updates.state.withLock { _ = $0.changed.insert(name) }
+                updates.state.withLockedValue { _ = $0.changed.insert(name) }
             },
             Unmanaged.passUnretained(self).toOpaque()
         )
@@ -112,12 +112,12 @@ private final class TableUpdates: Sendable {
 
     func stream() -> AsyncStream<Set<String>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Set<String>.self)
-        state.withLock { $0.subscribers.append(continuation) }
+        state.withLockedValue { $0.subscribers.append(continuation) }
         return stream
     }
 
     func publish() {
-        let (changed, subscribers) = state.withLock { state in
+        let (changed, subscribers) = state.withLockedValue { state in
             defer { state.changed = [] }
             return (state.changed, state.subscribers)
         }
@@ -126,6 +126,6 @@ private final class TableUpdates: Sendable {
     }
 
     func finish() {
-        state.withLock { $0.subscribers }.forEach { $0.finish() }
+        state.withLockedValue { $0.subscribers }.forEach { $0.finish() }
     }
 }

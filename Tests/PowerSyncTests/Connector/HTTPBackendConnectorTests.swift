@@ -1,14 +1,15 @@
 import Foundation
+import HTTPStackTestSupport
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
 
 /// The connector for backends that take uploads over HTTP.
-@Suite(.timeLimit(.minutes(1))) struct HTTPBackendConnectorTests {
+@Suite(.onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPBackendConnectorTests {
     private typealias Backend = ScriptedBackend
 
     /// The error of an upload.
@@ -136,7 +137,9 @@ import Testing
             backend.answer { _ in Backend.body("not today".utf8, HTTPResponseStatus(statusCode: status)) }
             let error = try await failure(backend.connector(), backend)
             #expect(error?.code == .status && error?.httpStatus == status)
-            #expect(error?.description.contains("not today") == true)
+            // FoundationNetworking keeps the body of a redirect that leads nowhere to itself.
+            let hasBody = status != 301 || HTTPStack.current == .nio
+            #expect(error?.description.contains(hasBody ? "not today" : "301") == true)
             #expect(try await backend.waiting() == ["a"])
         }
     }

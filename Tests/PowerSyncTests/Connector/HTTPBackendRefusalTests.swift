@@ -1,14 +1,15 @@
 import Foundation
+import HTTPStackTestSupport
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
 
 /// What a connector does when its backend refuses credentials, sizes, or writes.
-@Suite(.timeLimit(.minutes(1))) struct HTTPBackendRefusalTests {
+@Suite(.onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPBackendRefusalTests {
     private typealias Backend = ScriptedBackend
 
     private func failure(
@@ -27,9 +28,9 @@ import Testing
 
     @Test func refusedCredentialsAreRenewedOnce() async throws {
         try await Backend.run { backend in
-            let fetches = Mutex(0)
+            let fetches = NIOLockedValueBox(0)
             let connector = try backend.connector(credentials: {
-                let number = fetches.withLock { count in
+                let number = fetches.withLockedValue { count in
                     count += 1
                     return count
                 }

@@ -1,8 +1,9 @@
 import Foundation
+import HTTPStackTestSupport
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import PowerSyncTesting
-import Synchronization
 
 @testable import PowerSync
 
@@ -17,8 +18,8 @@ final class ScriptedBackend: Sendable {
 
     let database: any PowerSyncDatabaseProtocol
     let clock = TestClock()
-    private let state = Mutex(State())
-    private let server = Mutex<LoopbackServer?>(nil)
+    private let state = NIOLockedValueBox(State())
+    private let server = NIOLockedValueBox<LoopbackServer?>(nil)
 
     init() {
         database = ScriptedTransport().makeDatabase(
@@ -41,7 +42,7 @@ final class ScriptedBackend: Sendable {
         try await LoopbackServer.run { request in
             backend.answer(request)
         } _: { server in
-            backend.server.withLock { $0 = server }
+            backend.server.withLockedValue { $0 = server }
             try await body(backend)
             try await backend.database.close()
         }
@@ -50,7 +51,7 @@ final class ScriptedBackend: Sendable {
     private func answer(_ request: LoopbackServer.Request) -> LoopbackServer.Response {
         do {
             let upload = try UploadRequest(json: request.body)
-            let answer = state.withLock { state -> Answer? in
+            let answer = state.withLockedValue { state -> Answer? in
                 state.uploads.append(upload)
                 return state.answers.isEmpty ? nil : state.answers.removeFirst()
             }
@@ -61,13 +62,13 @@ final class ScriptedBackend: Sendable {
     }
 
     /// What was uploaded so far.
-    var uploads: [UploadRequest] { state.withLock { $0.uploads } }
+    var uploads: [UploadRequest] { state.withLockedValue { $0.uploads } }
     /// The requests so far.
-    var requests: [LoopbackServer.Request] { server.withLock { $0?.received ?? [] } }
+    var requests: [LoopbackServer.Request] { server.withLockedValue { $0?.received ?? [] } }
 
     /// Says what the next uploads are answered; those after them are applied.
     func answer(_ answers: Answer...) {
-        state.withLock { $0.answers = answers }
+        state.withLockedValue { $0.answers = answers }
     }
 
     /// An answer that says how far the upload was applied.
@@ -98,8 +99,10 @@ final class ScriptedBackend: Sendable {
             PowerSyncCredentials(endpoint: "https://sync.test", token: "t1")
         }
     ) throws -> HTTPBackendConnector {
-        try HTTPBackendConnector(
-            uploadURL: (server.withLock { $0?.url } ?? "") + "/api/upload?v=1",
+        var options = options
+        options.httpClient = HTTPStack.current.client
+        return try HTTPBackendConnector(
+            uploadURL: (server.withLockedValue { $0?.url } ?? "") + "/api/upload?v=1",
             options: options,
             authorization: authorization,
             clock: clock,

@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSync
-import Synchronization
 import TestSupport
 
 /// The tables of most tests.
@@ -53,16 +53,16 @@ final class CollectingLogWriter: LogWriterProtocol {
         let tag: String?
     }
 
-    private let state = Mutex<[Entry]>([])
+    private let state = NIOLockedValueBox<[Entry]>([])
 
-    var entries: [Entry] { state.withLock { $0 } }
+    var entries: [Entry] { state.withLockedValue { $0 } }
 
     func messages(_ severity: LogSeverity) -> [String] {
         entries.filter { $0.severity == severity }.map(\.message)
     }
 
     func log(severity: LogSeverity, message: String, tag: String?) {
-        state.withLock { $0.append(Entry(severity: severity, message: message, tag: tag)) }
+        state.withLockedValue { $0.append(Entry(severity: severity, message: message, tag: tag)) }
     }
 }
 
@@ -112,14 +112,14 @@ final class Counter: Sendable {
 
 /// A value that several tasks read and write.
 final class Shared<Value: Sendable>: Sendable {
-    private let mutex: Mutex<Value>
+    private let mutex: NIOLockedValueBox<Value>
 
     init(_ value: Value) {
-        mutex = Mutex(value)
+        mutex = NIOLockedValueBox(value)
     }
 
     var value: Value {
-        get { mutex.withLock { $0 } }
-        set { mutex.withLock { $0 = newValue } }
+        get { mutex.withLockedValue { $0 } }
+        set { mutex.withLockedValue { $0 = newValue } }
     }
 }

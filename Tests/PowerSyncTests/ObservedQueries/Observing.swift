@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import Observation
 import PowerSync
-import Synchronization
 
 /// Waits, through Observation, until a condition holds.
 @MainActor func until(_ condition: () -> Bool) async {
@@ -38,33 +38,33 @@ import Synchronization
 struct ScriptedDatabase: ForwardingDatabase {
     /// What happens to the watches.
     final class Script: Sendable {
-        private let continuations = Mutex<[AsyncThrowingStream<[String], any Error>.Continuation]>([])
+        private let continuations = NIOLockedValueBox<[AsyncThrowingStream<[String], any Error>.Continuation]>([])
         /// Counts the watches that have begun.
         let begun = Counter()
         /// Counts those that nobody listens to any more.
         let ended = Counter()
-        private let parameters = Mutex<[String]>([])
+        private let parameters = NIOLockedValueBox<[String]>([])
 
         /// The first parameters of all watches.
-        var seen: [String] { parameters.withLock { $0 } }
+        var seen: [String] { parameters.withLockedValue { $0 } }
 
         func watch(_ parameters: [(any Sendable)?]) -> AsyncThrowingStream<[String], any Error> {
             let (stream, continuation) = AsyncThrowingStream.makeStream(of: [String].self, throwing: (any Error).self)
             continuation.onTermination = { [ended] _ in ended.increment() }
-            continuations.withLock { $0.append(continuation) }
-            self.parameters.withLock { $0.append(parameters.first.flatMap { $0 as? String } ?? "") }
+            continuations.withLockedValue { $0.append(continuation) }
+            self.parameters.withLockedValue { $0.append(parameters.first.flatMap { $0 as? String } ?? "") }
             begun.increment()
             return stream
         }
 
         /// Gives a result to a watch, the newest by default.
         func send(_ rows: [String], to index: Int? = nil) {
-            continuations.withLock { _ = $0[index ?? $0.count - 1].yield(rows) }
+            continuations.withLockedValue { _ = $0[index ?? $0.count - 1].yield(rows) }
         }
 
         /// Ends the newest watch.
         func finish(throwing error: (any Error)? = nil) {
-            let last = continuations.withLock { $0.last }
+            let last = continuations.withLockedValue { $0.last }
             last?.finish(throwing: error)
         }
     }

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -70,10 +70,10 @@ import Testing
     }
 
     @Test func anUnansweredRequestIsRepeatedOnce() async throws {
-        let attempts = Mutex(0)
+        let attempts = NIOLockedValueBox(0)
         let answer = Task {
             try await clock.repeatingUnanswered { [clock] in
-                let number = attempts.withLock { attempts in
+                let number = attempts.withLockedValue { attempts in
                     attempts += 1
                     return attempts
                 }

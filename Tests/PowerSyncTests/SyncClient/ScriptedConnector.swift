@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 
 @testable import PowerSync
 
@@ -19,22 +19,22 @@ final class ScriptedConnector: PowerSyncBackendConnectorProtocol {
         var uploads = 0
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let changes = Signal()
 
     /// How often `fetchCredentials` was called.
-    var fetches: Int { state.withLock { $0.fetches } }
+    var fetches: Int { state.withLockedValue { $0.fetches } }
     /// How often `uploadData` was called.
-    var uploads: Int { state.withLock { $0.uploads } }
+    var uploads: Int { state.withLockedValue { $0.uploads } }
 
     /// Says what `fetchCredentials` does; calls count from 1.
     func onFetch(_ fetch: @escaping Fetch) {
-        state.withLock { $0.fetch = fetch }
+        state.withLockedValue { $0.fetch = fetch }
     }
 
     /// Says what `uploadData` does; calls count from 1.
     func onUpload(_ upload: @escaping Upload) {
-        state.withLock { $0.upload = upload }
+        state.withLockedValue { $0.upload = upload }
     }
 
     /// Waits until `fetchCredentials` was called this often.
@@ -48,7 +48,7 @@ final class ScriptedConnector: PowerSyncBackendConnectorProtocol {
     }
 
     func fetchCredentials() async throws -> PowerSyncCredentials? {
-        let (fetch, call) = state.withLock { state in
+        let (fetch, call) = state.withLockedValue { state in
             state.fetches += 1
             return (state.fetch, state.fetches)
         }
@@ -57,7 +57,7 @@ final class ScriptedConnector: PowerSyncBackendConnectorProtocol {
     }
 
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
-        let (upload, call) = state.withLock { state in
+        let (upload, call) = state.withLockedValue { state in
             state.uploads += 1
             return (state.upload, state.uploads)
         }

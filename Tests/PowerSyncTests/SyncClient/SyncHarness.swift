@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 
 @testable import PowerSync
 
@@ -97,11 +97,11 @@ final class SyncHarness: Sendable {
 
 /// A date that stands still until a test moves it.
 final class TestDate: Sendable {
-    private let date = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
+    private let date = NIOLockedValueBox(Date(timeIntervalSince1970: 1_700_000_000))
 
-    var now: Date { date.withLock { $0 } }
+    var now: Date { date.withLockedValue { $0 } }
 
     func advance(by seconds: TimeInterval) {
-        date.withLock { $0 += seconds }
+        date.withLockedValue { $0 += seconds }
     }
 }

@@ -1,12 +1,12 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// What a scripted backend has taken, transaction by transaction.
 final class UploadedNames: Sendable {
-    private let state = Mutex<[[String?]]>([])
+    private let state = NIOLockedValueBox<[[String?]]>([])
 
-    var names: [[String?]] { state.withLock { $0 } }
+    var names: [[String?]] { state.withLockedValue { $0 } }
 
     func append(_ transaction: [String?]) {
-        state.withLock { $0.append(transaction) }
+        state.withLockedValue { $0.append(transaction) }
     }
 }

@@ -1,3 +1,4 @@
+import HTTPStackTestSupport
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncTesting
@@ -70,14 +71,14 @@ import Testing
             return bytes
         }
         let server = try await BulkServer(first: checkpoint, rest: rest)
-        let transport = CountingTransport(HTTPTransport.shared)
+        let transport = CountingTransport(HTTPStack.nio.transport)
         let database = try await connectedDatabase(transport, server.url)
         try await whileBusy(database) {
             server.start()
             // From here on the client reads no more.
             try await transport.waitUntilTaken(moreThan: SyncEventQueue.defaultByteLimit)
             // Somebody who reads everything shows that there is time for everything.
-            let other = try await HTTPTransport.shared.openStream(
+            let other = try await HTTPStack.nio.transport.openStream(
                 StreamingSyncRequest(),
                 credentials: ServiceCredentials(endpoint: try ServiceEndpoint(server.url), token: "t"),
                 log: .disabled

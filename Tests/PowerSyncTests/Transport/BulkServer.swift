@@ -1,8 +1,8 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import PowerSyncProtocol
-import Synchronization
 
 /// An HTTP service that sends as much as its clients read: on each connection the same lines in BSON.
 final class BulkServer: Sendable {
@@ -45,12 +45,12 @@ private final class SentBytes: Sendable {
         var waiting: [@Sendable () -> Void] = []
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
-    var counts: [Int] { state.withLock { $0.counts } }
+    var counts: [Int] { state.withLockedValue { $0.counts } }
 
     func start() {
-        let waiting = state.withLock { state in
+        let waiting = state.withLockedValue { state in
             defer { state.waiting = [] }
             state.isStarted = true
             return state.waiting
@@ -60,7 +60,7 @@ private final class SentBytes: Sendable {
 
     /// - Returns: The number of the request.
     func requested(_ begin: @escaping @Sendable () -> Void) -> Int {
-        let (number, isStarted) = state.withLock { state in
+        let (number, isStarted) = state.withLockedValue { state in
             state.counts.append(0)
             if !state.isStarted { state.waiting.append(begin) }
             return (state.counts.count - 1, state.isStarted)
@@ -70,7 +70,7 @@ private final class SentBytes: Sendable {
     }
 
     func sent(_ bytes: Int, for number: Int) {
-        state.withLock { $0.counts[number] += bytes }
+        state.withLockedValue { $0.counts[number] += bytes }
     }
 }
 

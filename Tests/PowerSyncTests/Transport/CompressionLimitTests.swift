@@ -1,3 +1,4 @@
+import HTTPStackTestSupport
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
@@ -29,7 +30,7 @@ import Testing
         try await LoopbackServer.run {
             Self.response(to: $0)
         } _: { server in
-            let transport = HTTPTransport.shared
+            let transport = HTTPStack.nio.transport
             let credentials = ServiceCredentials(endpoint: try ServiceEndpoint(server.url), token: "secret")
             func open() async throws -> any SyncLineStream {
                 try await transport.openStream(StreamingSyncRequest(), credentials: credentials, log: .disabled)

@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncTesting
-import Synchronization
 
 @testable import PowerSync
 
@@ -12,7 +12,7 @@ final class CountingTransport: SyncTransport {
     }
 
     private let base: any SyncTransport
-    private let count = Mutex(Count())
+    private let count = NIOLockedValueBox(Count())
     private let changes = Signal()
 
     init(_ base: any SyncTransport) {
@@ -20,7 +20,7 @@ final class CountingTransport: SyncTransport {
     }
 
     /// The lines that were taken so far.
-    var taken: Count { count.withLock { $0 } }
+    var taken: Count { count.withLockedValue { $0 } }
 
     /// Waits until more bytes than these were taken.
     func waitUntilTaken(moreThan bytes: Int) async throws {
@@ -28,7 +28,7 @@ final class CountingTransport: SyncTransport {
     }
 
     fileprivate func add(_ lines: [ReceivedLine]) {
-        count.withLock { count in
+        count.withLockedValue { count in
             count.lines += lines.count
             count.bytes += lines.reduce(0) { $0 + $1.byteCount }
         }

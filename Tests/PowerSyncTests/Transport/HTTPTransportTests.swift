@@ -1,8 +1,9 @@
 import Foundation
+import HTTPStackTestSupport
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -33,11 +34,12 @@ import Testing
 
     private func open(
         _ server: LoopbackServer,
+        _ stack: HTTPStack,
         path: String = "",
         request: StreamingSyncRequest = StreamingSyncRequest(),
         log: SyncRequestLog = .disabled
     ) async throws -> any SyncLineStream {
-        try await HTTPTransport.shared.openStream(
+        try await stack.transport.openStream(
             request,
             credentials: try server.credentials(path: path),
             log: log
@@ -60,7 +62,8 @@ import Testing
 
     @Test(
         "Lines arrive whatever the format and the chunks",
-        arguments: [
+        arguments: HTTPStack.allCases,
+        [
             Case(format: .bson, chunkSize: .max),
             Case(format: .bson, chunkSize: 1),
             Case(format: .bson, chunkSize: 7),
@@ -71,21 +74,21 @@ import Testing
             Case(format: .bson, contentType: "application/vnd.powersync.bson-stream;a=b", chunkSize: 100),
         ]
     )
-    func linesArriveInEveryFormat(_ testCase: Case) async throws {
+    func linesArriveInEveryFormat(_ stack: HTTPStack, _ testCase: Case) async throws {
         try await LoopbackServer.run { _ in
             Self.response(testCase.format, contentType: testCase.contentType, chunkSize: testCase.chunkSize)
         } _: { server in
-            let lines = try await readAll(open(server))
+            let lines = try await readAll(open(server, stack))
             #expect(lines == Self.lines)
         }
     }
 
-    @Test func requestHasTheHeadersOfTheProtocol() async throws {
+    @Test(arguments: HTTPStack.allCases) func requestHasTheHeadersOfTheProtocol(_ stack: HTTPStack) async throws {
         let request = StreamingSyncRequest(clientID: "c", parameters: ["a": 1], appMetadata: ["v": "1"])
         try await LoopbackServer.run { _ in
             Self.response(.bson)
         } _: { server in
-            _ = try await open(server, request: request)
+            _ = try await open(server, stack, request: request)
             let received = try #require(server.received.first)
             #expect(received.head.method == .POST)
             #expect(received.head.uri == "/sync/stream")
@@ -102,18 +105,19 @@ import Testing
     }
 
     @Test(
-        arguments: [("", "/sync/stream"), ("/", "/sync/stream"), ("/prefix/", "/prefix/sync/stream")]
+        arguments: HTTPStack.allCases,
+        [("", "/sync/stream"), ("/", "/sync/stream"), ("/prefix/", "/prefix/sync/stream")]
     )
-    func pathIsAppendedToTheEndpoint(path: String, uri: String) async throws {
+    func pathIsAppendedToTheEndpoint(_ stack: HTTPStack, _ testCase: (path: String, uri: String)) async throws {
         try await LoopbackServer.run { _ in
             Self.response(.ndjson)
         } _: { server in
-            _ = try await open(server, path: path)
-            #expect(server.received.map(\.head.uri) == [uri])
+            _ = try await open(server, stack, path: testCase.path)
+            #expect(server.received.map(\.head.uri) == [testCase.uri])
         }
     }
 
-    @Test func gzipIsDecodedAsItArrives() async throws {
+    @Test(arguments: HTTPStack.allCases) func gzipIsDecodedAsItArrives(_ stack: HTTPStack) async throws {
         try await LoopbackServer.run { _ in
             .init(
                 headers: ["Content-Type": SyncLineFormat.ndjson.mediaType, "Content-Encoding": "gzip"],
@@ -121,7 +125,7 @@ import Testing
                 end: .open
             )
         } _: { server in
-            let stream = try await open(server)
+            let stream = try await open(server, stack)
             var lines: [SyncLine] = []
             while lines.isEmpty { lines += try #require(try await stream.nextLines()).map(\.line) }
             #expect(lines == [.keepalive(tokenExpiresIn: 7)])
@@ -132,7 +136,7 @@ import Testing
                 chunks: ByteBuffer(bytes: GzipFixture.first + GzipFixture.second).chunks(of: 5)
             )
         } _: { server in
-            let lines = try await readAll(open(server))
+            let lines = try await readAll(open(server, stack))
             #expect(
                 lines == [
                     .keepalive(tokenExpiresIn: 7), .checkpointComplete(CheckpointComplete(lastOpID: OpID(1))),
@@ -143,14 +147,19 @@ import Testing
 
     @Test(
         "errors of the service",
-        arguments: [
+        arguments: HTTPStack.allCases,
+        [
             (401, #"{"error":{"code":"PSYNC_S2101","status":401}}"#, true),
             (403, #"{"error":{"code":"PSYNC_S2105"}}"#, true),
             (500, #"{"error":{"code":"PSYNC_S2302"}}"#, false),
             (429, "", false),
         ]
     )
-    func errorStatusIsTyped(status: Int, body: String, isUnauthorized: Bool) async throws {
+    func errorStatusIsTyped(
+        _ stack: HTTPStack,
+        _ answer: (status: Int, body: String, isUnauthorized: Bool)
+    ) async throws {
+        let (status, body, isUnauthorized) = answer
         try await LoopbackServer.run { _ in
             .init(
                 status: HTTPResponseStatus(statusCode: status),
@@ -158,7 +167,7 @@ import Testing
                 chunks: [ByteBuffer(string: body)]
             )
         } _: { server in
-            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server) }
+            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server, stack) }
             #expect(error?.code == .status)
             #expect(error?.httpStatus == status)
             #expect(error?.isUnauthorized == isUnauthorized)
@@ -168,21 +177,24 @@ import Testing
         }
     }
 
-    @Test func aRequestThatIsGivenUpTakesItsConnectionWithIt() async throws {
+    @Test(arguments: HTTPStack.allCases) func aRequestThatIsGivenUpTakesItsConnectionWithIt(
+        _ stack: HTTPStack
+    ) async throws {
         let answer = ByteBuffer(string: #"{"data":{"write_checkpoint":"7"}}"#)
         let (requests, continuation) = AsyncStream.makeStream(of: Void.self)
-        let count = Mutex(0)
+        let count = NIOLockedValueBox(0)
         try await LoopbackServer.run { _ in
-            continuation.yield()
-            let number = count.withLock { count in
+            let number = count.withLockedValue { count in
                 count += 1
                 return count
             }
+            // Not before: the next request may be served by another thread.
+            continuation.yield()
             return .init(chunks: [answer], end: number == 2 ? .open : .normal)
         } _: { server in
             let credentials = try server.credentials()
             func writeCheckpoint() async throws -> WriteCheckpoint {
-                try await HTTPTransport.shared.writeCheckpoint(
+                try await stack.transport.writeCheckpoint(
                     clientID: "c",
                     credentials: credentials,
                     log: .disabled
@@ -202,55 +214,59 @@ import Testing
         }
     }
 
-    @Test func longErrorBodyIsShortened() async throws {
+    @Test(arguments: HTTPStack.allCases) func anErrorBodyWithoutAnEndIsShortened(_ stack: HTTPStack) async throws {
         try await LoopbackServer.run { _ in
-            .init(status: .badGateway, chunks: [ByteBuffer(repeating: UInt8(ascii: "x"), count: 100_000)])
+            .init(status: .badGateway, chunks: [ByteBuffer(repeating: UInt8(ascii: "x"), count: 100_000)], end: .open)
         } _: { server in
-            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server) }
+            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server, stack) }
             #expect(error.map { $0.message.count < 1200 } == true)
         }
     }
 
-    @Test(arguments: ["text/html", "application/json", ""]) func wrongMediaTypeIsAnError(
+    @Test(arguments: HTTPStack.allCases, ["text/html", "application/json", ""]) func wrongMediaTypeIsAnError(
+        _ stack: HTTPStack,
         contentType: String
     ) async throws {
         try await LoopbackServer.run { _ in
             Self.response(.ndjson, contentType: contentType)
         } _: { server in
-            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server) }
+            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server, stack) }
             #expect(error?.code == .unexpectedResponse)
         }
     }
 
-    @Test func redirectsAreNotFollowed() async throws {
+    @Test(arguments: HTTPStack.allCases) func redirectsAreNotFollowed(_ stack: HTTPStack) async throws {
         try await LoopbackServer.run { _ in
             .init(status: .temporaryRedirect, headers: ["Location": "/elsewhere"])
         } _: { server in
-            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server) }
+            let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server, stack) }
             #expect(error?.httpStatus == 307)
             #expect(server.received.count == 1)
         }
     }
 
-    @Test func connectionClosedBetweenLinesEndsTheStream() async throws {
+    @Test(arguments: HTTPStack.allCases) func connectionClosedBetweenLinesEndsTheStream(_ stack: HTTPStack) async throws
+    {
         for format in [SyncLineFormat.bson, .ndjson] {
             try await LoopbackServer.run { _ in
                 Self.response(format, end: .abrupt)
             } _: { server in
-                let lines = try await readAll(open(server))
+                let lines = try await readAll(open(server, stack))
                 #expect(lines == Self.lines)
             }
         }
     }
 
-    @Test func truncatedDocumentIsAnErrorAfterTheLinesBeforeIt() async throws {
+    @Test(arguments: HTTPStack.allCases) func truncatedDocumentIsAnErrorAfterTheLinesBeforeIt(
+        _ stack: HTTPStack
+    ) async throws {
         for format in [SyncLineFormat.bson, .ndjson] {
             let body = Self.body(format)
             let truncated = body.getSlice(at: 0, length: body.readableBytes - 3) ?? body
             try await LoopbackServer.run { _ in
                 .init(headers: ["Content-Type": format.mediaType], chunks: [truncated])
             } _: { server in
-                let stream = try await open(server)
+                let stream = try await open(server, stack)
                 var lines: [SyncLine] = []
                 let error = await #expect(throws: SyncTransportError.self) {
                     while let next = try await stream.nextLines() { lines += next.map(\.line) }
@@ -262,20 +278,20 @@ import Testing
         }
     }
 
-    @Test func refusedConnectionIsAnError() async throws {
+    @Test(arguments: HTTPStack.allCases) func refusedConnectionIsAnError(_ stack: HTTPStack) async throws {
         let server = try await LoopbackServer { _ in .init() }
         try await server.stop()
-        let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server) }
+        let error = await #expect(throws: SyncTransportError.self) { _ = try await open(server, stack) }
         #expect(error?.code == .connection)
         #expect(error?.underlyingError != nil)
     }
 
-    @Test func cancelledRequestThrowsCancellationError() async throws {
+    @Test(arguments: HTTPStack.allCases) func cancelledRequestThrowsCancellationError(_ stack: HTTPStack) async throws {
         try await LoopbackServer.run { _ in
             .init(headers: ["Content-Type": SyncLineFormat.ndjson.mediaType], end: .open)
         } _: { server in
             let task = Task {
-                let stream = try await open(server)
+                let stream = try await open(server, stack)
                 withUnsafeCurrentTask { $0?.cancel() }
                 _ = try await stream.nextLines()
             }
@@ -283,7 +299,7 @@ import Testing
         }
     }
 
-    @Test func requestLogHasEachLineVerbatimAndNoToken() async throws {
+    @Test(arguments: HTTPStack.allCases) func requestLogHasEachLineVerbatimAndNoToken(_ stack: HTTPStack) async throws {
         let lines = [#"{"token_expires_in":  7}"#, #"{"checkpoint_complete":{"last_op_id":"1"}}"#]
         let log = LineCollector()
         let configuration = SyncRequestLoggerConfiguration(requestLevel: .all) { log.append($0) }
@@ -293,7 +309,7 @@ import Testing
                 chunks: ByteBuffer(string: lines.joined(separator: "\n")).chunks(of: 10)
             )
         } _: { server in
-            _ = try await readAll(open(server, log: SyncRequestLog(configuration)))
+            _ = try await readAll(open(server, stack, log: SyncRequestLog(configuration)))
             #expect(log.all.contains("Starting request to POST \(server.url)/sync/stream"))
             #expect(log.all.contains("Got response code 200 on \(server.url)/sync/stream"))
             for line in lines { #expect(log.all.contains("Response line: \(line)")) }
@@ -302,13 +318,13 @@ import Testing
         }
     }
 
-    @Test func linesOfABinaryStreamAreLoggedAsJSON() async throws {
+    @Test(arguments: HTTPStack.allCases) func linesOfABinaryStreamAreLoggedAsJSON(_ stack: HTTPStack) async throws {
         let log = LineCollector()
         let configuration = SyncRequestLoggerConfiguration(requestLevel: .body) { log.append($0) }
         try await LoopbackServer.run { _ in
             Self.response(.bson)
         } _: { server in
-            _ = try await readAll(open(server, log: SyncRequestLog(configuration)))
+            _ = try await readAll(open(server, stack, log: SyncRequestLog(configuration)))
             #expect(log.all.contains(#"Response line: {"token_expires_in":3600}"#))
         }
     }

@@ -1,8 +1,8 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import PowerSyncTesting
-import Synchronization
 
 @testable import PowerSync
 
@@ -31,6 +31,8 @@ final class LoopbackServer: Sendable {
             case abrupt
             /// Not at all.
             case open
+            /// Not at all, and it does not begin either.
+            case unanswered
         }
 
         var status = HTTPResponseStatus.ok
@@ -41,6 +43,7 @@ final class LoopbackServer: Sendable {
 
     private let channel: any Channel
     private let requests: RequestLog
+    private let connections = ConnectionLog()
 
     /// Starts a server that answers every request in the same way.
     init(_ respond: @escaping @Sendable (Request) -> Response) async throws {
@@ -48,10 +51,13 @@ final class LoopbackServer: Sendable {
         self.requests = requests
         channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelInitializer { channel in
+            .childChannelInitializer { [connections] channel in
                 channel.eventLoop.makeCompletedFuture {
+                    connections.opened(channel)
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                    try channel.pipeline.syncOperations.addHandler(Handler(respond: respond, requests: requests))
+                    try channel.pipeline.syncOperations.addHandler(
+                        Handler(respond: respond, requests: requests, connections: connections)
+                    )
                 }
             }
             .bind(host: "127.0.0.1", port: 0)
@@ -68,6 +74,21 @@ final class LoopbackServer: Sendable {
 
     /// The port.
     var port: Int { channel.localAddress?.port ?? 0 }
+
+    /// Waits until so many connections are open.
+    func waitForConnections(_ count: Int) async throws {
+        try await connections.wait(for: count)
+    }
+
+    /// Writes bytes of an answer that has no end to everybody.
+    func send(_ bytes: ByteBuffer) {
+        connections.send(bytes)
+    }
+
+    /// Waits until so many requests have arrived.
+    func waitForRequests(_ count: Int) async throws {
+        try await requests.wait(for: count)
+    }
 
     /// Everything that was asked for.
     var received: [Request] { requests.all }
@@ -95,12 +116,50 @@ final class LoopbackServer: Sendable {
 }
 
 private final class RequestLog: Sendable {
-    private let requests = Mutex<[LoopbackServer.Request]>([])
+    private let requests = NIOLockedValueBox<[LoopbackServer.Request]>([])
 
-    var all: [LoopbackServer.Request] { requests.withLock { $0 } }
+    var all: [LoopbackServer.Request] { requests.withLockedValue { $0 } }
+
+    private let changes = Signal()
 
     func append(_ request: LoopbackServer.Request) {
-        requests.withLock { $0.append(request) }
+        requests.withLockedValue { $0.append(request) }
+        changes.fire()
+    }
+
+    func wait(for count: Int) async throws {
+        try await changes.wait { all.count >= count ? () : nil }
+    }
+}
+
+private final class ConnectionLog: Sendable {
+    private let channels = NIOLockedValueBox<[ObjectIdentifier: any Channel]>([:])
+    /// Those with an answer that has no end.
+    private let answered = NIOLockedValueBox<[ObjectIdentifier: any Channel]>([:])
+    private let changes = Signal()
+
+    func opened(_ channel: any Channel) {
+        channels.withLockedValue { $0[ObjectIdentifier(channel)] = channel }
+        changes.fire()
+        channel.closeFuture.whenComplete { [self] _ in
+            channels.withLockedValue { _ = $0.removeValue(forKey: ObjectIdentifier(channel)) }
+            answered.withLockedValue { _ = $0.removeValue(forKey: ObjectIdentifier(channel)) }
+            changes.fire()
+        }
+    }
+
+    func wait(for count: Int) async throws {
+        try await changes.wait { channels.withLockedValue { $0.count } == count ? () : nil }
+    }
+
+    func answered(_ channel: any Channel) {
+        answered.withLockedValue { $0[ObjectIdentifier(channel)] = channel }
+    }
+
+    func send(_ bytes: ByteBuffer) {
+        for channel in answered.withLockedValue({ Array($0.values) }) {
+            channel.writeAndFlush(HTTPServerResponsePart.body(.byteBuffer(bytes)), promise: nil)
+        }
     }
 }
 
@@ -110,12 +169,15 @@ private final class Handler: ChannelInboundHandler {
 
     private let respond: @Sendable (LoopbackServer.Request) -> LoopbackServer.Response
     private let requests: RequestLog
+    private let connections: ConnectionLog
     private var request: LoopbackServer.Request?
 
     init(
         respond: @escaping @Sendable (LoopbackServer.Request) -> LoopbackServer.Response,
-        requests: RequestLog
+        requests: RequestLog,
+        connections: ConnectionLog
     ) {
+        self.connections = connections
         self.respond = respond
         self.requests = requests
     }
@@ -134,6 +196,7 @@ private final class Handler: ChannelInboundHandler {
     }
 
     private func write(_ response: LoopbackServer.Response, _ context: ChannelHandlerContext) {
+        if case .unanswered = response.end { return }
         let head = HTTPResponseHead(version: .http1_1, status: response.status, headers: response.headers)
         context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
         for chunk in response.chunks {
@@ -142,7 +205,8 @@ private final class Handler: ChannelInboundHandler {
         switch response.end {
         case .normal: context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
         case .abrupt: context.close(promise: nil)
-        case .open: break
+        case .open: connections.answered(context.channel)
+        case .unanswered: break
         }
     }
 }

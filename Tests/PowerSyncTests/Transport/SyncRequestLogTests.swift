@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 import Testing
 
 @testable import PowerSync
@@ -45,12 +45,12 @@ private struct Broken: Error, CustomStringConvertible {
 
 /// Collects log lines.
 final class LineCollector: Sendable {
-    private let lines = Mutex<[String]>([])
+    private let lines = NIOLockedValueBox<[String]>([])
 
     /// Everything so far.
-    var all: [String] { lines.withLock { $0 } }
+    var all: [String] { lines.withLockedValue { $0 } }
 
     func append(_ line: String) {
-        lines.withLock { $0.append(line) }
+        lines.withLockedValue { $0.append(line) }
     }
 }

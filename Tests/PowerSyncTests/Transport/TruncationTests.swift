@@ -1,7 +1,8 @@
+import HTTPStackTestSupport
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
-import Synchronization
 import Testing
 
 @testable import PowerSync
@@ -15,9 +16,10 @@ import Testing
 
     @Test(
         "gives the lines before its end, and an error if there is half a line",
-        arguments: [SyncLineFormat.bson, .ndjson]
+        arguments: HTTPStack.allCases,
+        [SyncLineFormat.bson, .ndjson]
     )
-    func everyByte(_ format: SyncLineFormat) async throws {
+    func everyByte(_ stack: HTTPStack, _ format: SyncLineFormat) async throws {
         var body = ByteBuffer()
         // Where a response may end without loss, and how many lines there are up to there.
         var ends = [0: 0]
@@ -27,9 +29,9 @@ import Testing
             // The last line feed may be missing.
             if format == .ndjson { ends[body.readableBytes - 1] = index + 1 }
         }
-        let length = Mutex(0)
+        let length = NIOLockedValueBox(0)
         try await LoopbackServer.run { [body] _ in
-            let length = length.withLock(\.self)
+            let length = length.withLockedValue(\.self)
             return LoopbackServer.Response(
                 headers: ["Content-Type": format.mediaType],
                 chunks: [body.getSlice(at: 0, length: length) ?? ByteBuffer()],
@@ -38,8 +40,8 @@ import Testing
         } _: { server in
             let credentials = ServiceCredentials(endpoint: try ServiceEndpoint(server.url), token: "t")
             for end in 0...body.readableBytes {
-                length.withLock { $0 = end }
-                let stream = try await HTTPTransport.shared.openStream(
+                length.withLockedValue { $0 = end }
+                let stream = try await stack.transport.openStream(
                     StreamingSyncRequest(),
                     credentials: credentials,
                     log: .disabled

@@ -1,16 +1,16 @@
+import NIOConcurrencyHelpers
 import PowerSync
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ManyWatchesTests {
     /// How often each query was run.
     private final class Runs: Sendable {
-        private let counts = Mutex<[Int: Int]>([:])
+        private let counts = NIOLockedValueBox<[Int: Int]>([:])
 
-        var counted: [Int: Int] { counts.withLock { $0 } }
+        var counted: [Int: Int] { counts.withLockedValue { $0 } }
 
         func add(_ index: Int) {
-            counts.withLock { $0[index, default: 0] += 1 }
+            counts.withLockedValue { $0[index, default: 0] += 1 }
         }
     }
 

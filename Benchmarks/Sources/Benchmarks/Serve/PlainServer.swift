@@ -1,7 +1,7 @@
 import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
-import Synchronization
 
 /// The floor of the `serve` benchmarks: a server that knows nothing, and writes bytes of the same number to its connections.
 ///
@@ -37,13 +37,13 @@ struct PlainServer: Codable {
 
     /// The connections that wait for broadcasts.
     private final class Streams: Sendable {
-        private let channels = Mutex<[any Channel]>([])
+        private let channels = NIOLockedValueBox<[any Channel]>([])
 
-        func add(_ channel: any Channel) { channels.withLock { $0.append(channel) } }
+        func add(_ channel: any Channel) { channels.withLockedValue { $0.append(channel) } }
 
         func broadcast() {
             let change = ByteBuffer(string: String(repeating: "x", count: 500) + PlainServer.end)
-            for channel in channels.withLock({ $0 }) { channel.writeAndFlush(change, promise: nil) }
+            for channel in channels.withLockedValue({ $0 }) { channel.writeAndFlush(change, promise: nil) }
         }
     }
 

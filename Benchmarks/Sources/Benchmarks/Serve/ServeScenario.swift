@@ -33,6 +33,7 @@ struct ServeScenario: Codable {
         )
         configuration.host = "127.0.0.1"
         configuration.port = 0
+        configuration.development.writeEndpoint = true
         configuration.limits.maxConcurrentConnections = 1_000_000
         configuration.limits.maxStreamsPerUser = 1_000_000
         configuration.authentication.keys = [

@@ -1,7 +1,7 @@
 import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
-import Synchronization
 
 /// Many clients of one service on raw sockets: they read, look for the ends of checkpoints, and do nothing else.
 final class StreamClients: Sendable {
@@ -16,7 +16,7 @@ final class StreamClients: Sendable {
         var delays: [Duration] = []
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let start = ContinuousClock.now
 
     /// The text that a row has to have for its way to be measured: the time in nanoseconds, of 16 digits.
@@ -26,11 +26,11 @@ final class StreamClients: Sendable {
     }
 
     /// All bytes that were received.
-    var byteCount: Int { state.withLock { $0.byteCount } }
+    var byteCount: Int { state.withLockedValue { $0.byteCount } }
 
     /// Takes the times between the stamps of rows and their arrival.
     func takeDelays() -> [Duration] {
-        state.withLock { state in
+        state.withLockedValue { state in
             defer { state.delays = [] }
             return state.delays
         }
@@ -65,19 +65,19 @@ final class StreamClients: Sendable {
                 }
             }
             .connect(host: "127.0.0.1", port: port).get()
-        state.withLock { $0.channels.append(channel) }
+        state.withLockedValue { $0.channels.append(channel) }
         try await channel.writeAndFlush(ByteBuffer(string: request))
     }
 
     /// Prepares to wait for the end of a checkpoint on a number of streams.
     func expect(_ count: Int) -> () async -> Void {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.completed = []
             state.expected = count
         }
         return {
             await withCheckedContinuation { continuation in
-                let isDone = self.state.withLock { state in
+                let isDone = self.state.withLockedValue { state in
                     if state.completed.count >= state.expected { return true }
                     state.continuation = continuation
                     return false
@@ -93,11 +93,11 @@ final class StreamClients: Sendable {
     }
 
     /// When the last stream got the end of its checkpoint.
-    var lastCompletion: ContinuousClock.Instant { state.withLock { $0.lastCompletion } }
+    var lastCompletion: ContinuousClock.Instant { state.withLockedValue { $0.lastCompletion } }
 
     /// Closes all streams.
     func close() async {
-        let channels = state.withLock { state in
+        let channels = state.withLockedValue { state in
             defer { state.channels = [] }
             return state.channels
         }
@@ -106,7 +106,7 @@ final class StreamClients: Sendable {
 
     private func received(_ index: Int, byteCount: Int, isComplete: Bool, stamps: [Int64]) {
         let now = ContinuousClock.now
-        let continuation = state.withLock { state -> CheckedContinuation<Void, Never>? in
+        let continuation = state.withLockedValue { state -> CheckedContinuation<Void, Never>? in
             state.byteCount += byteCount
             for stamp in stamps { state.delays.append(now - start - .nanoseconds(stamp)) }
             guard isComplete, state.completed.insert(index).inserted else { return nil }

@@ -66,6 +66,7 @@ struct SyncScenario: Codable {
         )
         configuration.host = "127.0.0.1"
         configuration.port = 0
+        configuration.development.writeEndpoint = true
         configuration.formats = allowsBSON ? .all : .ndjsonOnly
         configuration.authentication.keys = [
             .hs256(secret: Array("benchmark-key-0123456789abcdefgh".utf8), id: "bench")

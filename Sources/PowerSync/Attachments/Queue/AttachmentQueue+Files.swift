@@ -151,8 +151,7 @@ extension AttachmentQueue {
             fileExtension: fileExtension,
             metaData: metaData
         )
-        let chunks = ThrowingChunks(base: stream)
-        return try await lifecycle.parts.saver.save(.chunks(chunks), description, hook: updateHook)
+        return try await lifecycle.parts.saver.save(.chunks(AttachmentChunks(stream)), description, hook: updateHook)
     }
 
     /// Queues the deletion of a file from the remote storage and from this device, without unlinking its id.

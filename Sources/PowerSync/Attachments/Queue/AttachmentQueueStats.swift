@@ -30,3 +30,12 @@ public struct AttachmentQueueStats: Sendable, Equatable {
         shares.values.reduce(Share()) { Share(count: $0.count + $1.count, bytes: $0.bytes + $1.bytes) }
     }
 }
+
+extension AttachmentQueueStats: CustomStringConvertible {
+    /// How many attachments there are of each state, in a line.
+    public var description: String {
+        let states = AttachmentState.allCases.filter { self[$0].count > 0 }
+        guard !states.isEmpty else { return "no attachments" }
+        return states.map { "\(self[$0].count) \($0) (\(self[$0].bytes) bytes)" }.joined(separator: ", ")
+    }
+}

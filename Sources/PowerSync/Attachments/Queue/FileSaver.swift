@@ -10,7 +10,7 @@ struct FileSaver: Sendable {
         /// From a file, which is moved or copied.
         case file(path: String, move: Bool)
         /// From a stream.
-        case chunks(any AsyncSequence<Data, any Error> & Sendable)
+        case chunks(AttachmentChunks)
     }
 
     /// What the app says about a file.
@@ -178,20 +178,5 @@ extension FileSaver.Source {
         guard case .file(let source, _) = self else { return false }
         if source == path { return true }
         return (try? await FileWork.run { OpenFile.isSame(source, path) }) ?? false
-    }
-}
-
-/// Chunks whose stream may fail with anything.
-struct ThrowingChunks<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable where Base.Element == Data {
-    let base: Base
-
-    struct AsyncIterator: AsyncIteratorProtocol {
-        var base: Base.AsyncIterator
-
-        mutating func next() async throws -> Data? { try await base.next() }
-    }
-
-    func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(base: base.makeAsyncIterator())
     }
 }

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Starts and stops a queue, one call after the other.
 ///
@@ -16,7 +16,7 @@ final class QueueLifecycle: Sendable {
     private let initialVerification: Task<Void, any Error>
     /// Held while starting, stopping, clearing and closing.
     private let lock = AsyncLock()
-    private let phase = Mutex(Phase.stopped)
+    private let phase = NIOLockedValueBox(Phase.stopped)
 
     /// Creates the lifecycle of a queue, which begins with a verification.
     init(parts: AttachmentQueueParts) {
@@ -26,16 +26,16 @@ final class QueueLifecycle: Sendable {
 
     deinit {
         initialVerification.cancel()
-        if case .started(let task) = phase.withLock({ $0 }) { task.cancel() }
+        if case .started(let task) = phase.withLockedValue({ $0 }) { task.cancel() }
     }
 
     /// Whether ``close()`` was called.
     var isClosed: Bool {
-        if case .closed = phase.withLock({ $0 }) { true } else { false }
+        if case .closed = phase.withLockedValue({ $0 }) { true } else { false }
     }
 
     private var isStarted: Bool {
-        if case .started = phase.withLock({ $0 }) { true } else { false }
+        if case .started = phase.withLockedValue({ $0 }) { true } else { false }
     }
 
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
@@ -65,7 +65,7 @@ final class QueueLifecycle: Sendable {
                 )
             }
             let work = parts.backgroundWork
-            phase.withLock { $0 = .started(Task { await work() }) }
+            phase.withLockedValue { $0 = .started(Task { await work() }) }
         }
     }
 
@@ -84,7 +84,7 @@ final class QueueLifecycle: Sendable {
         guard !isClosed else { return }
         await lock.withLockIgnoringCancellation {
             await stopRunning()
-            phase.withLock { $0 = .closed }
+            phase.withLockedValue { $0 = .closed }
             await parts.engine.close()
             initialVerification.cancel()
             _ = await initialVerification.result
@@ -115,7 +115,7 @@ final class QueueLifecycle: Sendable {
     }
 
     private func stopRunning() async {
-        let task = phase.withLock { phase -> Task<Void, Never>? in
+        let task = phase.withLockedValue { phase -> Task<Void, Never>? in
             guard case .started(let task) = phase else { return nil }
             phase = .stopped
             return task

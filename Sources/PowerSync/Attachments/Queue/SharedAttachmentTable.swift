@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncSQLite
-import Synchronization
 
 /// What the queues of one attachments table share, so that they do not get in each other's way.
 ///
@@ -19,7 +19,7 @@ final class SharedAttachmentTable: Sendable {
     let lock = AsyncLock()
     /// What identifies the database: kept, so that nothing else gets its identity.
     private let owner: (any Sendable)?
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// Creates a table that is shared with nobody else.
     ///
@@ -32,7 +32,7 @@ final class SharedAttachmentTable: Sendable {
     ///
     /// - Returns: `false` when somebody else has it; all members are called when it is released.
     func claim(_ id: String) -> Bool {
-        state.withLock { state in
+        state.withLockedValue { state in
             let id = ExactText(id)
             if state.claimed.insert(id).inserted { return true }
             state.wanted.insert(id)
@@ -42,7 +42,7 @@ final class SharedAttachmentTable: Sendable {
 
     /// Gives a reservation back.
     func release(_ id: String) {
-        let members = state.withLock { state -> [@Sendable () -> Void] in
+        let members = state.withLockedValue { state -> [@Sendable () -> Void] in
             let id = ExactText(id)
             state.claimed.remove(id)
             return state.wanted.remove(id) == nil ? [] : Array(state.members.values)
@@ -55,7 +55,7 @@ final class SharedAttachmentTable: Sendable {
     /// - Parameter onRelease: Called when a reservation that somebody waits for was given back.
     /// - Returns: The registration, which ends with its last reference.
     func join(onRelease: @escaping @Sendable () -> Void) -> Member {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.lastID += 1
             state.members[state.lastID] = onRelease
             return Member(table: self, id: state.lastID, isFirst: state.members.count == 1)
@@ -64,7 +64,7 @@ final class SharedAttachmentTable: Sendable {
 
     fileprivate func leave(_ id: Int) {
         // The closure must not go away under the lock.
-        _ = state.withLock { $0.members.removeValue(forKey: id) }
+        _ = state.withLockedValue { $0.members.removeValue(forKey: id) }
     }
 
     /// A started queue's place.
@@ -101,14 +101,14 @@ final class SharedAttachmentTables: Sendable {
         weak var table: SharedAttachmentTable?
     }
 
-    private let tables = Mutex<[Key: Entry]>([:])
+    private let tables = NIOLockedValueBox<[Key: Entry]>([:])
 
     /// What the queues of a table share.
     func table(named name: String, of database: any PowerSyncDatabaseProtocol) -> SharedAttachmentTable {
         // Databases of one file are one database.
         let owner: any Sendable = SyncedDatabase.behind(database)?.membership.group ?? database
         let key = Key(database: ObjectIdentifier(owner as AnyObject), table: name.lowercased())
-        return tables.withLock { tables in
+        return tables.withLockedValue { tables in
             if let table = tables[key]?.table { return table }
             tables = tables.filter { $0.value.table != nil }
             let table = SharedAttachmentTable(owner: owner)

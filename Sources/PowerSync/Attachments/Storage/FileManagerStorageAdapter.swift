@@ -57,7 +57,7 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
     @discardableResult
     public nonisolated func saveFile(
         filePath: String,
-        chunks: any AsyncSequence<Data, any Error> & Sendable
+        chunks: AttachmentChunks
     ) async throws -> Int64 {
         let file = try await perform(on: filePath) { _ in try TemporaryFile(for: filePath) }
         do {
@@ -69,7 +69,7 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
     }
 
     private nonisolated func write(
-        _ chunks: any AsyncSequence<Data, any Error> & Sendable,
+        _ chunks: AttachmentChunks,
         to file: TemporaryFile,
         _ filePath: String
     ) async throws -> Int64 {

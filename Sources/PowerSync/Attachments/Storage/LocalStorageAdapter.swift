@@ -33,7 +33,7 @@ public protocol LocalStorageAdapter: Sendable {
     /// The default implementation collects the chunks in memory.
     ///
     /// - Returns: The number of bytes written.
-    func saveFile(filePath: String, chunks: any AsyncSequence<Data, any Error> & Sendable) async throws -> Int64
+    func saveFile(filePath: String, chunks: AttachmentChunks) async throws -> Int64
     /// Moves a file, with the directories above the target; replaces an existing one atomically.
     ///
     /// The default implementation copies the file and deletes the source.
@@ -78,8 +78,7 @@ extension LocalStorageAdapter {
     }
 
     /// Collects the chunks and writes them at once.
-    public func saveFile(filePath: String, chunks: any AsyncSequence<Data, any Error> & Sendable) async throws -> Int64
-    {
+    public func saveFile(filePath: String, chunks: AttachmentChunks) async throws -> Int64 {
         var data = Data()
         for try await chunk in chunks { data += chunk }
         return try await saveFile(filePath: filePath, data: data)

@@ -1,15 +1,5 @@
 import Foundation
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
-
 /// A file descriptor, closed with the last reference.
 ///
 /// All methods block. Errors are ``PowerSyncAttachmentError/fileNotFound(_:)`` and
@@ -183,15 +173,6 @@ extension OpenFile {
 
 extension stat {
     fileprivate var isRegular: Bool { st_mode & S_IFMT == S_IFREG }
-
-    fileprivate var modified: Date {
-        #if canImport(Darwin)
-        let time = st_mtimespec
-        #else
-        let time = st_mtim
-        #endif
-        return Date(timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
-    }
 }
 
 // The names of these functions are hidden inside the type.

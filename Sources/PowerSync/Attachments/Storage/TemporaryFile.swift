@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// A file that gets its name when it is complete.
 ///
@@ -10,7 +10,7 @@ final class TemporaryFile: Sendable {
     private let path: String
     private let file: OpenFile
     /// Whether it has its name, or is removed.
-    private let isDone = Mutex(false)
+    private let isDone = NIOLockedValueBox(false)
 
     /// Creates the file, with the directories above it.
     init(for target: String) throws {
@@ -35,7 +35,7 @@ final class TemporaryFile: Sendable {
     ///
     /// Another thread may keep the last reference for a moment; callers that promise that nothing is left do not wait for it.
     func discard() {
-        let isLeft = isDone.withLock { isDone in
+        let isLeft = isDone.withLockedValue { isDone in
             defer { isDone = true }
             return !isDone
         }
@@ -71,7 +71,7 @@ final class TemporaryFile: Sendable {
     func commit() throws {
         try file.synchronize()
         try OpenFile.rename(path, to: target)
-        isDone.withLock { $0 = true }
+        isDone.withLockedValue { $0 = true }
         try OpenFile.synchronizeDirectory(AttachmentPath.directory(of: target))
     }
 }

@@ -129,3 +129,13 @@ extension Attachment {
         )
     }
 }
+
+extension Attachment: CustomStringConvertible {
+    /// The id, the state and the file, in a line; without the app's own text.
+    public var description: String {
+        var parts = ["attachment \(id)", "\(state)", filename]
+        if let size { parts.append("\(size) bytes") }
+        if localUri == nil { parts.append("not on this device") }
+        return parts.joined(separator: ", ")
+    }
+}

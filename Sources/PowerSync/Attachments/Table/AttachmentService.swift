@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncSQLite
-import Synchronization
 
 /// The attachments table of a queue, and the lock around it.
 ///
@@ -88,7 +88,7 @@ private final class AttachmentTurn: Sendable {
     private let lock: AsyncLock
     private let outer: AttachmentTurn?
     /// Tasks that the callback did not wait for keep the task-local value; they may ask for a turn of their own.
-    private let isOver = Atomic(false)
+    private let isOver = NIOLockedValueBox(false)
 
     private init(lock: AsyncLock, outer: AttachmentTurn?) {
         self.lock = lock
@@ -99,7 +99,7 @@ private final class AttachmentTurn: Sendable {
     static func isInside(_ lock: AsyncLock) -> Bool {
         var turn = current
         while let inner = turn {
-            if inner.lock === lock, !inner.isOver.load(ordering: .acquiring) { return true }
+            if inner.lock === lock, !inner.isOver.withLockedValue(\.self) { return true }
             turn = inner.outer
         }
         return false
@@ -107,7 +107,7 @@ private final class AttachmentTurn: Sendable {
 
     static func run<R: Sendable>(holding lock: AsyncLock, _ body: () async throws -> R) async throws -> R {
         let turn = AttachmentTurn(lock: lock, outer: current)
-        defer { turn.isOver.store(true, ordering: .releasing) }
+        defer { turn.isOver.withLockedValue { $0 = true } }
         return try await $current.withValue(turn) { try await body() }
     }
 }

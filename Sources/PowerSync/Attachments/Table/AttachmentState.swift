@@ -36,3 +36,16 @@ public enum AttachmentState: Int, Sendable, CaseIterable {
         return state
     }
 }
+
+extension AttachmentState: CustomStringConvertible {
+    /// The state in words, for example `queued for upload`.
+    public var description: String {
+        switch self {
+        case .queuedDownload: "queued for download"
+        case .queuedUpload: "queued for upload"
+        case .queuedDelete: "queued for deletion"
+        case .synced: "synced"
+        case .archived: "archived"
+        }
+    }
+}

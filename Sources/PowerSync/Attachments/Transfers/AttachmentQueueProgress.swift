@@ -25,3 +25,10 @@ public struct AttachmentQueueProgress: Sendable, Equatable {
         return min(1, (Double(finishedTransfers) + parts) / Double(total))
     }
 }
+
+extension AttachmentQueueProgress: CustomStringConvertible {
+    /// How many transfers there are, in a line.
+    public var description: String {
+        "\(finishedTransfers) transfers finished, \(remainingTransfers) remaining, \(running.count) of them running"
+    }
+}

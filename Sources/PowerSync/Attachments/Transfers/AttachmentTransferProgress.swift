@@ -80,3 +80,11 @@ extension Attachment {
         }
     }
 }
+
+extension AttachmentTransferProgress: CustomStringConvertible {
+    /// What is transferred and how far it is, in a line.
+    public var description: String {
+        let bytes = totalBytes.map { "\(transferredBytes) of \($0) bytes" } ?? "\(transferredBytes) bytes"
+        return "\(direction) of \(attachmentId), \(phase), \(bytes)"
+    }
+}

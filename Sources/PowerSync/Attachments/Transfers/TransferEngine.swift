@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Starts and stops transfers, and keeps what is to outlive a stop.
 ///
@@ -39,7 +39,7 @@ final class TransferEngine: Sendable {
     private let trigger = SyncTrigger()
     /// Held while starting, stopping and closing.
     private let lock = AsyncLock()
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// Creates an engine that is stopped.
     init(context: TransferContext) {
@@ -47,7 +47,7 @@ final class TransferEngine: Sendable {
     }
 
     deinit {
-        if case .running(let running) = state.withLock({ $0.phase }) { running.task.cancel() }
+        if case .running(let running) = state.withLockedValue({ $0.phase }) { running.task.cancel() }
         context.progress.finish()
     }
 
@@ -64,7 +64,7 @@ final class TransferEngine: Sendable {
             let run = TransferRun(context: context, interval: interval, trigger: trigger)
             let member = context.table.join { [weak self] in self?.trigger.fire(.routine) }
             trigger.fire(.routine)
-            state.withLock { state in
+            state.withLockedValue { state in
                 run.prioritize(state.priorities)
                 if state.isPaused { run.pause() }
                 state.phase = .running(Running(run: run, task: Task { await run.run() }, member: member))
@@ -86,13 +86,13 @@ final class TransferEngine: Sendable {
     func close() async {
         await lock.withLockIgnoringCancellation {
             await stopRunning()
-            state.withLock { $0.phase = .closed }
+            state.withLockedValue { $0.phase = .closed }
             context.progress.finish()
         }
     }
 
     private func stopRunning(discardsParts: Bool = false) async {
-        let running = state.withLock { state -> Running? in
+        let running = state.withLockedValue { state -> Running? in
             guard case .running(let running) = state.phase else { return nil }
             state.phase = .stopped
             return running
@@ -106,7 +106,7 @@ final class TransferEngine: Sendable {
 
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
     func checkIsOpen() throws {
-        if case .closed = state.withLock({ $0.phase }) {
+        if case .closed = state.withLockedValue({ $0.phase }) {
             throw PowerSyncAttachmentError.closed("the syncing service")
         }
     }
@@ -118,7 +118,7 @@ final class TransferEngine: Sendable {
 
     /// Begins no transfer any more, and interrupts those that run.
     func pause() {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.isPaused = true
             if case .running(let running) = state.phase { running.run.pause() }
         }
@@ -126,7 +126,7 @@ final class TransferEngine: Sendable {
 
     /// Transfers again.
     func resume() {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.isPaused = false
             if case .running(let running) = state.phase { running.run.resume() }
         }
@@ -134,7 +134,7 @@ final class TransferEngine: Sendable {
 
     /// Replaces the ids that go first.
     func prioritize(_ ids: [String]) {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.priorities = ids
             if case .running(let running) = state.phase { running.run.prioritize(ids) }
         }

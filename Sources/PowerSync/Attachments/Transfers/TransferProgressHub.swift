@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncSQLite
-import Synchronization
 
 /// Tells subscribers how far transfers are.
 ///
@@ -56,10 +56,10 @@ final class TransferProgressHub: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// How far all transfers are now.
-    var overall: AttachmentQueueProgress { state.withLock { $0.overall } }
+    var overall: AttachmentQueueProgress { state.withLockedValue { $0.overall } }
 
     /// The table was read.
     ///
@@ -116,7 +116,7 @@ final class TransferProgressHub: Sendable {
 
     /// Changes the state, and tells those who are interested afterwards.
     private func change(_ change: (inout State) -> AttachmentTransferProgress?) {
-        let (signals, followers, overall) = state.withLock { state in
+        let (signals, followers, overall) = state.withLockedValue { state in
             let before = state.followers.isEmpty ? nil : state.overall
             var signals: [AsyncStream<Void>.Continuation] = []
             if let progress = change(&state) {
@@ -138,7 +138,7 @@ final class TransferProgressHub: Sendable {
     /// - Returns: The stream.
     func transfers(of id: String? = nil) -> AsyncStream<AttachmentTransferProgress> {
         let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let key = state.withLock { state -> Int? in
+        let key = state.withLockedValue { state -> Int? in
             guard !state.isFinished else { return nil }
             var subscriber = Subscriber(id: id.map { ExactText($0) }, signal: signal)
             for id in state.order {
@@ -168,7 +168,7 @@ final class TransferProgressHub: Sendable {
             of: AttachmentQueueProgress.self,
             bufferingPolicy: .bufferingNewest(1)
         )
-        let key = state.withLock { state -> Int? in
+        let key = state.withLockedValue { state -> Int? in
             continuation.yield(state.overall)
             guard !state.isFinished else { return nil }
             let key = state.makeID()
@@ -185,7 +185,7 @@ final class TransferProgressHub: Sendable {
 
     /// Ends all streams, each after what its subscriber has not read yet.
     func finish() {
-        let (signals, followers) = state.withLock { state in
+        let (signals, followers) = state.withLockedValue { state in
             state.isFinished = true
             return (state.subscribers.values.map(\.signal), Array(state.followers.values))
         }
@@ -194,7 +194,7 @@ final class TransferProgressHub: Sendable {
     }
 
     private func takeNews(of key: Int) -> AttachmentTransferProgress? {
-        state.withLock { state in
+        state.withLockedValue { state in
             guard var subscriber = state.subscribers[key], !subscriber.order.isEmpty else { return nil }
             let news = subscriber.news.removeValue(forKey: subscriber.order.removeFirst())
             state.subscribers[key] = subscriber
@@ -204,6 +204,6 @@ final class TransferProgressHub: Sendable {
 
     private func remove(_ key: Int) {
         // Streams must not go away under the lock.
-        _ = state.withLock { ($0.subscribers.removeValue(forKey: key), $0.followers.removeValue(forKey: key)) }
+        _ = state.withLockedValue { ($0.subscribers.removeValue(forKey: key), $0.followers.removeValue(forKey: key)) }
     }
 }

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import NIOConcurrencyHelpers
 
 // Attempts, and what comes of them.
 extension TransferRun {
@@ -43,7 +43,7 @@ extension TransferRun {
         do {
             let completion = try await TransferAttempt(context: context, attachment: attachment).perform(direction)
             try await commit(attachment, completion)
-            state.withLock { $0.backoff.succeeded(attachment.id, direction) }
+            state.withLockedValue { $0.backoff.succeeded(attachment.id, direction) }
             context.progress.finished(attachment.id)
         } catch {
             context.progress.interrupted(attachment.id)
@@ -55,7 +55,7 @@ extension TransferRun {
     private func commit(_ attachment: Attachment, _ completion: TransferAttempt.Completion) async throws {
         let outcome = TransferOutcome(started: attachment, result: completion.result)
         try await gate.withLockIgnoringCancellation {
-            guard state.withLock({ $0.phase != .ended }) else { throw CancellationError() }
+            guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
             if let source = completion.temporaryPath, case .downloaded(let path, _) = completion.result {
                 try await context.localStorage.moveFile(sourcePath: source, targetPath: path)
             }
@@ -84,7 +84,7 @@ extension TransferRun {
         _ direction: AttachmentTransferProgress.Direction,
         _ error: any Error
     ) async {
-        if direction == .download, !context.keepsPartialDownloads || state.withLock({ $0.discardsParts }) {
+        if direction == .download, !context.keepsPartialDownloads || state.withLockedValue({ $0.discardsParts }) {
             await discardPartialDownload(of: attachment)
         }
         guard !Task.isCancelled, !context.isDatabaseClosed() else { return }
@@ -132,7 +132,7 @@ extension TransferRun {
     ) async throws {
         context.log(.warning, "The \(direction) of \(attachment.id) failed and is given up: \(error)")
         // Before the row changes: the next watch element may queue it again at once.
-        state.withLock { $0.backoff.givenUp(attachment.id, direction, now: context.clock.now) }
+        state.withLockedValue { $0.backoff.givenUp(attachment.id, direction, now: context.clock.now) }
         try await commit(attachment, TransferAttempt.Completion(result: .givenUp))
         context.progress.gaveUp()
         if direction == .download { await discardPartialDownload(of: attachment) }
@@ -149,7 +149,7 @@ extension TransferRun {
         _ error: any Error
     ) {
         let (now, random) = (context.clock.now, context.random())
-        let wait = state.withLock { state in
+        let wait = state.withLockedValue { state in
             let wait = state.backoff.failed(attachment.id, direction, now: now, random: random)
             state.nextRetry = min(state.nextRetry ?? now + wait, now + wait)
             return wait

@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncSQLite
-import Synchronization
 
 // Looking at the table, and beginning what is to be done.
 extension TransferRun {
@@ -13,7 +13,7 @@ extension TransferRun {
                 mayExpire = true
             }
             startAttempts()
-            if mayExpire, state.withLock({ $0.schedule.isDrained }) {
+            if mayExpire, state.withLockedValue({ $0.schedule.isDrained }) {
                 mayExpire = false
                 await expire()
             }
@@ -22,7 +22,7 @@ extension TransferRun {
 
     /// Waits for something to do.
     private func nextWake() async throws -> Wake {
-        guard let retry = state.withLock({ $0.nextRetry }) else { return try await wakes.wait() }
+        guard let retry = state.withLockedValue({ $0.nextRetry }) else { return try await wakes.wait() }
         return try await withThrowingTaskGroup(of: Wake.self) { [clock = context.clock, wakes] group in
             group.addTask { try await wakes.wait() }
             group.addTask {
@@ -47,13 +47,13 @@ extension TransferRun {
             return true
         } catch {
             if Task.isCancelled { return false }
-            if context.isDatabaseClosed() || state.withLock({ $0.isWatchOver }) {
+            if context.isDatabaseClosed() || state.withLockedValue({ $0.isWatchOver }) {
                 context.log(.debug, "The database is closed: attachments are not transferred any more.")
                 return false
             }
             context.log(.error, "The attachments cannot be read: \(error.localizedDescription)")
             let retry = context.clock.now + TransferRun.waitAfterFailedLook
-            state.withLock { $0.nextRetry = retry }
+            state.withLockedValue { $0.nextRetry = retry }
             return true
         }
     }
@@ -61,7 +61,7 @@ extension TransferRun {
     private func schedule(_ rows: [Attachment], isHopeful: Bool) {
         let now = context.clock.now
         let active = rows.filter { $0.neededTransfer != .download || context.options.downloads }
-        state.withLock { state in
+        state.withLockedValue { state in
             if isHopeful { state.backoff.reset() }
             state.nextRetry = nil
             var due: [Attachment] = []
@@ -79,7 +79,7 @@ extension TransferRun {
     }
 
     private func startAttempts() {
-        state.withLock { state in
+        state.withLockedValue { state in
             guard state.phase == .running else { return }
             while let attachment = state.schedule.next() {
                 guard context.table.claim(attachment.id) else {
@@ -96,7 +96,7 @@ extension TransferRun {
     }
 
     private func attemptEnded(_ id: String) {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.tasks[ExactText(id)] = nil
             state.schedule.ended(id)
         }

@@ -1,6 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncSQLite
-import Synchronization
 
 /// A coalescing flag that says "look at the attachments".
 typealias SyncTrigger = CoalescingTrigger<SyncReason>
@@ -69,7 +69,7 @@ final class TransferRun: Sendable {
     let wakes = CoalescingTrigger<Wake>()
     /// Held while a result is written.
     let gate = AsyncLock()
-    let state: Mutex<State>
+    let state: NIOLockedValueBox<State>
 
     /// Creates a run.
     ///
@@ -81,7 +81,7 @@ final class TransferRun: Sendable {
         self.context = context
         self.interval = interval
         self.trigger = trigger
-        state = Mutex(
+        state = NIOLockedValueBox(
             State(
                 schedule: TransferSchedule(limit: context.options.maxConcurrentTransfers),
                 backoff: TransferBackoff(syncInterval: interval)
@@ -107,14 +107,14 @@ final class TransferRun: Sendable {
     ///
     /// - Parameter discardsParts: Whether attempts that end later remove what they have downloaded.
     func end(discardsParts: Bool = false) async {
-        state.withLock { state in
+        state.withLockedValue { state in
             if discardsParts { state.discardsParts = true }
             // With the cancellation, or a look that is still running begins an attempt that nobody cancels.
             if state.phase == .running { state.phase = .ending }
             state.tasks.values.forEach { $0.cancel() }
         }
         await gate.withLockIgnoringCancellation {
-            state.withLock { $0.phase = .ended }
+            state.withLockedValue { $0.phase = .ended }
         }
     }
 
@@ -124,13 +124,13 @@ final class TransferRun: Sendable {
     func waitForAttempts(limit: Duration) async {
         // Ends by the limit, or by the cancellation of the caller.
         try? await context.clock.withLimit(limit, otherwise: CancellationError()) { [self] in
-            while state.withLock({ !$0.tasks.isEmpty }) { _ = try await wakes.wait() }
+            while state.withLockedValue({ !$0.tasks.isEmpty }) { _ = try await wakes.wait() }
         }
     }
 
     /// Begins no attempt any more, and cancels those that run.
     func pause() {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.schedule.isPaused = true
             state.tasks.values.forEach { $0.cancel() }
         }
@@ -138,13 +138,13 @@ final class TransferRun: Sendable {
 
     /// Begins attempts again.
     func resume() {
-        state.withLock { $0.schedule.isPaused = false }
+        state.withLockedValue { $0.schedule.isPaused = false }
         wakes.fire(.look)
     }
 
     /// Replaces the ids that go first.
     func prioritize(_ ids: [String]) {
-        state.withLock { $0.schedule.prioritize(ids) }
+        state.withLockedValue { $0.schedule.prioritize(ids) }
     }
 }
 
@@ -169,7 +169,7 @@ extension TransferRun {
             do {
                 for try await _ in try await context.service.watchActiveAttachments() { trigger.fire(.routine) }
                 // The database was closed, which the next look finds.
-                state.withLock { $0.isWatchOver = true }
+                state.withLockedValue { $0.isWatchOver = true }
                 return trigger.fire(.routine)
             } catch {
                 guard !Task.isCancelled else { return }

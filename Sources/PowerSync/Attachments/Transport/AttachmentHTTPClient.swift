@@ -1,15 +1,13 @@
-import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PowerSyncHTTP
 
 /// Sends the requests of attachments and checks what comes back.
 ///
-/// Redirects are followed here and not by the HTTP client, for two reasons: headers of the app must not reach another host,
+/// Redirects are followed here and not by the exchange, for two reasons: headers of the app must not reach another host,
 /// whatever their names are, and an upload must not turn into something else.
 struct AttachmentHTTPClient: Sendable {
-    /// How long nothing may be sent or received.
-    static let idleTimeout = TimeAmount.seconds(60)
     /// The most bytes of an error response that are shown: 1 KiB.
     private static let errorTextLimit = 1024
     /// The most bytes of a response without a file that are read.
@@ -18,36 +16,23 @@ struct AttachmentHTTPClient: Sendable {
     /// What another host may see.
     private static let harmlessHeaders = ["Accept-Encoding", "Range", "If-Range", "User-Agent", "Content-Type"]
 
-    private let client: HTTPClient
+    private let exchange: any HTTPExchange
 
     /// Creates a client.
-    ///
-    /// - Parameter client: Must not follow redirects, and must not decompress: files arrive as they are stored.
-    init(client: HTTPClient) {
-        self.client = client
-    }
-
-    /// The client of the process, which lives as long.
-    static let shared = AttachmentHTTPClient(client: HTTPClient(configuration: configuration))
-
-    /// The settings that this type relies on.
-    static var configuration: HTTPClient.Configuration {
-        var configuration = HTTPClient.Configuration(
-            redirectConfiguration: .disallow,
-            timeout: .init(connect: .seconds(30), read: idleTimeout, write: idleTimeout),
-            decompression: .disabled
-        )
-        // A refused connection is reported at once: the queue waits and tries again by itself.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        return configuration
+    init(_ exchange: any HTTPExchange) {
+        self.exchange = exchange
     }
 
     /// Sends a request, and again where redirects lead.
     ///
     /// - Returns: The response to the last request, with any other status than that of a redirect that can be followed.
     /// - Throws: ``AttachmentTransferError``, what the request's body throws, `CancellationError`
-    func send(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
+    func send(_ request: HTTPExchangeRequest) async throws -> HTTPExchangeResponse {
         var request = request
+        request.purpose = .file
+        for (name, value) in exchange.additionalHeaders where !request.headers.contains(name: name) {
+            request.headers.add(name: name, value: value)
+        }
         for _ in 0...AttachmentHTTPClient.redirectLimit {
             let response = try await execute(request)
             guard let next = try redirect(response, of: request) else { return response }
@@ -57,7 +42,7 @@ struct AttachmentHTTPClient: Sendable {
     }
 
     /// The whole body of a response without a file.
-    func body(of response: HTTPClientResponse, to request: HTTPClientRequest) async throws -> ByteBuffer {
+    func body(of response: HTTPExchangeResponse, to request: HTTPExchangeRequest) async throws -> ByteBuffer {
         do {
             return try await response.body.collect(upTo: AttachmentHTTPClient.responseLimit)
         } catch {
@@ -68,22 +53,14 @@ struct AttachmentHTTPClient: Sendable {
     /// The error that a status other than 200 to 299 means.
     func failure(
         _ code: AttachmentTransferError.Code,
-        of request: HTTPClientRequest,
-        _ response: HTTPClientResponse
+        of request: HTTPExchangeRequest,
+        _ response: HTTPExchangeResponse
     ) async -> AttachmentTransferError {
-        var text = ByteBuffer()
-        do {
-            for try await chunk in response.body {
-                text.writeImmutableBuffer(chunk)
-                if text.readableBytes >= AttachmentHTTPClient.errorTextLimit { break }
-            }
-        } catch {
-            // The status is what counts.
-        }
+        let text = await response.body.beginning(AttachmentHTTPClient.errorTextLimit)
         return AttachmentTransferError(
             code,
-            message: "\(request.target) failed with status \(response.status.code)",
-            httpStatus: Int(response.status.code),
+            message: "\(request.target) failed with status \(response.status)",
+            httpStatus: response.status,
             responseText: String(
                 decoding: text.readableBytesView.prefix(AttachmentHTTPClient.errorTextLimit),
                 as: UTF8.self
@@ -91,15 +68,14 @@ struct AttachmentHTTPClient: Sendable {
         )
     }
 
-    /// The error of this module that an error of the HTTP client means.
+    /// The error of this module that an error of the exchange means.
     ///
     /// - Throws: `CancellationError` when the task has been cancelled.
-    func transferError(_ error: any Error, of request: HTTPClientRequest) throws -> any Error {
+    func transferError(_ error: any Error, of request: HTTPExchangeRequest) throws -> any Error {
         try Task.checkCancellation()
         // Errors of the body are what they are.
         if error is PowerSyncAttachmentError || error is AttachmentTransferError { return error }
-        let timeouts: [HTTPClientError] = [.readTimeout, .writeTimeout, .connectTimeout, .deadlineExceeded]
-        let isTimeout = (error as? HTTPClientError).map(timeouts.contains) ?? false
+        let isTimeout = (error as? HTTPExchangeError)?.code == .timeout
         return AttachmentTransferError(
             isTimeout ? .timeout : .connection,
             message: "\(request.target) failed",
@@ -107,9 +83,9 @@ struct AttachmentHTTPClient: Sendable {
         )
     }
 
-    private func execute(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
+    private func execute(_ request: HTTPExchangeRequest) async throws -> HTTPExchangeResponse {
         do {
-            return try await client.execute(request, deadline: .distantFuture)
+            return try await exchange.send(request)
         } catch {
             throw try transferError(error, of: request)
         }
@@ -117,11 +93,11 @@ struct AttachmentHTTPClient: Sendable {
 
     /// The request that a redirect asks for; `nil` when the response is none that may be followed.
     private func redirect(
-        _ response: HTTPClientResponse,
-        of request: HTTPClientRequest
-    ) throws -> HTTPClientRequest? {
-        let keepsMethod = [307, 308].contains(response.status.code)
-        guard keepsMethod || (request.method == .GET && [301, 302, 303].contains(response.status.code)) else {
+        _ response: HTTPExchangeResponse,
+        of request: HTTPExchangeRequest
+    ) throws -> HTTPExchangeRequest? {
+        let keepsMethod = [307, 308].contains(response.status)
+        guard keepsMethod || (request.method == .GET && [301, 302, 303].contains(response.status)) else {
             return nil
         }
         guard
@@ -148,7 +124,7 @@ struct AttachmentHTTPClient: Sendable {
     }
 }
 
-extension HTTPClientRequest {
+extension HTTPExchangeRequest {
     /// Method and URL for messages, without the query, which holds signatures, and without user and password.
     var target: String {
         guard var components = URLComponents(string: url) else { return "\(method)" }

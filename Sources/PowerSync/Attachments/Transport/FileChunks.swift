@@ -1,17 +1,13 @@
-import Foundation
 import NIOCore
+import PowerSyncHTTP
 
-/// The content of an open file, in pieces that are read when they are asked for.
+/// The content of a file, in pieces that are read when they are asked for.
 ///
 /// It may be iterated several times: a redirect sends the content again.
 struct FileChunks: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
-    let file: OpenFile
-    /// How many bytes there must be.
-    let size: Int64
-    /// Takes the number of bytes that have been handed out.
-    let progress: @Sendable (Int64) -> Void
+    let file: HTTPExchangeFile
 
     func makeAsyncIterator() -> Iterator {
         Iterator(chunks: self)
@@ -26,15 +22,15 @@ struct FileChunks: AsyncSequence, Sendable {
         }
 
         mutating func next() async throws -> ByteBuffer? {
-            if offset > 0 { chunks.progress(offset) }
-            guard offset < chunks.size else { return nil }
-            let (file, start) = (chunks.file, offset)
-            let length = Int(Swift.min(chunks.size - start, Int64(FileWork.chunkSize)))
-            let buffer = try await FileWork.run { try file.buffer(at: start, upTo: length) }
+            let file = chunks.file
+            if offset > 0 { file.progress(offset) }
+            guard offset < file.size else { return nil }
+            let length = Int(Swift.min(file.size - offset, Int64(FileWork.chunkSize)))
+            let buffer = try await file.read(offset, length)
             guard buffer.readableBytes > 0 else {
                 throw AttachmentTransferError(
                     .sizeMismatch,
-                    message: "\(file.path) became shorter than \(chunks.size) bytes while it was uploaded"
+                    message: "\(file.path) became shorter than \(file.size) bytes while it was uploaded"
                 )
             }
             offset += Int64(buffer.readableBytes)
@@ -45,7 +41,7 @@ struct FileChunks: AsyncSequence, Sendable {
 
 extension OpenFile {
     /// The bytes at an offset; fewer, or none, at the end of the file.
-    fileprivate func buffer(at offset: Int64, upTo count: Int) throws -> ByteBuffer {
+    func buffer(at offset: Int64, upTo count: Int) throws -> ByteBuffer {
         var buffer = ByteBufferAllocator().buffer(capacity: count)
         try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { bytes in
             try read(at: offset, into: UnsafeMutableRawBufferPointer(rebasing: bytes[..<count]))

@@ -1,7 +1,7 @@
-import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PowerSyncHTTP
 
 extension HTTPAttachmentTransport {
     /// Downloads to the path, or continues what an earlier attempt left there.
@@ -20,7 +20,7 @@ extension HTTPAttachmentTransport {
         while true {
             let request = makeRequest(target, continuing: record)
             let response = try await http.send(request)
-            let status = Int(response.status.code)
+            let status = response.status
             switch DownloadRecord.answer(status: status, header: response.headers.first(name:), to: record) {
             case .startOver:
                 record = nil
@@ -44,7 +44,8 @@ extension HTTPAttachmentTransport {
         }
     }
 
-    private func makeRequest(_ target: AttachmentHTTPRequest, continuing record: DownloadRecord?) -> HTTPClientRequest {
+    private func makeRequest(_ target: AttachmentHTTPRequest, continuing record: DownloadRecord?) -> HTTPExchangeRequest
+    {
         var request = makeRequest(target, method: .GET)
         // Ranges and sizes are those of the file as it is stored.
         request.headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
@@ -56,8 +57,8 @@ extension HTTPAttachmentTransport {
     }
 
     private func receive(
-        _ response: HTTPClientResponse,
-        to request: HTTPClientRequest,
+        _ response: HTTPExchangeResponse,
+        to request: HTTPExchangeRequest,
         _ target: AttachmentHTTPRequest,
         _ path: String,
         from record: DownloadRecord,
@@ -66,7 +67,7 @@ extension HTTPAttachmentTransport {
         var expectation = DownloadExpectation(total: record.total, size: target.size, request: request.target)
         expectation.digests = AnnouncedDigests.find(
             header: response.headers.first(name:),
-            isWholeFile: response.status != .partialContent
+            isWholeFile: response.status != 206
         )
         if let digest = target.sha256 { expectation.digests.append(digest) }
         try expectation.checkAnnouncement()
@@ -92,18 +93,17 @@ extension HTTPAttachmentTransport {
     }
 
     private func write(
-        _ body: HTTPClientResponse.Body,
-        of request: HTTPClientRequest,
+        _ body: any HTTPExchangeBody,
+        of request: HTTPExchangeRequest,
         to file: inout PartialDownload,
         _ expectation: DownloadExpectation,
         _ progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
         var waiting = ByteBuffer()
-        var chunks = body.makeAsyncIterator()
         while true {
             let chunk: ByteBuffer?
             do {
-                chunk = try await chunks.next()
+                chunk = try await body.next()
             } catch {
                 // What has arrived counts.
                 if waiting.readableBytes > 0 { try await file.write(waiting) }

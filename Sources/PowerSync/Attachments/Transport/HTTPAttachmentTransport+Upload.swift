@@ -1,7 +1,7 @@
-import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PowerSyncHTTP
 
 extension HTTPAttachmentTransport {
     /// Uploads a file.
@@ -28,9 +28,16 @@ extension HTTPAttachmentTransport {
             request.headers.replaceOrAdd(name: header.name, value: header.text(of: digest))
         }
         progress(0, size)
-        request.body = .stream(FileChunks(file: file, size: size) { progress($0, size) }, length: .known(size))
+        request.body = .file(
+            HTTPExchangeFile(
+                path: path,
+                size: size,
+                read: { offset, count in try await FileWork.run { try file.buffer(at: offset, upTo: count) } },
+                progress: { progress($0, size) }
+            )
+        )
         let response = try await http.send(request)
-        switch response.status.code {
+        switch response.status {
         case 200..<300:
             _ = try? await http.body(of: response, to: request)
         case 412 where request.headers.contains(name: "If-None-Match"):

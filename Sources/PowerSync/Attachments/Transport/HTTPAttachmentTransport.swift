@@ -1,7 +1,7 @@
-package import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+public import PowerSyncHTTP
 
 /// Moves files between the disk and a storage that is reached over HTTP, without holding them in memory.
 ///
@@ -45,12 +45,14 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
     ///   - resolveUpload: Gives the request for an upload.
     ///   - resolveDownload: Gives the request for a download.
     ///   - resolveDelete: Gives the request for a deletion.
+    ///   - httpClient: What sends the requests.
     public init(
         resolveUpload: @escaping @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest,
         resolveDownload: @escaping @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest,
-        resolveDelete: @escaping @Sendable (Attachment) async throws -> AttachmentHTTPRequest
+        resolveDelete: @escaping @Sendable (Attachment) async throws -> AttachmentHTTPRequest,
+        httpClient: PowerSyncHTTPClient = .standard
     ) {
-        http = .shared
+        http = AttachmentHTTPClient(httpClient.exchange)
         self.resolveUpload = resolveUpload
         self.resolveDownload = resolveDownload
         deletion = .resolve(resolveDelete)
@@ -61,28 +63,18 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
     /// - Parameters:
     ///   - resolveUpload: Gives the request for an upload.
     ///   - resolveDownload: Gives the request for a download.
+    ///   - httpClient: What sends the requests.
     ///   - deleteFile: Deletes a file.
     public init(
         resolveUpload: @escaping @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest,
         resolveDownload: @escaping @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest,
+        httpClient: PowerSyncHTTPClient = .standard,
         deleteFile: @escaping @Sendable (Attachment) async throws -> Void
     ) {
-        http = .shared
+        http = AttachmentHTTPClient(httpClient.exchange)
         self.resolveUpload = resolveUpload
         self.resolveDownload = resolveDownload
         deletion = .delegate(deleteFile)
-    }
-
-    private init(_ original: HTTPAttachmentTransport, _ http: AttachmentHTTPClient) {
-        self.http = http
-        resolveUpload = original.resolveUpload
-        resolveDownload = original.resolveDownload
-        deletion = original.deletion
-    }
-
-    /// The same transport on another HTTP client, which must not follow redirects nor decompress.
-    package func using(_ client: HTTPClient) -> HTTPAttachmentTransport {
-        HTTPAttachmentTransport(self, AttachmentHTTPClient(client: client))
     }
 
     /// Deletes a remote file.
@@ -95,7 +87,7 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
         case .resolve(let resolve):
             let request = makeRequest(try await resolve(attachment), method: .DELETE)
             let response = try await http.send(request)
-            switch response.status.code {
+            switch response.status {
             case 200..<300, 404, 410: _ = try? await http.body(of: response, to: request)
             default: throw await http.failure(.status, of: request, response)
             }
@@ -103,9 +95,11 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
     }
 
     /// The request with its headers; those that the HTTP client makes itself are left out.
-    func makeRequest(_ target: AttachmentHTTPRequest, method: HTTPMethod) -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: target.url.absoluteString)
-        request.method = target.method.map(HTTPMethod.init(rawValue:)) ?? method
+    func makeRequest(_ target: AttachmentHTTPRequest, method: HTTPMethod) -> HTTPExchangeRequest {
+        var request = HTTPExchangeRequest(
+            target.method.map(HTTPMethod.init(rawValue:)) ?? method,
+            target.url.absoluteString
+        )
         for (name, value) in target.headers.sorted(by: { $0.key < $1.key })
         where !["content-length", "transfer-encoding", "host"].contains(name.lowercased()) {
             request.headers.add(name: name, value: value)

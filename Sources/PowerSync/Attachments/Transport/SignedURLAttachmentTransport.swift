@@ -1,5 +1,5 @@
-package import AsyncHTTPClient
 public import Foundation
+public import PowerSyncHTTP
 
 /// Moves files straight between the device and a storage, over URLs that the app's backend signs.
 ///
@@ -37,13 +37,19 @@ public struct SignedURLAttachmentTransport: AttachmentTransportAdapter {
 
     /// Creates a transport with a closure that asks the backend.
     ///
-    /// - Parameter resolve: Gives the request for one transfer. It may throw ``AttachmentStorageError``s. Called again when the storage
-    ///   refuses what it gave.
-    public init(resolve: @escaping @Sendable (SignedURLRequest) async throws -> AttachmentHTTPRequest) {
+    /// - Parameters:
+    ///   - httpClient: What sends the requests to the storage.
+    ///   - resolve: Gives the request for one transfer. It may throw ``AttachmentStorageError``s. Called again when the storage
+    ///     refuses what it gave.
+    public init(
+        httpClient: PowerSyncHTTPClient = .standard,
+        resolve: @escaping @Sendable (SignedURLRequest) async throws -> AttachmentHTTPRequest
+    ) {
         transport = HTTPAttachmentTransport(
             resolveUpload: { try await resolve(SignedURLRequest(.upload, $0.attachment)) },
             resolveDownload: { try await resolve(SignedURLRequest(.download, $0.attachment)) },
-            resolveDelete: { try await resolve(SignedURLRequest(.delete, $0)) }
+            resolveDelete: { try await resolve(SignedURLRequest(.delete, $0)) },
+            httpClient: httpClient
         )
     }
 
@@ -51,18 +57,18 @@ public struct SignedURLAttachmentTransport: AttachmentTransportAdapter {
     ///
     /// - Parameters:
     ///   - endpoint: Where the backend signs URLs.
+    ///   - httpClient: What sends the requests to backend and storage.
     ///   - headers: Gives the headers for a request to the backend, with the user's credentials.
-    public init(endpoint: URL, headers: @escaping @Sendable () async throws -> [String: String]) {
-        self.init(resolve: SignedURLBackend(endpoint: endpoint, headers: headers, http: .shared).resolve)
-    }
-
-    private init(_ transport: HTTPAttachmentTransport) {
-        self.transport = transport
-    }
-
-    /// The same transport with another HTTP client for the storage.
-    package func using(_ client: HTTPClient) -> SignedURLAttachmentTransport {
-        SignedURLAttachmentTransport(transport.using(client))
+    public init(
+        endpoint: URL,
+        httpClient: PowerSyncHTTPClient = .standard,
+        headers: @escaping @Sendable () async throws -> [String: String]
+    ) {
+        let http = AttachmentHTTPClient(httpClient.exchange)
+        self.init(
+            httpClient: httpClient,
+            resolve: SignedURLBackend(endpoint: endpoint, headers: headers, http: http).resolve
+        )
     }
 
     /// Uploads a file.

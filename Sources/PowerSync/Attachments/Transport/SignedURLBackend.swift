@@ -1,7 +1,7 @@
-import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PowerSyncHTTP
 
 /// Asks an app's backend for signed URLs, in the form that ``SignedURLAttachmentTransport`` documents.
 struct SignedURLBackend: Sendable {
@@ -21,17 +21,16 @@ struct SignedURLBackend: Sendable {
 
     /// Asks for one request.
     func resolve(_ signedURLRequest: SignedURLRequest) async throws -> AttachmentHTTPRequest {
-        var request = HTTPClientRequest(url: endpoint.absoluteString)
-        request.method = .POST
+        var request = HTTPExchangeRequest(.POST, endpoint.absoluteString)
         for (name, value) in try await headers() { request.headers.add(name: name, value: value) }
         request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
         request.headers.replaceOrAdd(name: "Accept", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: try JSONEncoder().encode(signedURLRequest)))
         let response = try await http.send(request)
-        switch (response.status.code, signedURLRequest.operation) {
+        switch (response.status, signedURLRequest.operation) {
         case (200..<300, _):
             let body = try await http.body(of: response, to: request)
-            return try self.request(in: Data(body.readableBytesView), status: Int(response.status.code), of: request)
+            return try self.request(in: Data(body.readableBytesView), status: response.status, of: request)
         case (404, .download), (404, .delete), (410, .download), (410, .delete):
             throw AttachmentStorageError.notFound
         case (409, .upload):
@@ -41,7 +40,7 @@ struct SignedURLBackend: Sendable {
         }
     }
 
-    private func request(in body: Data, status: Int, of request: HTTPClientRequest) throws -> AttachmentHTTPRequest {
+    private func request(in body: Data, status: Int, of request: HTTPExchangeRequest) throws -> AttachmentHTTPRequest {
         func malformed(_ what: String, _ error: (any Error)? = nil) -> AttachmentTransferError {
             AttachmentTransferError(
                 .unexpectedResponse,

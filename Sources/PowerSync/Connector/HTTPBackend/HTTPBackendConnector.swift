@@ -1,6 +1,6 @@
 package import Foundation
+import NIOConcurrencyHelpers
 import PowerSyncUpload
-import Synchronization
 
 /// A connector for a backend that takes an ``UploadRequest`` with HTTP `POST`: one made with `PowerSyncBackend`, or any other
 /// that answers with an ``UploadResponse``.
@@ -38,7 +38,7 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
     private let authorize: (@Sendable (_ refused: String?) async throws -> String?)?
     private let credentials: @Sendable () async throws -> PowerSyncCredentials?
     private let clock: ElapsedClock
-    private let state: Mutex<State>
+    private let state: NIOLockedValueBox<State>
 
     /// Creates a connector.
     ///
@@ -81,13 +81,13 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
         self.clock = clock
         self.credentials = credentials
         authorize = authorization
-        state = Mutex(State(maximumEntries: options.maximumEntries))
+        state = NIOLockedValueBox(State(maximumEntries: options.maximumEntries))
     }
 
     /// Fetches a token for the sync service.
     public func fetchCredentials() async throws -> PowerSyncCredentials? {
         let credentials = try await credentials()
-        if authorize == nil { state.withLock { $0.authorization = credentials.map { "Bearer \($0.token)" } } }
+        if authorize == nil { state.withLockedValue { $0.authorization = credentials.map { "Bearer \($0.token)" } } }
         return credentials
     }
 
@@ -97,14 +97,14 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
     /// - Throws: ``UploadRejectionError`` for writes that the backend will never accept, else ``HTTPBackendError`` and what the
     ///   closures of the connector throw.
     public func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
-        if let pausedUntil = state.withLock({ $0.pausedUntil }), clock.now < pausedUntil {
+        if let pausedUntil = state.withLockedValue({ $0.pausedUntil }), clock.now < pausedUntil {
             try await clock.sleep(until: pausedUntil)
         }
         let clientID = try await database.getClientId()
         while true {
             let batch = try await UploadBatch.next(
                 of: database,
-                maximumEntries: state.withLock { $0.maximumEntries },
+                maximumEntries: state.withLockedValue { $0.maximumEntries },
                 maximumBytes: options.maximumBytes
             )
             guard let batch else { return }
@@ -131,7 +131,7 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
         } catch let error as HTTPBackendError {
             if let delay = error.retryAfter {
                 let pause = Duration.seconds(min(max(delay, 0), options.longestRetryAfter))
-                state.withLock { $0.pausedUntil = clock.now + pause }
+                state.withLockedValue { $0.pausedUntil = clock.now + pause }
             }
             throw error
         }
@@ -143,12 +143,12 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
     /// - Returns: The kept value, or a new one.
     /// - Throws: ``HTTPBackendError`` when nobody is signed in, and what the closures of the app throw.
     private func authorization(replacing refused: String?) async throws -> String {
-        if let kept = state.withLock({ $0.authorization }), kept != refused { return kept }
+        if let kept = state.withLockedValue({ $0.authorization }), kept != refused { return kept }
         let value =
             if let authorize { try await authorize(refused) } else {
                 try await credentials().map { "Bearer \($0.token)" }
             }
-        state.withLock { $0.authorization = value }
+        state.withLockedValue { $0.authorization = value }
         guard let value else {
             throw HTTPBackendError(.unauthorized, "Nobody is signed in: there are no credentials for \(exchange.url)")
         }
@@ -166,7 +166,7 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
                 "What \(exchange.url) answered is not about the writes that it was sent: \(error)"
             )
         }
-        state.withLock { $0.pausedUntil = nil }
+        state.withLockedValue { $0.pausedUntil = nil }
         if outcome.completed > 0 {
             let last = batch.transactions[outcome.completed - 1]
             let isWhole = outcome.completed == batch.transactions.count
@@ -195,7 +195,7 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
                     """
             )
         }
-        state.withLock { state in
+        state.withLockedValue { state in
             state.maximumEntries = max(1, min(state.maximumEntries, batch.entries.count) / 2)
         }
     }

@@ -1,4 +1,5 @@
 public import Foundation
+public import PowerSyncHTTP
 
 /// How an ``HTTPBackendConnector`` uploads.
 ///
@@ -28,6 +29,9 @@ public struct HTTPBackendOptions: Sendable {
     public var headers: [String: String] = [:]
     /// The only authorities whose certificates the backend may have; `nil` for those that the system trusts.
     public var trustedAuthorities: TrustedAuthorities?
+
+    /// What sends the requests; ``PowerSyncHTTPClient/nio``, whatever this says, with ``trustedAuthorities``.
+    public var httpClient = PowerSyncHTTPClient.standard
 
     /// Creates options with the defaults.
     public init() {}

@@ -1,7 +1,7 @@
-import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PowerSyncHTTP
 
 /// Posts uploads to a backend.
 struct UploadExchange: Sendable {
@@ -47,17 +47,18 @@ struct UploadExchange: Sendable {
     ///
     /// - Throws: ``HTTPBackendError``, or `CancellationError`.
     func post(_ upload: UploadRequest, authorization: String) async throws -> UploadResponse {
-        var request = HTTPClientRequest(url: url)
-        request.method = .POST
-        request.tlsConfiguration = options.trustedAuthorities?.tlsConfiguration
+        let exchange = options.httpClient.exchange(trusting: options.trustedAuthorities)
+        var request = HTTPExchangeRequest(.POST, url)
+        for (name, value) in options.httpClient.exchange.additionalHeaders {
+            request.headers.replaceOrAdd(name: name, value: value)
+        }
         for (name, value) in options.headers { request.headers.replaceOrAdd(name: name, value: value) }
         request.headers.replaceOrAdd(name: "Authorization", value: authorization)
         request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
         request.headers.replaceOrAdd(name: "User-Agent", value: UserAgent.text)
         request.body = .bytes(ByteBuffer(bytes: upload.json))
-        let (response, body) = try await answer(to: request)
-        let status = Int(response.status.code)
-        guard (200..<300).contains(status) else { throw failure(status, response.headers, body) }
+        let (status, headers, body) = try await answer(of: exchange, to: request)
+        guard (200..<300).contains(status) else { throw failure(status, headers, body) }
         do {
             return try UploadResponse(json: body)
         } catch {
@@ -69,15 +70,18 @@ struct UploadExchange: Sendable {
         }
     }
 
-    private func answer(to request: HTTPClientRequest) async throws -> (HTTPClientResponse, ByteBuffer) {
+    private func answer(
+        of exchange: any HTTPExchange,
+        to request: HTTPExchangeRequest
+    ) async throws -> (status: Int, HTTPHeaders, ByteBuffer) {
         let timeout = options.timeout
         do {
             return try await clock.withAnswerLimit(
                 ConnectOptions.duration(seconds: timeout),
                 otherwise: HTTPBackendError(.timeout, "POST \(url) was not answered in \(timeout) seconds")
             ) {
-                let response = try await HTTPTransport.sharedClient.execute(request, deadline: .distantFuture)
-                return (response, try await response.body.collect(upTo: Self.responseLimit))
+                let response = try await exchange.send(request)
+                return (response.status, response.headers, try await response.body.collect(upTo: Self.responseLimit))
             }
         } catch let error as HTTPBackendError {
             throw error

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import Foundation
 
 /// Arithmetic of the default engine: operands are cast to numbers, integers stay integers and become reals when they
 /// leave 64 bits, what is not a number is `NULL`.

@@ -10,7 +10,7 @@ extension QueryBinder {
             let relation = recovering { binder throws(SQLProblem) in try binder.relation(source, &conditions) }
             guard let relation else {
                 // Without it, names that mean it would be reported, too.
-                usesBrokenTable = true
+                noteBrokenTable()
                 continue
             }
             if !scopes[scopes.count - 1].add(relation) {
@@ -155,7 +155,7 @@ extension QueryBinder {
         guard let table = commonTables[key] else { return nil }
         usedCommonTables.insert(key)
         guard case .select(let select) = table else {
-            usesBrokenTable = true
+            noteBrokenTable()
             throw SQLProblem(code: .sqlUnknownTable, message: "“\(name.text)” has errors.", range: range)
         }
         // It sees nothing of this query, and no other common table expression.

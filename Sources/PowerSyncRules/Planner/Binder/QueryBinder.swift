@@ -17,8 +17,8 @@ struct QueryBinder {
     var problems: [SQLProblem] = []
     /// The names of common table expressions that the query refers to.
     var usedCommonTables: Set<String> = []
-    /// Whether the query refers to something whose errors are reported elsewhere.
-    var usesBrokenTable = false
+    /// How many findings there were when the query first mentioned a table that has errors.
+    private var problemsBeforeBrokenTable: Int?
     /// Names that were already reported as folded.
     private var foldedNames: Set<Range<Int>> = []
 
@@ -78,6 +78,20 @@ struct QueryBinder {
             hint: "Write \"\(sources.text(of: name.range))\" if the source spells it so, else \(name.text).",
             at: name.range
         )
+    }
+
+    /// Notes that a table is missing because of an error that is reported: names that mean it are no errors of their own.
+    mutating func noteBrokenTable() {
+        problemsBeforeBrokenTable = problemsBeforeBrokenTable ?? problems.count
+    }
+
+    /// Whether the query refers to a table that has errors.
+    var usesBrokenTable: Bool { problemsBeforeBrokenTable != nil }
+
+    /// All findings but those that only follow from a table with errors.
+    var rootProblems: [SQLProblem] {
+        guard let count = problemsBeforeBrokenTable else { return problems }
+        return problems.prefix(count) + problems.dropFirst(count).filter { $0.code != .sqlUnknownTable }
     }
 
     /// Runs a part whose problem ends only that part.

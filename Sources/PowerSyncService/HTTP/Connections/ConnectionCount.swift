@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Counts connections, so that there are never so many that the process runs out of file descriptors.
 ///
@@ -28,7 +28,7 @@ final class ConnectionCount: Sendable {
 
     /// How many connections are served at the same time.
     let limit: Int
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     init(limit: Int) {
         self.limit = limit
@@ -36,7 +36,7 @@ final class ConnectionCount: Sendable {
 
     /// Takes in a connection; ``ended(_:)`` has to follow.
     func began() -> Admission {
-        state.withLock { state in
+        state.withLockedValue { state in
             if state.admitted < limit {
                 state.admitted += 1
                 return .admitted
@@ -52,7 +52,7 @@ final class ConnectionCount: Sendable {
     ///
     /// - Parameter admission: What had become of it.
     func ended(_ admission: Admission) {
-        state.withLock { state in
+        state.withLockedValue { state in
             switch admission {
             case .admitted:
                 state.admitted -= 1
@@ -68,17 +68,8 @@ extension ConnectionCount {
     /// The limit for this process: what its limit of open files leaves beside the files of the storage, the listener, and
     /// three descriptors for each core's event loop.
     static var limitOfProcess: Int {
-        var files = rlimit()
-        #if canImport(Glibc)
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        #else
-        let resource = RLIMIT_NOFILE
-        #endif
-        guard getrlimit(resource, &files) == 0 else { return limit(openFiles: 1024, cores: 1) }
-        return limit(
-            openFiles: Int(clamping: files.rlim_cur),
-            cores: ProcessInfo.processInfo.activeProcessorCount
-        )
+        guard let openFiles = OpenFileLimit.ofProcess else { return limit(openFiles: 1024, cores: 1) }
+        return limit(openFiles: openFiles, cores: ProcessInfo.processInfo.activeProcessorCount)
     }
 
     /// The limit for a limit of open files: at least 16.

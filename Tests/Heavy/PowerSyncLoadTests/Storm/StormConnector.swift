@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 @testable import PowerSync
 
@@ -15,20 +15,20 @@ final class StormConnector: PowerSyncBackendConnectorProtocol {
     /// What fails now and then.
     private struct Failure: Error {}
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
 
     /// How many calls have not returned.
-    var running: Int { state.withLock { $0.running } }
+    var running: Int { state.withLockedValue { $0.running } }
     /// The most uploads that ran at the same time.
-    var mostUploads: Int { state.withLock { $0.mostUploads } }
+    var mostUploads: Int { state.withLockedValue { $0.mostUploads } }
 
     /// From now on everything works.
     func calmDown() {
-        state.withLock { $0.isCalm = true }
+        state.withLockedValue { $0.isCalm = true }
     }
 
     private func begin() -> Int {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.running += 1
             state.calls += 1
             return state.isCalm ? 0 : state.calls
@@ -36,7 +36,7 @@ final class StormConnector: PowerSyncBackendConnectorProtocol {
     }
 
     private func end() {
-        state.withLock { $0.running -= 1 }
+        state.withLockedValue { $0.running -= 1 }
     }
 
     func fetchCredentials() async throws -> PowerSyncCredentials? {
@@ -49,12 +49,12 @@ final class StormConnector: PowerSyncBackendConnectorProtocol {
 
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
         let call = begin()
-        state.withLock { state in
+        state.withLockedValue { state in
             state.uploads += 1
             state.mostUploads = max(state.mostUploads, state.uploads)
         }
         defer {
-            state.withLock { $0.uploads -= 1 }
+            state.withLockedValue { $0.uploads -= 1 }
             end()
         }
         await Task.yield()

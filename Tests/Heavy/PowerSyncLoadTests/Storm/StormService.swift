@@ -1,13 +1,13 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncTesting
-import Synchronization
 
 @testable import PowerSync
 
 /// A service that answers everything at once: one bucket with one row, and a checkpoint for each write checkpoint.
 final class StormService: Sendable {
     let transport = ScriptedTransport()
-    private let state = Mutex<(writeCheckpoint: Int64, streams: [ScriptedStream])>((0, []))
+    private let state = NIOLockedValueBox<(writeCheckpoint: Int64, streams: [ScriptedStream])>((0, []))
 
     /// Serves until the task is cancelled.
     func run() async {
@@ -17,7 +17,7 @@ final class StormService: Sendable {
                     stream.accept()
                     var lines: [SyncLine] = stream.request.buckets.isEmpty ? [self.row] : []
                     lines.append(self.completion)
-                    let writeCheckpoint = self.state.withLock { state in
+                    let writeCheckpoint = self.state.withLockedValue { state in
                         state.streams.removeAll(where: \.isClosed)
                         state.streams.append(stream)
                         return state.writeCheckpoint
@@ -27,7 +27,7 @@ final class StormService: Sendable {
             }
             tasks.addTask {
                 while let request = try? await self.transport.nextWriteCheckpoint() {
-                    let (writeCheckpoint, streams) = self.state.withLock { state in
+                    let (writeCheckpoint, streams) = self.state.withLockedValue { state in
                         state.writeCheckpoint += 1
                         return (state.writeCheckpoint, state.streams)
                     }

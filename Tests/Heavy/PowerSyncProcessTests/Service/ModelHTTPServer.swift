@@ -1,10 +1,10 @@
 import Foundation
 import LocalDatabaseWorker
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import PowerSyncProtocol
-import Synchronization
 import TestSupport
 
 /// Puts a ``ModelService`` behind a loopback port: sync streams in NDJSON, write checkpoints, and uploads of workers.
@@ -46,22 +46,22 @@ final class ModelHTTPServer: Sendable {
 
     /// The connections that are open.
     fileprivate final class Connections: Sendable {
-        private let channels = Mutex<[ObjectIdentifier: any Channel]>([:])
+        private let channels = NIOLockedValueBox<[ObjectIdentifier: any Channel]>([:])
 
         func add(_ channel: any Channel) {
             let id = ObjectIdentifier(channel)
-            channels.withLock { $0[id] = channel }
-            channel.closeFuture.whenComplete { _ in self.channels.withLock { $0[id] = nil } }
+            channels.withLockedValue { $0[id] = channel }
+            channel.closeFuture.whenComplete { _ in self.channels.withLockedValue { $0[id] = nil } }
         }
 
         func push() {
-            for channel in channels.withLock({ Array($0.values) }) {
+            for channel in channels.withLockedValue({ Array($0.values) }) {
                 channel.pipeline.fireUserInboundEventTriggered(Change())
             }
         }
 
         func close() {
-            for channel in channels.withLock({ Array($0.values) }) { channel.close(promise: nil) }
+            for channel in channels.withLockedValue({ Array($0.values) }) { channel.close(promise: nil) }
         }
     }
 }

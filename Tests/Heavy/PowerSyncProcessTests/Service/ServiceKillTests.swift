@@ -87,6 +87,7 @@ private final class ServiceProcess {
                   tables:
             \(tables)
             storage: {type: sqlite, path: buckets.db}
+            development: {write_endpoint: true}
             sync_config: {path: sync.yaml}
             host: 127.0.0.1
             port: \(address.port)

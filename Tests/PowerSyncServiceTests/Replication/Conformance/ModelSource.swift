@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncRules
-import Synchronization
 
 @testable import PowerSyncServiceCore
 
@@ -60,21 +60,21 @@ final class ModelSource: ReplicationSource {
         var made: UInt64 = 0
     }
 
-    private let state = Mutex(State())
+    private let state = NIOLockedValueBox(State())
     private let changed = ChangeSignal()
     /// Columns whose cells updates leave out when they stay the same.
     private let largeColumns: Set<String>
     /// The rows of a page of a snapshot.
     let pageLength: Int
     /// Happens each time before rows are read by their keys.
-    let beforeRows = Mutex<(@Sendable () -> Void)?>(nil)
+    let beforeRows = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
 
     init(largeColumns: Set<String> = [], pageLength: Int = 3) {
         self.largeColumns = largeColumns
         self.pageLength = pageLength
     }
 
-    var content: Content { state.withLock { $0.content } }
+    var content: Content { state.withLockedValue { $0.content } }
 
     /// The rows of a table at a position.
     func rows(of table: String, at position: LSN) -> [SourceRow]? {
@@ -89,7 +89,7 @@ final class ModelSource: ReplicationSource {
 
     /// Writes a transaction.
     func write(_ writes: [RowWrite]) {
-        state.withLock { state in
+        state.withLockedValue { state in
             var messages: [SourceMessage] = []
             for write in writes { apply(write, to: &state.content.tables, &messages) }
             state.append(messages)
@@ -99,7 +99,7 @@ final class ModelSource: ReplicationSource {
 
     /// Changes the tables.
     func alter(_ change: TableChange) {
-        state.withLock { state in
+        state.withLockedValue { state in
             switch change {
             case .create(let name, let columns):
                 state.content.relationCount += 1
@@ -167,7 +167,7 @@ final class ModelSource: ReplicationSource {
 
     /// Becomes what it was, with what was written since lost.
     func restore(_ backup: Content) {
-        state.withLock { state in
+        state.withLockedValue { state in
             state.made += 1
             state.content = backup
             state.content.history = SourceHistory(rawValue: "history \(state.made + 1)")
@@ -182,7 +182,7 @@ final class ModelSource: ReplicationSource {
     func head(having known: SourcePosition?) async throws -> SourcePosition { content.head }
 
     func emitMarker() async throws {
-        state.withLock { $0.append([]) }
+        state.withLockedValue { $0.append([]) }
         changed.advance()
     }
 
@@ -191,7 +191,7 @@ final class ModelSource: ReplicationSource {
         resumingAfter position: SourcePosition?,
         reached: LSN?
     ) async throws -> SourcePosition {
-        try state.withLock { state in
+        try state.withLockedValue { state in
             guard let position else {
                 state.append([])
                 state.content.acknowledged[slotName] = state.content.log.count
@@ -231,7 +231,7 @@ final class ModelSource: ReplicationSource {
     }
 
     func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
-        beforeRows.withLock { $0 }?()
+        beforeRows.withLockedValue { $0 }?()
         let content = content
         let found = try self.table(table)
         return PresentRows(keys.compactMap { found.rows[$0] }, at: content.head)
@@ -247,10 +247,11 @@ final class ModelSource: ReplicationSource {
     func withChanges<Result>(
         of slotName: String,
         after position: SourcePosition,
-        tables: [SourceTableDescriptor],
+        tables: [SourceTable],
+        plan: SyncPlan,
         _ body: (inout any ChangeReader) async throws -> Result
     ) async throws -> Result {
-        var reader: any ChangeReader = Reader(source: self, tables: tables, position: position)
+        var reader: any ChangeReader = Reader(source: self, tables: tables.map(\.descriptor), position: position)
         return try await body(&reader)
     }
 
@@ -265,7 +266,7 @@ final class ModelSource: ReplicationSource {
             switch message {
             case .changes(_, let relationID), .partialUpdates(_, let relationID), .truncate(let relationID):
                 tables.contains { $0.relationID == relationID }
-            case .commit, .tablesChanged: true
+            case .begin, .commit, .tablesChanged: true
             }
         }
 
@@ -297,14 +298,14 @@ final class ModelSource: ReplicationSource {
     func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool { true }
 
     func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
-        state.withLock { state in
+        state.withLockedValue { state in
             guard let count = state.content.count(position.position) else { return }
             state.content.acknowledged[slotName] = max(state.content.acknowledged[slotName] ?? 0, count)
         }
     }
 
     func dropStream(_ slotName: String) async throws {
-        state.withLock { $0.content.acknowledged[slotName] = nil }
+        state.withLockedValue { $0.content.acknowledged[slotName] = nil }
     }
 
     func close() throws {}

@@ -1,4 +1,5 @@
 import PowerSyncRules
+import TestSupport
 
 /// A write to a source, by somebody who knows nothing about the service.
 ///
@@ -25,4 +26,32 @@ enum TableChange: Sendable {
     case create(String, columns: [String])
     case drop(String)
     case addColumn(String, to: String)
+}
+
+extension RowWrite {
+    /// A write of a few rows.
+    static func random(_ random: inout SeededGenerator) -> RowWrite {
+        let id = "r\(random.number(below: 8))"
+        let number = SQLiteValue.integer(Int64(random.number(below: 100)))
+        return switch random.number(below: 12) {
+        case 0...3: .insert("items", id: id, ["name": number, "body": .text("body \(random.number(below: 4))")])
+        case 4, 5: .update("items", id: id, ["name": number])
+        case 6: .update("items", id: id, ["body": .text("body \(random.number(below: 4))")])
+        case 7: .update("items", id: id, ["id": .text("r\(random.number(below: 8))")])
+        case 8: .update("items", id: id, ["id": .text("r\(random.number(below: 8))"), "name": number])
+        case 9, 10: .delete("items", id: id)
+        default: random.number(below: 4) == 0 ? .truncate("items") : .delete("items", id: id)
+        }
+    }
+}
+
+extension SQLiteValue {
+    /// A number, which a source may have as a text.
+    var number: Int64? {
+        switch self {
+        case .integer(let number): number
+        case .text(let text): Int64(text)
+        default: nil
+        }
+    }
 }

@@ -27,7 +27,7 @@ import Testing
 
     @Test("a copy whose pages are changed while they are read", arguments: SourceKind.allCases)
     func snapshotWhileChangesCome(_ kind: SourceKind) async throws {
-        let tested = try TestedSource(kind)
+        let tested = try await TestedSource(kind)
         // Several pages of each source.
         let ids = (0..<4500).map { "r\(10_000 + $0)" }
         try await tested.write(insert(ids))
@@ -57,10 +57,14 @@ import Testing
 
     @Test("a reader that has nothing to deliver says where it is", arguments: SourceKind.allCases)
     func firstAnswerIsACommit(_ kind: SourceKind) async throws {
-        let tested = try TestedSource(kind)
+        let tested = try await TestedSource(kind)
         let follower = try await follower(tested)
-        let tables = try await tested.source.tables(for: tested.plan)
-        try await tested.source.withChanges(of: follower.slot, after: follower.position, tables: tables) { reader in
+        try await tested.source.withChanges(
+            of: follower.slot,
+            after: follower.position,
+            tables: follower.tables,
+            plan: tested.plan
+        ) { reader in
             let messages = try await reader.next()
             guard case .commit(let lsn)? = messages.last else {
                 Issue.record("\(messages)")
@@ -72,7 +76,7 @@ import Testing
 
     @Test("transactions are delivered as a whole, and in their order", arguments: SourceKind.allCases)
     func transactionsAreAtomicAndInOrder(_ kind: SourceKind) async throws {
-        let tested = try TestedSource(kind)
+        let tested = try await TestedSource(kind)
         try await tested.write(insert(["a", "b"], name: 0))
         var follower = try await follower(tested)
         for round in 0..<5 {
@@ -92,7 +96,7 @@ import Testing
             try await follower.catchUp { follower in
                 let names = follower.allRows.map { $0["name"] }
                 #expect(follower.allRows.count == 2 && names[0] == names[1])
-                guard case .integer(let number)? = names[0] else { return }
+                guard let number = names[0]?.number else { return }
                 #expect(number >= last)
                 last = number
             }
@@ -100,7 +104,7 @@ import Testing
         }
         try await follower.catchUp()
         #expect(try await follower.allRows == tested.rows())
-        #expect(follower.allRows.first?["name"] == 50)
+        #expect(follower.allRows.first?["name"]?.number == 50)
     }
 
     struct Transaction: CustomTestStringConvertible, Sendable {
@@ -147,11 +151,15 @@ import Testing
         ]
     )
     func transaction(_ kind: SourceKind, _ transaction: Transaction) async throws {
-        let tested = try TestedSource(kind)
+        let tested = try await TestedSource(kind)
         try await tested.write(insert(["a", "b", "c"]))
         var follower = try await follower(tested)
         try await tested.write(transaction.writes)
-        try await follower.catchUp()
+        // A table that was emptied may count as another one.
+        if try await !follower.catchUp() {
+            try await follower.copy()
+            try await follower.catchUp()
+        }
         #expect(try await follower.allRows == tested.rows())
         #expect(Set(follower.allRows.compactMap { $0["id"] }) == Set(transaction.left.map { .text($0) }))
     }
@@ -162,7 +170,7 @@ import Testing
             nil, 0, .integer(.min), .integer(.max), 0.1, -0.0, .real(.infinity), "", "ü\u{0}é", .blob([]),
             .blob([0, 255]),
         ]
-        let tested = try TestedSource(kind)
+        let tested = try await TestedSource(kind)
         var follower = try await follower(tested)
         for (index, value) in values.enumerated() {
             try await tested.write(.insert("items", id: "é\(index)", ["name": value, "body": value]))
@@ -184,7 +192,7 @@ import Testing
         ] as [[TableChange]]
     )
     func changedTablesAreNoticedAndCopiedAnew(_ kind: SourceKind, _ changes: [TableChange]) async throws {
-        let tested = try TestedSource(kind)
+        let tested = try await TestedSource(kind)
         try await tested.write(insert(["a", "b"]))
         var follower = try await follower(tested)
         for change in changes { try await tested.alter(change) }
@@ -199,7 +207,7 @@ import Testing
 
     @Test(arguments: SourceKind.allCases)
     func outdatedTablesAreRefused(_ kind: SourceKind) async throws {
-        let tested = try TestedSource(kind)
+        let tested = try await TestedSource(kind)
         let table = try #require(try await tested.source.tables(for: tested.plan).first)
         try await tested.alter(.addColumn("color", to: "items"))
         _ = try await tested.source.tables(for: tested.plan)
@@ -217,7 +225,7 @@ import Testing
 
     @Test(arguments: SourceKind.allCases)
     func rowsAreFoundByTheirKeys(_ kind: SourceKind) async throws {
-        let tested = try TestedSource(kind)
+        let tested = try await TestedSource(kind)
         try await tested.write(insert(["a", "b", "A"]))
         let before = try await tested.source.head()
         try await tested.write(.update("items", id: "a", ["name": "later"]), .delete("items", id: "b"))
@@ -234,7 +242,7 @@ import Testing
 
     @Test(arguments: SourceKind.allCases)
     func everythingAfterAnAcknowledgedPositionIsReadAgain(_ kind: SourceKind) async throws {
-        var tested = try TestedSource(kind)
+        var tested = try await TestedSource(kind)
         try await tested.write(insert(["a", "b"]))
         var kept = try await follower(tested)
         for round in 0..<4 {
@@ -257,7 +265,7 @@ import Testing
 
     @Test(arguments: SourceKind.allCases)
     func droppedStreamsAreForgotten(_ kind: SourceKind) async throws {
-        let tested = try TestedSource(kind)
+        let tested = try await TestedSource(kind)
         let follower = try await follower(tested)
         try await tested.source.dropStream("nobody")
         try await tested.source.dropStream(follower.slot)
@@ -280,7 +288,7 @@ import Testing
 
     @Test("restored while nobody looked", arguments: SourceKind.allCases, Restoration.all)
     func restoredSourceHasAnotherHistory(_ kind: SourceKind, _ restoration: Restoration) async throws {
-        var tested = try TestedSource(kind)
+        var tested = try await TestedSource(kind)
         try await tested.write(insert(["a", "b"]))
         var follower = try await follower(tested)
         let backup = try tested.backUp()
@@ -302,7 +310,7 @@ import Testing
 
     @Test("restored to before a position that others were given", arguments: SourceKind.allCases)
     func positionsOfOthersCountToo(_ kind: SourceKind) async throws {
-        var tested = try TestedSource(kind)
+        var tested = try await TestedSource(kind)
         let follower = try await follower(tested)
         let backup = try tested.backUp()
         try await tested.write(insert(["lost"]))
@@ -316,14 +324,18 @@ import Testing
 
     @Test("restored while it is read", arguments: SourceKind.allCases, Restoration.all)
     func restorationIsNoticedByReaders(_ kind: SourceKind, _ restoration: Restoration) async throws {
-        let tested = try TestedSource(kind)
+        let tested = try await TestedSource(kind)
         var follower = try await follower(tested)
         let backup = try tested.backUp()
         for number in 0..<restoration.lost { try await tested.write(insert(["lost\(number)"])) }
         try await follower.catchUp()
-        let tables = try await tested.source.tables(for: tested.plan)
         await expectLostHistory { [follower] in
-            try await tested.source.withChanges(of: follower.slot, after: follower.position, tables: tables) { reader in
+            try await tested.source.withChanges(
+                of: follower.slot,
+                after: follower.position,
+                tables: follower.tables,
+                plan: tested.plan
+            ) { reader in
                 _ = try await reader.next()
                 try tested.restore(backup)
                 for number in 0..<restoration.written { try await tested.write(insert(["new\(number)"])) }
@@ -340,10 +352,11 @@ import Testing
     @Test("random transactions, copies, restarts and restorations", arguments: SourceKind.allCases, [1, 2, 3, 4, 5, 6])
     func followersEndWithTheRowsOfTheSource(_ kind: SourceKind, _ seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
-        var tested = try TestedSource(kind)
+        var tested = try await TestedSource(kind)
         var follower = try await follower(tested)
         var backup = try tested.backUp()
-        for _ in 0..<60 {
+        // A database is backed up and restored slowly.
+        for _ in 0..<(kind == .postgres ? 20 : 60) {
             switch random.number(below: 12) {
             case 0:
                 var tables = [TableChange.addColumn("c\(random.next())", to: "items")]
@@ -377,23 +390,6 @@ import Testing
                 follower = try await self.follower(tested)
             }
             #expect(try await follower.allRows == tested.rows())
-        }
-    }
-}
-
-extension RowWrite {
-    /// A write of a few rows.
-    static func random(_ random: inout SeededGenerator) -> RowWrite {
-        let id = "r\(random.number(below: 8))"
-        let number = SQLiteValue.integer(Int64(random.number(below: 100)))
-        return switch random.number(below: 12) {
-        case 0...3: .insert("items", id: id, ["name": number, "body": .text("body \(random.number(below: 4))")])
-        case 4, 5: .update("items", id: id, ["name": number])
-        case 6: .update("items", id: id, ["body": .text("body \(random.number(below: 4))")])
-        case 7: .update("items", id: id, ["id": .text("r\(random.number(below: 8))")])
-        case 8: .update("items", id: id, ["id": .text("r\(random.number(below: 8))"), "name": number])
-        case 9, 10: .delete("items", id: id)
-        default: random.number(below: 4) == 0 ? .truncate("items") : .delete("items", id: id)
         }
     }
 }

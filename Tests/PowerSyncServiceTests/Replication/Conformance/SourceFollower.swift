@@ -10,14 +10,14 @@ struct SourceFollower {
     /// The last transaction boundary.
     private(set) var position: SourcePosition
     private(set) var rows: [SourceTableName: [[SQLiteValue]: SourceRow]] = [:]
-    private var tables: [SourceTableDescriptor] = []
+    private(set) var tables: [SourceTable] = []
     /// Rows that were asked for by their keys are newer than what was followed, until this position.
     private var barrier: LSN?
 
     /// Begins a stream.
-    init(_ tested: TestedSource, slot: String = "slot") async throws {
+    init(_ tested: TestedSource) async throws {
         self.tested = tested
-        self.slot = slot
+        slot = tested.slot
         position = try await tested.source.prepareStream(slot, resumingAfter: nil, reached: nil)
     }
 
@@ -42,8 +42,8 @@ struct SourceFollower {
     /// Copies all tables anew; `betweenPages` happens after each page.
     mutating func copy(betweenPages: () async throws -> Void = {}) async throws {
         rows = [:]
-        tables = try await tested.source.tables(for: tested.plan)
-        for table in tables {
+        tables = []
+        for table in try await tested.source.tables(for: tested.plan) {
             var key: SnapshotKey?
             while true {
                 // A reader for each page, as after an interruption.
@@ -53,6 +53,9 @@ struct SourceFollower {
                 key = chunk.lastKey
                 try await betweenPages()
             }
+            tables.append(
+                SourceTable(id: table.relationID, descriptor: table, isSnapshotDone: true, lastSnapshotKey: key)
+            )
         }
         barrier = max(barrier ?? position.lsn, try await tested.source.head().lsn)
     }
@@ -65,7 +68,12 @@ struct SourceFollower {
         let head = try await tested.source.head()
         try await tested.source.emitMarker()
         var follower = self
-        let result = try await tested.source.withChanges(of: slot, after: position, tables: tables) { reader in
+        let result = try await tested.source.withChanges(
+            of: slot,
+            after: position,
+            tables: tables,
+            plan: tested.plan
+        ) { reader in
             while true {
                 for message in try await reader.next() {
                     guard try await follower.take(message) else { return (follower, false) }
@@ -85,10 +93,10 @@ struct SourceFollower {
     private mutating func take(_ message: SourceMessage) async throws -> Bool {
         switch message {
         case .changes(let changes, let relationID):
-            let table = try #require(tables.first { $0.relationID == relationID })
+            let table = try #require(tables.first { $0.descriptor.relationID == relationID }).descriptor
             for change in changes { apply(change.row, oldKey: change.oldKey, of: table) }
         case .partialUpdates(let updates, let relationID):
-            let table = try #require(tables.first { $0.relationID == relationID })
+            let table = try #require(tables.first { $0.descriptor.relationID == relationID }).descriptor
             for update in updates {
                 let present = try await tested.source.rows(of: table, keys: [table.key(of: update.row)])
                 barrier = max(barrier ?? position.lsn, present.position.lsn)
@@ -98,9 +106,9 @@ struct SourceFollower {
                 apply(row, oldKey: update.oldKey ?? table.key(of: update.row), of: table)
             }
         case .truncate(let relationID):
-            let table = try #require(tables.first { $0.relationID == relationID })
+            let table = try #require(tables.first { $0.descriptor.relationID == relationID }).descriptor
             rows[table.name] = [:]
-        case .commit: break
+        case .begin, .commit: break
         case .tablesChanged: return false
         }
         return true

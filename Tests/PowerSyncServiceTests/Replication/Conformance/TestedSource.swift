@@ -1,16 +1,18 @@
 import Foundation
 import GRDB
 import Logging
+import PostgresTestSupport
 import PowerSyncRules
 import TestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
 @testable import PowerSyncServiceSQLite
 
 /// The sources that have to pass the conformance suite.
 enum SourceKind: String, CaseIterable, CustomTestStringConvertible {
-    case model, embedded
+    case model, embedded, postgres
     var testDescription: String { rawValue }
 }
 
@@ -20,15 +22,19 @@ struct TestedSource: Sendable {
     enum Backup: Sendable {
         case model(ModelSource.Content)
         case file(String)
+        case database(TestDatabase.Backup)
     }
 
     static let columns = ["id", "name", "body"]
 
     let source: any ReplicationSource
     let plan: SyncPlan
+    /// The name of the stream that is followed.
+    let slot: String
     private let folder: TemporaryFolder
+    private let database: TestDatabase?
 
-    init(_ kind: SourceKind) throws {
+    init(_ kind: SourceKind) async throws {
         folder = try TemporaryFolder()
         plan = try PowerSyncServiceTests.plan(
             "config: {edition: 3}\nstreams: {all: {queries: [SELECT * FROM items, SELECT * FROM others]}}"
@@ -38,15 +44,31 @@ struct TestedSource: Sendable {
             let model = ModelSource(largeColumns: ["body"], pageLength: 1000)
             model.alter(.create("items", columns: Self.columns))
             source = model
+            database = nil
         case .embedded:
             source = try Self.open(folder, schema: ["CREATE TABLE items (id TEXT PRIMARY KEY, name, body)"])
+            database = nil
+        case .postgres:
+            let database = try TestDatabase(PostgresRows.createTable("items", columns: Self.columns))
+            source = Self.open(database)
+            self.database = database
         }
+        slot = database.map { "slot_\($0.name)" } ?? "slot"
     }
 
     private init(_ other: TestedSource, _ source: any ReplicationSource) {
         self.source = source
         plan = other.plan
+        slot = other.slot
         folder = other.folder
+        database = other.database
+    }
+
+    private static func open(_ database: TestDatabase) -> PostgresSource {
+        PostgresSource(
+            PostgresSource.Settings(connection: database.connectionString),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
     }
 
     private static func open(_ folder: TemporaryFolder, schema: [String]) throws -> EmbeddedSource {
@@ -68,6 +90,7 @@ struct TestedSource: Sendable {
     func write(_ writes: [RowWrite]) async throws {
         switch source {
         case let model as ModelSource: model.write(writes)
+        case is PostgresSource: try database?.run(PostgresRows.transaction(writes))
         default:
             try await run { db in
                 for write in writes where try db.tableExists(write.table) { try write.run(db) }
@@ -79,6 +102,7 @@ struct TestedSource: Sendable {
     func alter(_ change: TableChange) async throws {
         switch source {
         case let model as ModelSource: model.alter(change)
+        case is PostgresSource: try database?.run(PostgresRows.statement(change))
         default:
             try await run { db in
                 switch change {
@@ -106,6 +130,7 @@ struct TestedSource: Sendable {
 
     func backUp() throws -> Backup {
         if let model = source as? ModelSource { return .model(model.content) }
+        if let database { return .database(try database.backUp()) }
         let path = folder.path("backup \(UUID().uuidString).db")
         let backup = try DatabaseQueue(path: path)
         try (source as? EmbeddedSource)?.pool.backup(to: backup)
@@ -117,6 +142,7 @@ struct TestedSource: Sendable {
     func restore(_ backup: Backup) throws {
         switch backup {
         case .model(let content): (source as? ModelSource)?.restore(content)
+        case .database(let backup): try database?.restore(backup)
         case .file(let path):
             let origin = try DatabaseQueue(path: path)
             let destination = try DatabaseQueue(path: folder.path("source.db"))
@@ -133,6 +159,10 @@ struct TestedSource: Sendable {
             return self
         }
         try source.close()
+        if let database {
+            if let backup { try restore(backup) }
+            return TestedSource(self, Self.open(database))
+        }
         if case .file(let path)? = backup {
             let file = folder.path("source.db")
             for file in [file, file + "-wal", file + "-shm"] { try? FileManager.default.removeItem(atPath: file) }

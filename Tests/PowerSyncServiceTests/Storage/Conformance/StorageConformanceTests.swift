@@ -1,7 +1,7 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -65,9 +65,9 @@ import Testing
 
         /// Ids like those of the model: they are part of checksums.
         private static func makeIDs() -> @Sendable () -> String {
-            let count = Mutex(-1)
+            let count = NIOLockedValueBox(-1)
             return {
-                count.withLock { count in
+                count.withLockedValue { count in
                     defer { count += 1 }
                     return count < 0 ? "slot" : "table\(count)of0"
                 }

@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
-import Synchronization
 import TestSupport
 import Testing
 
@@ -19,21 +19,21 @@ import Testing
     private final class Copier: TransactionObserver, Sendable {
         private let source: TemporaryFolder
         private let target: TemporaryFolder
-        private let copied = Mutex<Int>(0)
+        private let copied = NIOLockedValueBox<Int>(0)
 
         init(_ source: TemporaryFolder, to target: TemporaryFolder) {
             self.source = source
             self.target = target
         }
 
-        var count: Int { copied.withLock { $0 } }
+        var count: Int { copied.withLockedValue { $0 } }
 
         func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
 
         func databaseDidChange(with event: DatabaseEvent) {}
 
         func databaseDidCommit(_ db: Database) {
-            copied.withLock { number in
+            copied.withLockedValue { number in
                 number += 1
                 for suffix in ["", "-wal"] {
                     let data = FileManager.default.contents(atPath: source.path("buckets.db" + suffix)) ?? Data()

@@ -1,11 +1,11 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
-import Synchronization
 import TestSupport
 import Testing
 
 /// Lines that were encoded before: hundreds of streams have most of them in common.
-private let encodedLines = Mutex<[String: ByteBuffer]>([:])
+private let encodedLines = NIOLockedValueBox<[String: ByteBuffer]>([:])
 
 /// A sync stream with something wrong in it.
 struct Damage: Sendable, CustomTestStringConvertible {
@@ -189,10 +189,10 @@ extension ByteBuffer {
     }
 
     private static func bson(_ line: String) -> ByteBuffer {
-        if let known = encodedLines.withLock({ $0[line] }) { return known }
+        if let known = encodedLines.withLockedValue({ $0[line] }) { return known }
         let object = try? JSONObject(parsing: ByteBuffer(string: line))
         let bytes = object.map(TestBSON.document) ?? ByteBuffer(string: line)
-        encodedLines.withLock { $0[line] = bytes }
+        encodedLines.withLockedValue { $0[line] = bytes }
         return bytes
     }
 }

@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 
 @testable import PowerSync
 
@@ -7,14 +7,14 @@ import Synchronization
 ///
 /// A client whose case has thrown is not used again.
 final class HarnessPool: Sendable {
-    private let idle = Mutex<[SyncHarness]>([])
+    private let idle = NIOLockedValueBox<[SyncHarness]>([])
 
     /// Runs a case with a client that has no data and no connection.
     func withHarness(_ body: (SyncHarness) async throws -> Void) async throws {
-        let harness = idle.withLock { $0.popLast() } ?? SyncHarness()
+        let harness = idle.withLockedValue { $0.popLast() } ?? SyncHarness()
         try await body(harness)
         try await harness.database.disconnectAndClear()
         harness.service.forgetRequests()
-        idle.withLock { $0.append(harness) }
+        idle.withLockedValue { $0.append(harness) }
     }
 }

@@ -1,8 +1,8 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
 import PowerSyncTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -74,9 +74,9 @@ import Testing
             chunks: body.chunks(of: 13),
             end: .open
         )
-        let requests = Mutex(0)
+        let requests = NIOLockedValueBox(0)
         try await LoopbackServer.run { _ in
-            let number = requests.withLock { count in
+            let number = requests.withLockedValue { count in
                 count += 1
                 return count
             }

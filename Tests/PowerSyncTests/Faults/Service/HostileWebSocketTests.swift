@@ -1,9 +1,9 @@
 import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncTesting
 import RSocket
-import Synchronization
 import TestSupport
 import Testing
 
@@ -28,12 +28,12 @@ import Testing
         _ hostile: [Script],
         _ check: (_ errors: [String], _ database: SyncedDatabase) async throws -> Void = { _, _ in }
     ) async throws {
-        let connections = Mutex(0)
+        let connections = NIOLockedValueBox(0)
         try await RSocketPeer.serve { peer in
             guard case .setup = try await peer.next(), case .requestStream(let request) = try await peer.next() else {
                 return
             }
-            let number = connections.withLock { count in
+            let number = connections.withLockedValue { count in
                 defer { count += 1 }
                 return count
             }
@@ -54,7 +54,7 @@ import Testing
                     (try cursor.getString(index: 0), try cursor.getString(index: 1))
                 }
                 for try await view in views
-                where connections.withLock({ $0 }) > hostile.count
+                where connections.withLockedValue({ $0 }) > hostile.count
                     && Dictionary(uniqueKeysWithValues: view) == ModelTranscript.makeModel().rows
                 { break }
             }
@@ -269,10 +269,10 @@ import Testing
     }
 
     @Test("nothing, closing the socket 200 times, and leaves nothing behind") func manyAbruptCloses() async throws {
-        let served = Mutex(0)
+        let served = NIOLockedValueBox(0)
         try await RSocketPeer.serve { peer in
             guard case .setup = try await peer.next(), case .requestStream = try await peer.next() else { return }
-            let number = served.withLock { count in
+            let number = served.withLockedValue { count in
                 defer { count += 1 }
                 return count
             }
@@ -298,7 +298,7 @@ import Testing
             // The last sockets may be on their way out.
             #expect(try OpenFiles.count() < before + 20)
         }
-        #expect(served.withLock { $0 } == 220)
+        #expect(served.withLockedValue { $0 } == 220)
     }
 }
 

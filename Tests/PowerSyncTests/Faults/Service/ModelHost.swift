@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import PowerSyncTesting
-import Synchronization
 import TestSupport
 
 @testable import PowerSync
@@ -9,11 +9,11 @@ import TestSupport
 final class ModelHost: Sendable {
     let model: ModelService
     private let harness: SyncHarness
-    private let current = Mutex<(stream: ScriptedStream, session: ModelSession)?>(nil)
+    private let current = NIOLockedValueBox<(stream: ScriptedStream, session: ModelSession)?>(nil)
     /// Entries that the client has completed.
-    private let completed = Mutex<Set<Int64>>([])
-    private let repeated = Mutex<[Int64]>([])
-    private let misbehaves = Mutex(true)
+    private let completed = NIOLockedValueBox<Set<Int64>>([])
+    private let repeated = NIOLockedValueBox<[Int64]>([])
+    private let misbehaves = NIOLockedValueBox(true)
 
     /// The connector takes part at once: it uploads, and fails before it completes anything.
     init(_ model: ModelService, _ harness: SyncHarness) {
@@ -29,25 +29,25 @@ final class ModelHost: Sendable {
                         entry: Int64(entry.clientId)
                     )
                 }
-                let done = completed.withLock { $0 }
-                repeated.withLock { $0 += uploads.map(\.entry).filter(done.contains) }
+                let done = completed.withLockedValue { $0 }
+                repeated.withLockedValue { $0 += uploads.map(\.entry).filter(done.contains) }
                 model.upload(uploads)
-                if misbehaves.withLock({ $0 }) { throw ScriptedError(name: "the answer was lost") }
+                if misbehaves.withLockedValue({ $0 }) { throw ScriptedError(name: "the answer was lost") }
                 try await transaction.complete()
-                completed.withLock { $0.formUnion(uploads.map(\.entry)) }
+                completed.withLockedValue { $0.formUnion(uploads.map(\.entry)) }
                 push()
             }
         }
     }
 
     /// Entries that were uploaded again after they had been completed.
-    var repeatedUploads: [Int64] { repeated.withLock { $0 } }
+    var repeatedUploads: [Int64] { repeated.withLockedValue { $0 } }
 
     /// Serves the client as it should be, until it shows what the service has.
     ///
     /// `first` is a request that has come in already.
     func converge(_ first: ScriptedStream) async throws {
-        misbehaves.withLock { $0 = false }
+        misbehaves.withLockedValue { $0 = false }
         accept(first)
         try await withThrowingTaskGroup { tasks in
             tasks.addTask { while true { self.accept(try await self.harness.service.nextStream()) } }
@@ -68,12 +68,12 @@ final class ModelHost: Sendable {
 
     private func accept(_ stream: ScriptedStream) {
         stream.accept()
-        current.withLock { $0 = (stream, ModelSession(stream.request)) }
+        current.withLockedValue { $0 = (stream, ModelSession(stream.request)) }
         push()
     }
 
     private func push() {
-        current.withLock { current in
+        current.withLockedValue { current in
             guard let stream = current?.stream, var session = current?.session else { return }
             stream.send(model.nextLines(&session))
             current?.session = session

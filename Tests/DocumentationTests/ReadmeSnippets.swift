@@ -1,40 +1,6 @@
-import Foundation
 import PowerSync
-import Testing
-
-/// The README's example is this file's: it compiles, and the README shows the same text.
-struct ReadmeExampleTests {
-    @Test func theReadmeShowsTheCodeThatIsCompiledHere() throws {
-        let file = URL(filePath: #filePath)
-        let readme = try String(
-            contentsOf: file.deletingLastPathComponent().appending(path: "../../README.md"),
-            encoding: .utf8
-        )
-        let source = try String(contentsOf: file, encoding: .utf8)
-        let compiled = try #require(Self.text(of: source, from: "// README begins\n", to: "    // README ends"))
-        let dedented = compiled.split(separator: "\n", omittingEmptySubsequences: false)
-            .map { $0.hasPrefix("    ") ? $0.dropFirst(4) : $0 }
-            .joined(separator: "\n")
-        let shown = try #require(Self.text(of: readme, from: "```swift\nimport PowerSync\n\n", to: "```"))
-        #expect(dedented == shown)
-    }
-
-    private static func text(of whole: String, from start: String, to end: String) -> String? {
-        guard let start = whole.range(of: start) else { return nil }
-        let rest = whole[start.upperBound...]
-        guard let end = rest.range(of: end) else { return nil }
-        return String(rest[..<end.lowerBound])
-    }
-}
-
-/// What stands for the app's own backend in the example.
-private protocol BackendSession: Sendable {
-    func syncToken() async throws -> String
-    func post(_ entries: [CrudEntry]) async throws
-}
 
 private func readmeExample(session: any BackendSession) async throws {
-    // README begins
     let schema = Schema(
         Table(name: "lists", columns: [.text("name"), .text("owner_id")]),
         Table(
@@ -75,5 +41,4 @@ private func readmeExample(session: any BackendSession) async throws {
     ) {
         print(names)
     }
-    // README ends
 }

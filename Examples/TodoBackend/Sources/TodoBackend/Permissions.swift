@@ -1,0 +1,30 @@
+import GRDB
+import PowerSyncBackend
+
+/// Who may write what: everybody their own lists, and the todos in them.
+enum Permissions {
+    static func decide(_ write: UploadedWrite, _ db: Database) throws -> WriteDecision {
+        switch write.entry.table {
+        case "lists":
+            if let list = try write.storedRow(db), list["owner_id"] != write.user.id {
+                return .reject("The list belongs to somebody else.")
+            }
+            // Whatever the client has written: the owner is who is signed in.
+            var values = write.entry.data ?? [:]
+            values["owner_id"] = .string(write.user.id)
+            return .apply(values)
+        case "todos":
+            // The list that it is in, and the one that it goes to.
+            var lists: [String?] = []
+            if let todo = try write.storedRow(db) { lists.append(todo["list_id"]) }
+            if case .string(let list) = write.entry.data?["list_id"] { lists.append(list) }
+            for list in lists.compactMap(\.self) {
+                let owner = try String.fetchOne(db, sql: "SELECT owner_id FROM lists WHERE id = ?", arguments: [list])
+                guard owner == write.user.id else { return .reject("There is no such list of yours.") }
+            }
+            return .apply
+        default:
+            return .reject("Clients do not write to \(write.entry.table).")
+        }
+    }
+}

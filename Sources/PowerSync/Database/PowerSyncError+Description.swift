@@ -1,0 +1,45 @@
+import Foundation
+import PowerSyncCore
+
+extension PowerSyncError: CustomStringConvertible {
+    /// The text for people in one line, and without the data of a row that ``errorDescription`` may have.
+    ///
+    /// That is so when a statement of a raw table fails: the app is told what the row holds, and logs are not.
+    public var description: String {
+        switch self {
+        case .operationFailed(let message, let underlyingError):
+            let parts = [message.map(\.withoutRow), underlyingError?.lineOfText].compactMap(\.self)
+            return parts.isEmpty ? "An unknown error occurred." : parts.joined(separator: ": ").inOneLine
+        case .sqliteError(let extendedResultCode, let offset, let message, let errorString, let sql):
+            let error = PowerSyncError.sqliteError(
+                extendedResultCode: extendedResultCode,
+                offset: offset,
+                message: message?.withoutRow,
+                errorString: errorString,
+                sql: sql
+            )
+            return (error.errorDescription ?? "").inOneLine
+        }
+    }
+}
+
+extension Error {
+    /// What a status or a log shows of the error: its own text in one line.
+    var lineOfText: String {
+        if let error = self as? PowerSyncError { return error.description }
+        return ((self as? any LocalizedError)?.errorDescription ?? "\(self)").inOneLine
+    }
+}
+
+extension String {
+    /// The text without line breaks, and without the indentation of its lines.
+    fileprivate var inOneLine: String {
+        guard contains(where: \.isNewline) else { return self }
+        return split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: " ")
+    }
+
+    /// A message without the row that it tells of at its end.
+    fileprivate var withoutRow: String {
+        range(of: RawTableError.contextMark).map { String(self[..<$0.lowerBound]) } ?? self
+    }
+}

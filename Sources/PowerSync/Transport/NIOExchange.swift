@@ -1,0 +1,162 @@
+package import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOHTTPCompression
+import NIOSSL
+package import PowerSyncHTTP
+
+/// Sends HTTP requests with SwiftNIO.
+package final class NIOExchange: HTTPExchange {
+    /// The exchange of the process, which lives as long as the process.
+    package static let shared = NIOExchange(
+        calls: HTTPClient(configuration: callConfiguration),
+        files: HTTPClient(configuration: fileConfiguration)
+    )
+
+    /// The most times as long as its compressed bytes a body may become, as a whole.
+    ///
+    /// Rows of ordinary data become 5 to 30 times as long; gzip itself reaches about 1,000.
+    static let compressionRatioLimit = 100
+
+    /// How long opening a connection may take.
+    private static let connectTimeout = TimeAmount.seconds(30)
+
+    package let additionalHeaders: [String: String] = [:]
+    private let calls: HTTPClient
+    private let files: HTTPClient
+    private let trustedAuthorities: TrustedAuthorities?
+
+    /// Creates an exchange on clients that somebody else shuts down.
+    ///
+    /// - Parameters:
+    ///   - calls: For calls and streams, with ``callConfiguration``.
+    ///   - files: For files, with ``fileConfiguration``.
+    ///   - trustedAuthorities: Who may have signed certificates; `nil` for those that the system trusts.
+    package init(calls: HTTPClient, files: HTTPClient, trustedAuthorities: TrustedAuthorities? = nil) {
+        self.calls = calls
+        self.files = files
+        self.trustedAuthorities = trustedAuthorities
+    }
+
+    /// The same clients for somebody who trusts others than the system does.
+    func trusting(_ authorities: TrustedAuthorities) -> NIOExchange {
+        NIOExchange(calls: calls, files: files, trustedAuthorities: authorities)
+    }
+
+    /// What calls and streams rely on.
+    package static var callConfiguration: HTTPClient.Configuration {
+        var configuration = HTTPClient.Configuration(
+            redirectConfiguration: .disallow,
+            timeout: HTTPClient.Configuration.Timeout(connect: connectTimeout),
+            // Lines are limited after decompression, by the reader; what one read from the socket becomes, only here.
+            decompression: .enabled(limit: .ratio(compressionRatioLimit))
+        )
+        // A refused connection is an error at once; the sync client has its own way of trying again.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        // A connection of its own for each stream and request: who gives a silent one up closes it, and the next attempt
+        // does not go the same broken way. One of HTTP/2 would be shared, and would stay.
+        configuration.httpVersion = .http1Only
+        // The longer a connection has been idle, the more likely it broke unnoticed, and the next request waits in vain.
+        configuration.connectionPool.idleTimeout = .seconds(3)
+        // Streams occupy connections for hours; the next database must not queue behind those of others.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1024
+        return configuration
+    }
+
+    /// What files rely on: they arrive as they are stored.
+    package static var fileConfiguration: HTTPClient.Configuration {
+        let idleTimeout = TimeAmount(HTTPExchangeRequest.fileIdleTimeout)
+        var configuration = HTTPClient.Configuration(
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: connectTimeout, read: idleTimeout, write: idleTimeout),
+            decompression: .disabled
+        )
+        // A refused connection is reported at once: the queue waits and tries again by itself.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return configuration
+    }
+
+    package func send(_ request: HTTPExchangeRequest) async throws -> HTTPExchangeResponse {
+        var clientRequest = HTTPClientRequest(url: request.url)
+        clientRequest.method = request.method
+        clientRequest.headers = request.headers
+        clientRequest.tlsConfiguration = trustedAuthorities?.tlsConfiguration
+        switch request.body {
+        case .none: break
+        case .bytes(let bytes): clientRequest.body = .bytes(bytes)
+        case .file(let file): clientRequest.body = .stream(FileChunks(file: file), length: .known(file.size))
+        }
+        do {
+            let response = try await (request.purpose == .file ? files : calls).execute(
+                clientRequest,
+                deadline: .distantFuture
+            )
+            return HTTPExchangeResponse(
+                status: Int(response.status.code),
+                headers: response.headers,
+                body: NIOExchangeBody(response.body)
+            )
+        } catch {
+            throw try HTTPExchangeError.classified(error)
+        }
+    }
+}
+
+/// The body of an answer; the client reads ahead one chunk.
+private final class NIOExchangeBody: HTTPExchangeBody {
+    private var chunks: HTTPClientResponse.Body.AsyncIterator?
+
+    init(_ body: HTTPClientResponse.Body) {
+        chunks = body.makeAsyncIterator()
+    }
+
+    nonisolated(nonsending) func next() async throws -> ByteBuffer? {
+        // Moved out while it changes.
+        guard var chunks else { return nil }
+        self.chunks = nil
+        do {
+            let chunk = try await chunks.next(isolation: #isolation)
+            // A cancelled answer ends like a finished one.
+            if chunk == nil { try Task.checkCancellation() } else { self.chunks = chunks }
+            return chunk
+        } catch {
+            throw try HTTPExchangeError.classified(error)
+        }
+    }
+}
+
+extension HTTPExchangeError {
+    private static let timeouts: [HTTPClientError] = [.readTimeout, .writeTimeout, .connectTimeout, .deadlineExceeded]
+
+    /// What an error of the HTTP client means.
+    ///
+    /// - Throws: `CancellationError` when the task has been cancelled.
+    fileprivate static func classified(_ error: any Error) throws -> any Error {
+        try Task.checkCancellation()
+        return switch error {
+        // Errors of a file that is sent are what they are.
+        case is PowerSyncAttachmentError, is AttachmentTransferError: error
+        case let error as HTTPClientError where error == .remoteConnectionClosed:
+            HTTPExchangeError(.closedEarly, underlyingError: error)
+        case HTTPParserError.invalidEOFState: HTTPExchangeError(.closedEarly, underlyingError: error)
+        case NIOHTTPDecompression.DecompressionError.limit: HTTPExchangeError(.overcompressed, underlyingError: error)
+        case let error as HTTPClientError where timeouts.contains(error):
+            HTTPExchangeError(.timeout, underlyingError: error)
+        default: HTTPExchangeError(certificateProblem(error) ?? .connection, underlyingError: error)
+        }
+    }
+
+    /// What is wrong with a certificate; `nil` when an error is about something else.
+    static func certificateProblem(_ error: any Error) -> Code? {
+        switch error {
+        case let error as HTTPExchangeError
+        where [.untrustedCertificate, .certificateOfAnotherHost].contains(error.code):
+            error.code
+        case let error as NIOSSLExtraError where error == .failedToValidateHostname: .certificateOfAnotherHost
+        // The library of BoringSSL has no type for this.
+        case NIOSSLError.handshakeFailed(let reason) where "\(reason)".contains("CERTIFICATE_VERIFY_FAILED"):
+            .untrustedCertificate
+        default: nil
+        }
+    }
+}

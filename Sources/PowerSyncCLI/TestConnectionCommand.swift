@@ -1,0 +1,113 @@
+import ArgumentParser
+import Foundation
+import Logging
+import PowerSyncProtocol
+import PowerSyncService
+import PowerSyncServicePostgres
+
+/// `powersync test-connection --config powersync.yaml`: tells whether the source can be replicated, and what is missing.
+struct TestConnectionCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "test-connection",
+        abstract: "Check that the source of a service can be replicated.",
+        discussion: """
+            Connects to the source as the service would, and prints what is missing on the server, with the statement that \
+            mends it. Changes nothing. Exits with 0 when the source can be replicated (warnings are allowed), with 1 when \
+            something is missing or the configuration cannot be used, with 2 when there is no connection.
+            """
+    )
+
+    /// There is no connection.
+    static let unreachable = ExitCode(2)
+
+    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
+    var config: String = "powersync.yaml"
+
+    @Option(help: "Print text, or one JSON object.")
+    var format: OutputFormat = .text
+
+    func run() async throws {
+        let configuration = try ServiceConfiguration(
+            contentsOf: config,
+            environment: ProcessInfo.processInfo.environment
+        )
+        let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
+        let report = ConnectionReport(try await SyncService.checkSource(of: configuration, logger: logger))
+        switch format {
+        case .text: for line in report.lines { print(line) }
+        case .json: print(try report.json())
+        }
+        guard report.isReachable else { throw Self.unreachable }
+        guard report.canReplicate else { throw ExitCode.failure }
+    }
+}
+
+/// What was found out, for people and for tools.
+struct ConnectionReport: Encodable {
+    /// One finding.
+    struct Finding: Encodable {
+        var level: String
+        var code: String?
+        var message: String
+        var remedy: String?
+    }
+
+    /// The source, without secrets.
+    var source: String
+    /// The version of the server.
+    var serverVersion: String?
+    /// Whether the server has answered.
+    var isReachable: Bool
+    /// Whether nothing is missing.
+    var canReplicate: Bool
+    /// What is wrong, errors first.
+    var findings: [Finding]
+
+    init(_ report: SourceReport) {
+        source = report.source
+        serverVersion = report.serverVersion
+        switch report.outcome {
+        case .checked(let findings):
+            isReachable = true
+            canReplicate = !findings.contains { $0.severity == .error }
+            self.findings = findings.map { finding in
+                Finding(
+                    level: finding.severity.rawValue,
+                    code: finding.code?.rawValue,
+                    message: finding.message,
+                    remedy: finding.remedy
+                )
+            }
+        case .unreachable(let message, let remedy):
+            isReachable = false
+            canReplicate = false
+            findings = [Finding(level: "error", code: nil, message: message, remedy: remedy)]
+        }
+    }
+
+    /// One line for the source, then the findings, then what they mean.
+    var lines: [String] {
+        var lines = [source + (serverVersion.map { ", version \($0)" } ?? "")]
+        for finding in findings {
+            lines.append("\(finding.level): \(finding.message)\(finding.code.map { " [\($0)]" } ?? "")")
+            if let remedy = finding.remedy { lines.append("  \(remedy)") }
+        }
+        if !isReachable {
+            lines.append("There is no connection.")
+        } else if !canReplicate {
+            lines.append("The source cannot be replicated yet.")
+        } else {
+            lines.append(
+                findings.isEmpty
+                    ? "The source can be replicated." : "The source can be replicated, but see the warnings."
+            )
+        }
+        return lines
+    }
+
+    func json() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+}

@@ -1,0 +1,89 @@
+package import NIOCore
+package import NIOHTTP1
+
+/// An HTTP request.
+package struct HTTPExchangeRequest: Sendable {
+    /// What is sent after the head.
+    package enum Body: Sendable {
+        /// Nothing.
+        case none
+        /// These bytes.
+        case bytes(ByteBuffer)
+        /// A file, in pieces.
+        case file(HTTPExchangeFile)
+    }
+
+    /// What an exchange is about, which says how its connection is treated.
+    package enum Purpose: Sendable {
+        /// A small answer. The caller limits how long it may take; its body is decompressed.
+        case call
+        /// An answer that may go on for hours, on a connection of its own, so that it stands in nobody's way. Its body is decompressed as
+        /// it arrives.
+        case stream
+        /// A file, in one direction or the other, as it is stored. The exchange gives it up when nothing moves for
+        /// ``HTTPExchangeRequest/fileIdleTimeout``.
+        case file
+    }
+
+    /// How long nothing of a file may be sent or received.
+    package static let fileIdleTimeout = Duration.seconds(60)
+
+    /// The method.
+    package var method: HTTPMethod
+    /// The URL, with `http` or `https`, sent exactly as it is.
+    package var url: String
+    /// The fields of the head, without those about the body's length.
+    package var headers: HTTPHeaders = [:]
+    /// What is sent after the head.
+    package var body = Body.none
+    /// What the exchange is about.
+    package var purpose = Purpose.call
+
+    /// Creates a request without a body.
+    package init(_ method: HTTPMethod, _ url: String) {
+        self.method = method
+        self.url = url
+    }
+}
+
+/// A file that is sent.
+package struct HTTPExchangeFile: Sendable {
+    /// Its path.
+    package var path: String
+    /// How many bytes it has.
+    package var size: Int64
+    /// Reads bytes at an offset, at most so many; none at the end of the file.
+    package var read: @Sendable (_ offset: Int64, _ count: Int) async throws -> ByteBuffer
+    /// Takes the number of bytes that are on their way.
+    package var progress: @Sendable (Int64) -> Void
+
+    /// Creates a file.
+    package init(
+        path: String,
+        size: Int64,
+        read: @escaping @Sendable (_ offset: Int64, _ count: Int) async throws -> ByteBuffer,
+        progress: @escaping @Sendable (Int64) -> Void
+    ) {
+        self.path = path
+        self.size = size
+        self.read = read
+        self.progress = progress
+    }
+}
+
+/// The answer to an HTTP request.
+package struct HTTPExchangeResponse {
+    /// The status.
+    package let status: Int
+    /// The fields of the head, as far as they are true of ``body``.
+    package let headers: HTTPHeaders
+    /// The body.
+    package let body: any HTTPExchangeBody
+
+    /// Creates an answer.
+    package init(status: Int, headers: HTTPHeaders, body: any HTTPExchangeBody) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+}

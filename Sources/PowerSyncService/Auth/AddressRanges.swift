@@ -1,0 +1,88 @@
+import Foundation
+import NIOCore
+
+/// Ranges of IP addresses, such as those that a key set must not come from.
+///
+/// Whoever can name a URL to a server can have it ask services that only it can reach; see `client_auth.jwks_reject_ip_ranges`.
+struct AddressRanges: Sendable, Hashable {
+    private struct Range: Sendable, Hashable {
+        var prefix: [UInt8]
+        var bits: Int
+
+        /// Whether the first bits of an address are those of the range.
+        func contains(_ address: [UInt8]) -> Bool {
+            guard address.count == prefix.count else { return false }
+            let (whole, rest) = bits.quotientAndRemainder(dividingBy: 8)
+            guard address.prefix(whole) == prefix.prefix(whole) else { return false }
+            guard rest > 0 else { return true }
+            return (address[whole] ^ prefix[whole]) >> (8 - rest) == 0
+        }
+    }
+
+    private var ranges: [Range] = []
+
+    var isEmpty: Bool { ranges.isEmpty }
+
+    /// No addresses.
+    static let none = AddressRanges()
+
+    /// This machine, its networks, and what is never a server's address.
+    static let local: AddressRanges = {
+        let texts = [
+            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3", "::/127", "fc00::/7", "fe80::/10", "ff00::/8",
+        ]
+        var ranges = AddressRanges()
+        for text in texts { ranges.insert(text) }
+        return ranges
+    }()
+
+    /// Adds a range.
+    ///
+    /// - Parameter text: `local`, an address, or a range such as `10.0.0.0/8`.
+    /// - Returns: Whether the text is one of these.
+    @discardableResult
+    mutating func insert(_ text: String) -> Bool {
+        if text == "local" {
+            ranges += Self.local.ranges
+            return true
+        }
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let address = try? SocketAddress(ipAddress: String(parts[0]), port: 0),
+            let prefix = address.addressBytes
+        else { return false }
+        guard let bits = parts.count == 2 ? Int(parts[1]) : prefix.count * 8, (0...prefix.count * 8).contains(bits)
+        else {
+            return false
+        }
+        ranges.append(Range(prefix: prefix, bits: bits))
+        return true
+    }
+
+    /// Whether an address is in one of the ranges.
+    func contains(_ address: SocketAddress) -> Bool {
+        guard let bytes = address.addressBytes else { return false }
+        if ranges.contains(where: { $0.contains(bytes) }) { return true }
+        // An IPv4 address in the form of IPv6 (RFC 4291, 2.5.5.2), and behind a NAT64 (RFC 6052).
+        let forms: [[UInt8]] = [
+            [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF], [0, 0x64, 0xFF, 0x9B] + [UInt8](repeating: 0, count: 8),
+        ]
+        guard bytes.count == 16, forms.contains(Array(bytes.prefix(12))) else { return false }
+        return ranges.contains { $0.contains(Array(bytes.suffix(4))) }
+    }
+}
+
+extension SocketAddress {
+    /// The 4 or 16 bytes of an IP address.
+    fileprivate var addressBytes: [UInt8]? {
+        switch self {
+        case .v4(let address): withUnsafeBytes(of: address.address.sin_addr, Array.init)
+        case .v6(let address): withUnsafeBytes(of: address.address.sin6_addr, Array.init)
+        case .unixDomainSocket: nil
+        }
+    }
+
+    /// Whether the address is one of IPv6.
+    var isIPv6: Bool { if case .v6 = self { true } else { false } }
+}

@@ -1,0 +1,129 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOHTTPCompression
+import NIOPosix
+import PowerSyncProtocol
+import PowerSyncServiceCore
+import PowerSyncTokens
+
+/// Fetches a key set over HTTP.
+///
+/// Each server on the way, those of redirects included, is looked up first, checked, and then asked at that very address: a name
+/// could have another one a moment later.
+struct KeySetClient: Sendable {
+    private static let timeout = TimeAmount.seconds(30)
+    private static let maximumRedirects = 3
+    /// The longest document, in bytes: 1 MiB.
+    private static let maximumBytes = 1 << 20
+
+    let url: URL
+    /// Where key sets must not come from.
+    let rejectedAddresses: AddressRanges
+    /// Whether servers with IPv6 are refused.
+    let rejectsIPv6: Bool
+
+    /// Fetches the keys.
+    ///
+    /// - Returns: The keys for verifying.
+    /// - Throws: An ``AuthorizationError`` with the reason in its details; the keys are not in it.
+    func keys() async throws(AuthorizationError) -> [JSONWebKey] {
+        do {
+            return try KeySetDocument.keys(of: try await document())
+        } catch let error as AuthorizationError {
+            throw error
+        } catch {
+            throw .keySetRequest("\(url): \(error)")
+        }
+    }
+
+    private func document() async throws -> String {
+        var url = url
+        for _ in 0...Self.maximumRedirects {
+            switch try await ask(url) {
+            case .document(let text): return text
+            case .redirect(let location):
+                guard let next = URL(string: location, relativeTo: url)?.absoluteURL else {
+                    throw AuthorizationError.keySetRequest("\(url) redirects to \"\(location)\", which is no URL")
+                }
+                url = next
+            }
+        }
+        throw AuthorizationError.keySetRequest("\(self.url) redirects more than \(Self.maximumRedirects) times")
+    }
+
+    private enum Answer {
+        case document(String)
+        case redirect(String)
+    }
+
+    private func ask(_ url: URL) async throws -> Answer {
+        guard let host = url.host(percentEncoded: false), url.scheme == "https" || url.scheme == "http" else {
+            throw AuthorizationError(
+                .keySetHost,
+                "JWKS request failed",
+                logDetails: "\(url) is not a URL with https or http"
+            )
+        }
+        var configuration = HTTPClient.Configuration(timeout: .init(connect: Self.timeout, read: Self.timeout))
+        configuration.redirectConfiguration = .disallow
+        configuration.decompression = .enabled(limit: .size(Self.maximumBytes))
+        if !rejectedAddresses.isEmpty || rejectsIPv6 {
+            let address = try await address(of: host, in: url)
+            configuration.dnsOverride = [host: address.ipAddress ?? host]
+        }
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        do {
+            let answer = try await ask(url, client)
+            try await client.shutdown()
+            return answer
+        } catch {
+            try await client.shutdown()
+            throw error
+        }
+    }
+
+    private func ask(_ url: URL, _ client: HTTPClient) async throws -> Answer {
+        var request = HTTPClientRequest(url: url.absoluteString)
+        request.headers.add(name: "Accept", value: "application/json")
+        let response = try await client.execute(request, timeout: Self.timeout)
+        switch response.status.code {
+        case 200..<300:
+            return .document(String(buffer: try await response.body.collect(upTo: Self.maximumBytes)))
+        case 301, 302, 303, 307, 308:
+            return .redirect(response.headers.first(name: "Location") ?? "")
+        default:
+            throw AuthorizationError(
+                .keySetRequest,
+                "JWKS request failed with \(response.status.reasonPhrase)",
+                logDetails: "\(url) answers with \(response.status.code)"
+            )
+        }
+    }
+
+    /// The address that a host has, if it may be asked.
+    private func address(of host: String, in url: URL) async throws -> SocketAddress {
+        // A URL has an IPv6 address in brackets.
+        let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        let port = url.port ?? (url.scheme == "https" ? 443 : 80)
+        let address = try await NIOThreadPool.singleton.runIfActive {
+            try SocketAddress.makeAddressResolvingHost(name, port: port)
+        }
+        if rejectsIPv6, address.isIPv6 {
+            throw AuthorizationError(
+                .keySetAddressFamily,
+                "JWKS request failed",
+                logDetails: "\(host) has an address of IPv6, which client_auth.block_local_jwks refuses"
+            )
+        }
+        guard !rejectedAddresses.contains(address) else {
+            throw AuthorizationError(
+                .keySetAddressRange,
+                "JWKS request failed",
+                logDetails: "\(host) has an address in a range that client_auth refuses"
+            )
+        }
+        return address
+    }
+}

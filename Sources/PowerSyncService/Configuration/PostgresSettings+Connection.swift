@@ -1,0 +1,135 @@
+import Foundation
+import PowerSyncServicePostgres
+
+/// Makes the connection string for libpq.
+extension PostgresSettings {
+    /// Where systems keep the certificates that they trust.
+    private static let systemCertificates = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+        "/etc/ssl/cert.pem", "/opt/homebrew/etc/ca-certificates/cert.pem",
+    ]
+
+    /// The connection string, with everything that protects the connection.
+    ///
+    /// - Returns: What libpq needs. PEM that was given as text is written to a folder of this process, which only its user
+    ///   can read: libpq takes files.
+    /// - Throws: ``ServiceError`` with code `invalidConfiguration`, without any value.
+    func connectionString() throws(ServiceError) -> PostgresConnectionString {
+        var keywords = try checkedKeywords()
+        let mode = tls?.sslmode ?? keywords["sslmode"] ?? TLSMode.verifyFull.sslmode
+        keywords["sslmode"] = mode
+        if let tlsServerName {
+            guard let host = keywords["host"], Self.isAddress(host) else {
+                throw error(
+                    "tls_servername",
+                    "only for a hostname that is an address; leave it out, or write the address as hostname"
+                )
+            }
+            keywords["hostaddr"] = host
+            keywords["host"] = tlsServerName
+        }
+        if let caCertificate {
+            keywords["sslrootcert"] = try Self.file(caCertificate, "cacert")
+        } else if mode.hasPrefix("verify"), keywords["sslrootcert"] == nil {
+            let trusted = Self.systemCertificates.first { FileManager.default.isReadableFile(atPath: $0) }
+            guard let trusted else {
+                throw error(
+                    "cacert",
+                    "missing, and this system has no certificates that are trusted; give those of the server's authority"
+                )
+            }
+            keywords["sslrootcert"] = trusted
+        }
+        guard (clientCertificate == nil) == (clientPrivateKey == nil) else {
+            throw error(
+                clientCertificate == nil ? "client_certificate" : "client_private_key",
+                "missing; give client_certificate and client_private_key, or none of them"
+            )
+        }
+        if let clientCertificate { keywords["sslcert"] = try Self.file(clientCertificate, "client_certificate") }
+        if let clientPrivateKey { keywords["sslkey"] = try Self.file(clientPrivateKey, "client_private_key") }
+        return PostgresConnectionString(keywords: keywords.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+    }
+
+    /// The keywords without those of TLS, with everything that is needed.
+    private func checkedKeywords() throws(ServiceError) -> [String: String] {
+        guard let keywords else {
+            throw error(
+                "uri",
+                """
+                not a connection URI; write postgresql://user:password@host:5432/database, and escape other characters than \
+                letters and digits in user and password (@ is %40)
+                """
+            )
+        }
+        for (keyword, key) in [("host", "hostname"), ("dbname", "database"), ("user", "username")] {
+            guard keywords[keyword]?.isEmpty == false || keyword == "host" && keywords["hostaddr"] != nil else {
+                throw error(key, "missing; give it here or in uri: postgresql://user:password@host:5432/database")
+            }
+        }
+        let ports = (keywords["port"] ?? "5432").split(separator: ",", omittingEmptySubsequences: false)
+        guard ports.allSatisfy({ UInt16($0) != nil }) else {
+            throw error(overrides["port"] == nil ? "uri" : "port", "the port is not a number; write host:5432")
+        }
+        return keywords
+    }
+
+    private func error(_ key: String, _ message: String) -> ServiceError {
+        Self.error(key, message)
+    }
+
+    private static func error(_ key: String, _ message: String) -> ServiceError {
+        ServiceError(.invalidConfiguration, message, key: "replication.connections[0].\(key)")
+    }
+
+    private static func isAddress(_ host: String) -> Bool {
+        host.utf8.contains(UInt8(ascii: ":"))
+            || host.split(separator: ".", omittingEmptySubsequences: false).count == 4
+                && host.split(separator: ".").allSatisfy { UInt8($0) != nil }
+    }
+
+    // MARK: Files
+
+    /// The folder of this process for PEM that was given as text.
+    private static let folder: URL? = {
+        let template = FileManager.default.temporaryDirectory.appending(path: "powersync-\(UUID().uuidString)")
+        do {
+            try FileManager.default.createDirectory(
+                at: template,
+                withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o700]
+            )
+            return template
+        } catch {
+            return nil
+        }
+    }()
+
+    private static func file(_ certificate: String, _ key: String) throws(ServiceError) -> String {
+        guard certificate.contains("-----BEGIN") else {
+            guard FileManager.default.isReadableFile(atPath: certificate) else {
+                throw error(key, "cannot be read; give PEM, or the path of a file that the service may read")
+            }
+            return certificate
+        }
+        guard let file = folder?.appending(path: "\(key).pem") else {
+            throw error(
+                key,
+                "cannot be written to the system's temporary folder, where libpq reads it; give the path of a file"
+            )
+        }
+        try? FileManager.default.removeItem(at: file)
+        let isWritten = FileManager.default.createFile(
+            atPath: file.path(percentEncoded: false),
+            contents: Data(certificate.utf8),
+            attributes: [.posixPermissions: 0o600]
+        )
+        guard isWritten else {
+            throw error(
+                key,
+                "cannot be written to the system's temporary folder, where libpq reads it; give the path of a file"
+            )
+        }
+        return file.path(percentEncoded: false)
+    }
+}

@@ -1,0 +1,89 @@
+import PowerSyncServicePostgres
+
+extension PostgresSettings {
+    /// Reads a connection of the type `postgresql`.
+    ///
+    /// - Parameters:
+    ///   - section: The connection.
+    ///   - path: Makes a path of the file absolute.
+    ///   - warnings: Gets what has no effect, or is not safe.
+    /// - Throws: ``ServiceError`` that names the key and says what to write.
+    init(
+        _ section: inout YAMLSection,
+        path: (String) -> String,
+        warnings: inout [String]
+    ) throws(ServiceError) {
+        let uri = try section.string("uri")
+        self.init(host: "", database: "", username: "", password: nil)
+        self.overrides = [:]
+        if let uri { self.uri = PostgresConnectionString(uri) }
+        for (key, keyword) in [
+            ("hostname", "host"), ("username", "user"), ("password", "password"), ("database", "dbname"),
+        ] {
+            if let value = try section.string(key) { overrides[keyword] = value }
+        }
+        if let port = try section.integer("port", in: 1...65535) { overrides["port"] = String(port) }
+        try readTLS(&section, path, &warnings)
+        publication = try section.string("publication") ?? publication
+        if let prefix = try section.string("slot_name_prefix") {
+            // With the id that follows, a name has up to 63 bytes.
+            guard (1...32).contains(prefix.utf8.count), prefix.utf8.allSatisfy(Self.isSlotNameByte) else {
+                throw section.error("slot_name_prefix", "1 to 32 lower case letters, digits and _ are possible")
+            }
+            slotNamePrefix = prefix
+        }
+        for key in ["max_pool_size", "connect_timeout", "heartbeat_interval_seconds", "reject_ip_ranges"]
+        where section.contains(key) {
+            warnings.append(section.error(key, "has no effect in this version").description)
+        }
+        section.ignore("id", "tag")
+        section.finish(&warnings)
+        try check(section)
+    }
+
+    private mutating func readTLS(
+        _ section: inout YAMLSection,
+        _ path: (String) -> String,
+        _ warnings: inout [String]
+    ) throws(ServiceError) {
+        switch try section.string("sslmode") {
+        case nil: break
+        case "verify-full": tls = .verifyFull
+        case "verify-ca": tls = .verifyCA
+        case "require": tls = .require
+        case "disable": tls = .disable
+        case .some(let other):
+            throw section.error("sslmode", "\"\(other)\" is not one of verify-full, verify-ca, require, disable")
+        }
+        if tls == .require {
+            warnings.append(
+                section.error("sslmode", "\"require\" does not check who answers; use verify-full").description
+            )
+        }
+        func pem(_ key: String) throws(ServiceError) -> String? {
+            guard let value = try section.string(key) else { return nil }
+            return value.contains("-----BEGIN") ? value : path(value)
+        }
+        caCertificate = try pem("cacert")
+        clientCertificate = try pem("client_certificate")
+        clientPrivateKey = try pem("client_private_key")
+        tlsServerName = try section.string("tls_servername")
+    }
+
+    /// Finds what is missing, so that it is an error of the file and not of the first connection.
+    private func check(_ section: YAMLSection) throws(ServiceError) {
+        do {
+            _ = try connectionString()
+        } catch {
+            let key = error.key?.split(separator: ".").last.map(String.init)
+            throw section.error(key, error.message)
+        }
+    }
+
+    private static func isSlotNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Hummingbird
+package import Logging
+import NIOCore
+package import Prometheus
+import ServiceLifecycle
+
+/// `GET /metrics` on a port of its own, in Prometheus' text format (docs/service.md "Metrics and logs").
+///
+/// What it shows is what the process records through swift-metrics: whoever starts the process gives `MetricsSystem` a
+/// `PrometheusMetricsFactory` with the same registry.
+package struct MetricsEndpoint: Service {
+    /// Where it listens: on all interfaces, as scrapers are usually elsewhere.
+    private let port: Int
+    private let host: String
+    private let registry: PrometheusCollectorRegistry
+    private let logger: Logger
+    private let didListen: @Sendable (Int) async -> Void
+
+    /// Creates an endpoint.
+    ///
+    /// - Parameters:
+    ///   - host: The address to listen on.
+    ///   - port: The port.
+    ///   - registry: What is shown.
+    ///   - logger: For what the server logs.
+    ///   - didListen: Called with the port when the listener is open.
+    package init(
+        host: String = "0.0.0.0",
+        port: Int,
+        registry: PrometheusCollectorRegistry,
+        logger: Logger,
+        didListen: @escaping @Sendable (Int) async -> Void = { _ in }
+    ) {
+        self.host = host
+        self.port = port
+        self.registry = registry
+        self.logger = logger
+        self.didListen = didListen
+    }
+
+    package func run() async throws {
+        let router = Router()
+        router.get("metrics") { _, _ in
+            var bytes: [UInt8] = []
+            registry.emit(into: &bytes)
+            return Response(
+                status: .ok,
+                headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))
+            )
+        }
+        let application = Application(
+            router: router,
+            configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
+            onServerRunning: { channel in await didListen(channel.localAddress?.port ?? port) },
+            logger: logger
+        )
+        do {
+            try await application.run()
+        } catch let error as IOError {
+            throw ServiceError(
+                .portInUse,
+                "port \(port) is not free; metrics need one of their own",
+                key: "telemetry.prometheus_port",
+                underlyingError: error
+            )
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import PowerSyncProtocol
+package import PowerSyncRules
+
+/// Tells whether a server can be replicated, and what is missing (docs/postgres.md "Checking a server").
+///
+/// The three queries are run on one connection; what they return is judged here, without a connection:
+///
+/// ```swift
+/// let check = PostgresCheck(publication: "powersync", slotNamePrefix: "powersync_")
+/// let findings = try check.findings(
+///     server: try await connection.query(PostgresCheck.serverQuery, ["powersync_"], activity: "…"),
+///     publication: try await connection.query(PostgresCheck.publicationQuery, ["powersync"], activity: "…"),
+///     tables: try await connection.query(PostgresCheck.tablesQuery, ["powersync"], activity: "…"),
+///     plan: plan
+/// )
+/// ```
+package struct PostgresCheck: Sendable {
+    /// The oldest version that can be replicated.
+    package static let minimumVersion = 140_000
+    /// From here on, `max_slot_wal_keep_size` is not worth a warning: 1 GB, in MB as the server counts it.
+    static let enoughWAL = 1024
+
+    /// The name of the publication.
+    package let publication: String
+    /// What the names of the service's replication slots begin with.
+    package let slotNamePrefix: String
+    /// The schema of tables that the sync config names without one.
+    package let defaultSchema: String
+
+    /// Creates a check.
+    package init(publication: String, slotNamePrefix: String, defaultSchema: String = "public") {
+        self.publication = publication
+        self.slotNamePrefix = slotNamePrefix
+        self.defaultSchema = defaultSchema
+    }
+
+    /// Judges what the queries have returned.
+    ///
+    /// - Parameters:
+    ///   - server: The row of ``serverQuery``.
+    ///   - publication: The rows of ``publicationQuery``.
+    ///   - tables: The rows of ``tablesQuery``.
+    ///   - plan: What is synced; `nil` to judge all tables of the publication.
+    /// - Returns: The findings, errors first.
+    /// - Throws: ``PostgresCatalogError`` when the rows are not what the queries return.
+    package func findings(
+        server: [[String?]],
+        publication: [[String?]],
+        tables: [[String?]],
+        plan: SyncPlan?
+    ) throws(PostgresCatalogError) -> [PostgresFinding] {
+        let state = try PostgresServerState(server)
+        var findings = serverFindings(state)
+        findings += try publicationFindings(publication)
+        var described: [PublishedTable] = []
+        for (position, row) in tables.enumerated() { described.append(try PublishedTable(position, row)) }
+        findings += tableFindings(described, plan, state)
+        return findings.filter { $0.severity == .error } + findings.filter { $0.severity == .warning }
+    }
+}
+
+// MARK: Publication
+
+extension PostgresCheck {
+    /// The publication, if it exists.
+    ///
+    /// Its parameter `$1` is the name.
+    package static let publicationQuery = """
+        SELECT p.puballtables, p.pubinsert, p.pubupdate, p.pubdelete, p.pubtruncate,
+          coalesce(pg_catalog.to_jsonb(p) ->> 'pubviaroot', 'false')
+        FROM pg_catalog.pg_publication p WHERE p.pubname = $1
+        """
+
+    func publicationFindings(_ rows: [[String?]]) throws(PostgresCatalogError) -> [PostgresFinding] {
+        let name = PostgresIdentifier.quoted(publication)
+        guard let row = rows.first else {
+            return [
+                .error(
+                    .publicationMissing,
+                    "The database has no publication \(publication).",
+                    "CREATE PUBLICATION \(name) FOR ALL TABLES;"
+                )
+            ]
+        }
+        guard row.count == 6 else {
+            throw PostgresCatalogError(query: "publication", row: 0, column: "the number of columns")
+        }
+        var findings: [PostgresFinding] = []
+        let missing = zip(["insert", "update", "delete", "truncate"], row[1...4]).filter { $0.1 != "t" }.map(\.0)
+        if !missing.isEmpty {
+            findings.append(
+                .error(
+                    .publicationOperations,
+                    "Publication \(publication) leaves out \(missing.joined(separator: ", ")): clients would keep old rows.",
+                    "ALTER PUBLICATION \(name) SET (publish = 'insert, update, delete, truncate');"
+                )
+            )
+        }
+        if row[5] == "true" || row[5] == "t" {
+            findings.append(
+                .error(
+                    .publicationViaRoot,
+                    "Publication \(publication) publishes partitions as their root, whose rows are not replicated.",
+                    "ALTER PUBLICATION \(name) SET (publish_via_partition_root = false);"
+                )
+            )
+        }
+        return findings
+    }
+}

@@ -1,0 +1,42 @@
+import CLibPQ
+
+/// The keywords of libpq, such as `host` and `sslmode`, and their values.
+extension PostgresConnectionString {
+    /// Creates a connection string of keywords.
+    ///
+    /// ```
+    /// host='db.example.com' password='it\'s a \\ secret'
+    /// ```
+    ///
+    /// - Parameter keywords: Names and values, in any order; of a name that is there twice, the last value counts.
+    package init(keywords: [(name: String, value: String)]) {
+        self.init(keywords.map { "\($0.name)=\(Self.quoted($0.value))" }.joined(separator: " "))
+    }
+
+    /// Takes a connection string apart, be it a URI or `keyword=value` pairs.
+    ///
+    /// - Returns: The keywords that are given, in the order of libpq; `nil` when libpq cannot read the text. It does not say
+    ///   why: its messages have parts of the text, and so of passwords.
+    package var keywords: [(name: String, value: String)]? {
+        guard let options = PQconninfoParse(text, nil) else { return nil }
+        defer { PQconninfoFree(options) }
+        var keywords: [(name: String, value: String)] = []
+        var option = options
+        while let name = option.pointee.keyword {
+            if let value = option.pointee.val {
+                keywords.append((name: String(cString: name), value: String(cString: value)))
+            }
+            option += 1
+        }
+        return keywords
+    }
+
+    private static func quoted(_ value: String) -> String {
+        var text = "'"
+        for character in value.unicodeScalars {
+            if character == "'" || character == "\\" { text.unicodeScalars.append("\\") }
+            text.unicodeScalars.append(character)
+        }
+        return text + "'"
+    }
+}

@@ -1,0 +1,18 @@
+/// How to connect to a server: a URI of libpq, or its `keyword=value` pairs.
+///
+/// It may have a password, so that printing it shows nothing of it.
+package struct PostgresConnectionString: Sendable, Hashable {
+    /// The text for libpq.
+    package let text: String
+
+    /// Creates a connection string from a text for libpq.
+    package init(_ text: String) {
+        self.text = text
+    }
+}
+
+extension PostgresConnectionString: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "a PostgreSQL server" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}

@@ -1,0 +1,52 @@
+/// Why a PostgreSQL server did not do what it was asked for.
+///
+/// Says what was being done, and in the server's words what is wrong; never a password, a value of a row, or an argument.
+package struct PostgresError: Error, Sendable, Hashable {
+    /// What went wrong.
+    package struct Code: Sendable, Hashable {
+        private enum Value: String { case server, connection, timeout, closed }
+        private let value: Value
+
+        /// The server has refused it; there is a ``PostgresError/sqlState``.
+        package static let server = Code(value: .server)
+        /// There is no connection, or it was lost.
+        package static let connection = Code(value: .connection)
+        /// The server has not answered in time.
+        package static let timeout = Code(value: .timeout)
+        /// The connection was closed on this side.
+        package static let closed = Code(value: .closed)
+    }
+
+    /// What went wrong.
+    package let code: Code
+    /// The server's code of five characters, such as `42P01`; `nil` when the error does not come from the server.
+    package let sqlState: String?
+    /// A sentence, without the details that may have values.
+    package let message: String
+    /// What was being done: “reading the catalogue”.
+    package let activity: String
+
+    /// Creates an error.
+    package init(_ code: Code, _ message: String, sqlState: String? = nil, activity: String) {
+        self.code = code
+        self.message = message
+        self.sqlState = sqlState
+        self.activity = activity
+    }
+}
+
+extension PostgresError: CustomStringConvertible {
+    package var description: String {
+        "PostgreSQL, while \(activity): \(message)" + (sqlState.map { " (SQLSTATE \($0))" } ?? "")
+    }
+}
+
+extension PostgresError {
+    /// The states that are asked for by name.
+    enum SQLState {
+        static let objectInUse = "55006"
+        static let undefinedObject = "42704"
+        static let undefinedTable = "42P01"
+        static let objectNotInPrerequisiteState = "55000"
+    }
+}

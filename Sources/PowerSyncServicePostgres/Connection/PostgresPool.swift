@@ -1,0 +1,78 @@
+import NIOConcurrencyHelpers
+import PowerSyncServiceCore
+
+/// A few connections for short statements, opened when they are needed.
+final class PostgresPool: Sendable {
+    /// The most connections.
+    static let maximumConnections = 8
+
+    private struct State {
+        var idle: [PostgresConnection] = []
+        var isClosed = false
+    }
+
+    private let string: PostgresConnectionString
+    private let state = NIOLockedValueBox(State())
+    private let slots = ConcurrencyQueue(maximumRunning: maximumConnections, maximumWaiting: .max)
+
+    /// Creates a pool without connections.
+    init(_ string: PostgresConnectionString) {
+        self.string = string
+    }
+
+    /// Closes all connections that are not in use.
+    func close() {
+        let idle = state.withLockedValue { state in
+            state.isClosed = true
+            defer { state.idle = [] }
+            return state.idle
+        }
+        for connection in idle { connection.close() }
+    }
+
+    /// Runs `body` with a connection that nobody else has.
+    ///
+    /// A connection that was kept may be one that the server has closed since: then `body` runs once more, with a new one.
+    func withConnection<Result>(_ body: (PostgresConnection) async throws -> Result) async throws -> Result {
+        try await slots.withSlot {
+            if let kept = takeIdle() {
+                do {
+                    return try await use(kept, body)
+                } catch let error as PostgresError where error.code == .connection || error.code == .closed {
+                    // Those of the same age are likely to be as bad.
+                    dropIdle()
+                }
+            }
+            return try await use(try await PostgresConnection.open(string), body)
+        }
+    }
+
+    private func use<Result>(
+        _ connection: PostgresConnection,
+        _ body: (PostgresConnection) async throws -> Result
+    ) async throws -> Result {
+        defer { putBack(connection) }
+        return try await body(connection)
+    }
+
+    private func takeIdle() -> PostgresConnection? {
+        state.withLockedValue { $0.idle.popLast() }
+    }
+
+    private func putBack(_ connection: PostgresConnection) {
+        let isKept = state.withLockedValue { state in
+            guard !state.isClosed, connection.isUsable else { return false }
+            state.idle.append(connection)
+            return true
+        }
+        if !isKept { connection.close() }
+    }
+
+    private func dropIdle() {
+        let idle = state.withLockedValue { state in
+            defer { state.idle = [] }
+            return state.idle
+        }
+        for connection in idle { connection.close() }
+    }
+}

@@ -1,0 +1,337 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import PowerSyncServiceCore
+
+/// A table whose changes are delivered.
+struct FollowedTable: Sendable {
+    /// The table as the replicator knows it.
+    var descriptor: SourceTableDescriptor
+    /// The table as the catalogue describes it.
+    var table: PostgresTable
+    /// Makes its rows.
+    var decoder: RowDecoder
+    /// What its copy saw when it began.
+    var copied: TransactionSnapshot?
+}
+
+/// Turns messages of `pgoutput` into those of a source: no tasks, no connection.
+///
+/// Every change is delivered as an update, never as an insert: the row may have been copied, or delivered before.
+struct ChangeAssembly {
+    /// A table as the session has announced it.
+    private enum Relation {
+        /// Nobody wants its changes.
+        case ignored
+        /// The columns are those that the replicator knows.
+        case known(FollowedTable, identity: [Int])
+        /// They are not: the table was altered after the changes, or back and forth. Where its identity is, if it has one.
+        case altered(FollowedTable, identity: [Int]?)
+    }
+
+    /// A transaction that has begun and not ended.
+    private struct Transaction {
+        var id: UInt32
+        var commit: WALPosition
+        /// Whether anything of it was delivered.
+        var isAnnounced = false
+    }
+
+    private let tables: [PostgresOID: FollowedTable]
+    private var relations: [PostgresOID: Relation] = [:]
+    /// How many columns the rows of a table have that the session has announced.
+    private var columnCounts: [PostgresOID: Int] = [:]
+    private var transaction: Transaction?
+
+    /// What has been assembled.
+    private var messages: [SourceMessage] = []
+    /// The end of the last transaction in ``messages``, if its boundary is not there yet.
+    private var boundary: WALPosition?
+    /// Changes of one table, in their order.
+    private var changes: [SourceChange] = []
+    private var partialUpdates: [PartialUpdate] = []
+    private var relationID = ""
+
+    /// Whether tables may have become others, or new ones may be there.
+    ///
+    /// Set by messages, reset by whoever looks.
+    var mayHaveOtherTables = false
+    /// Whether a change cannot be assigned to a row: its table is another one now.
+    private(set) var hasOtherTables = false
+
+    /// Creates an assembly.
+    init(_ tables: [FollowedTable]) {
+        self.tables = Dictionary(tables.map { ($0.table.oid, $0) }) { first, _ in first }
+    }
+
+    /// Whether a transaction has begun and not ended.
+    var isInTransaction: Bool { transaction != nil }
+
+    /// What has been assembled: whole transactions with one boundary at their end, and then the part of one that goes on.
+    mutating func take() -> [SourceMessage] {
+        endRun()
+        endTransactions()
+        defer { messages = [] }
+        return messages
+    }
+
+    /// Takes a message.
+    ///
+    /// - Throws: ``PgoutputError`` when it cannot follow the ones before.
+    mutating func add(_ message: PgoutputMessage) throws {
+        switch message {
+        case .begin(let commit, _, let id):
+            transaction = Transaction(id: id, commit: commit)
+        case .commit(_, let end, _):
+            transaction = nil
+            endRun()
+            boundary = end
+        case .relation(let relation):
+            mayHaveOtherTables = true
+            relations[relation.oid] = announced(relation)
+            columnCounts[relation.oid] = relation.columns.count
+        case .insert(let oid, let new):
+            try check(new, of: oid, in: "Insert")
+            insert(new, oid)
+        case .update(let oid, let old, let new):
+            try check(old?.content.tuple, of: oid, in: "Update")
+            try check(new, of: oid, in: "Update")
+            update(old, new, oid)
+        case .delete(let oid, let old):
+            try check(old.content.tuple, of: oid, in: "Delete")
+            delete(old, oid)
+        case .truncate(let oids, _):
+            for oid in oids { truncate(oid) }
+        case .origin, .type, .message: break
+        }
+    }
+
+    // MARK: Tables
+
+    private func announced(_ relation: PgoutputRelation) -> Relation {
+        guard let followed = tables[relation.oid] else { return .ignored }
+        let columns = relation.columns.map {
+            PostgresTable.Column(name: $0.name, type: $0.type, isInIdentity: $0.isInIdentity)
+        }
+        let identity = followed.table.identity.map { wanted in columns.firstIndex { $0.name == wanted.name } }
+        let isComplete = !identity.contains(nil)
+        let isKnown =
+            relation.schema == followed.table.name.schema && relation.name == followed.table.name.name
+            && columns == followed.table.columns
+        if isKnown { return .known(followed, identity: identity.compactMap { $0 }) }
+        return .altered(followed, identity: isComplete ? identity.compactMap { $0 } : nil)
+    }
+
+    /// Whether the copy of a table has all that the transaction did to it.
+    private func isCopied(_ followed: FollowedTable) -> Bool {
+        guard let transaction, let copied = followed.copied else { return false }
+        return copied.sees(transaction.id)
+    }
+
+    // MARK: Changes
+
+    /// Checks that a row has the columns that were announced.
+    private func check(_ tuple: PgoutputTuple?, of oid: PostgresOID, in message: String) throws(PgoutputError) {
+        guard let tuple, let count = columnCounts[oid], tuple.count != count else { return }
+        throw PgoutputError(
+            message: message,
+            field: "columns of a row",
+            offset: 0,
+            reason: .columnCount(tuple.count, expected: count)
+        )
+    }
+
+    private mutating func insert(_ new: PgoutputTuple, _ oid: PostgresOID) {
+        guard let relation = relations[oid] else { return }
+        switch relation {
+        case .ignored: break
+        case .known(let followed, _):
+            guard !isCopied(followed) else { return }
+            let values = Self.values(new, followed.decoder)
+            append(
+                .update(SourceRow(layout: followed.decoder.layout, values: values.map { $0 ?? .null })),
+                of: followed
+            )
+        case .altered(let followed, let identity):
+            guard !isCopied(followed) else { return }
+            appendKey(new, nil, identity, of: followed)
+        }
+    }
+
+    private mutating func update(_ old: PgoutputMessage.OldTuple?, _ new: PgoutputTuple, _ oid: PostgresOID) {
+        guard let relation = relations[oid] else { return }
+        switch relation {
+        case .ignored: break
+        case .known(let followed, let identity):
+            guard !isCopied(followed) else { return }
+            update(old, new, of: followed, identity)
+        case .altered(let followed, let identity):
+            guard !isCopied(followed) else { return }
+            appendKey(new, old, identity, of: followed)
+        }
+    }
+
+    private mutating func update(
+        _ old: PgoutputMessage.OldTuple?,
+        _ new: PgoutputTuple,
+        of followed: FollowedTable,
+        _ identity: [Int]
+    ) {
+        let decoder = followed.decoder
+        var values = Self.values(new, decoder)
+        var oldKey: [SQLiteValue]?
+        if let old {
+            let (tuple, isFull) = old.content
+            let oldValues = Self.values(tuple, decoder)
+            // A large cell that has not changed is in the old row, if that is there; one of the key is there in any case.
+            for column in values.indices where values[column] == nil && (isFull || identity.contains(column)) {
+                values[column] = oldValues[column]
+            }
+            let key = identity.map { oldValues[$0] ?? .null }
+            if key != identity.map({ values[$0] ?? .null }) { oldKey = key }
+        }
+        let complete = values.compactMap { $0 }
+        if complete.count == values.count {
+            append(.update(SourceRow(layout: decoder.layout, values: complete), oldKey: oldKey), of: followed)
+        } else {
+            let columns = zip(decoder.layout.names, values).compactMap { name, value in
+                value.map { SourceRow.Column(name: name, value: $0) }
+            }
+            append(PartialUpdate(SourceRow(columns: columns), oldKey: oldKey), of: followed)
+        }
+    }
+
+    private mutating func delete(_ old: PgoutputMessage.OldTuple, _ oid: PostgresOID) {
+        guard let relation = relations[oid] else { return }
+        switch relation {
+        case .ignored: break
+        case .known(let followed, let identity):
+            guard !isCopied(followed) else { return }
+            let values = Self.values(old.content.tuple, followed.decoder)
+            append(.delete(key: identity.map { values[$0] ?? .null }), of: followed)
+        case .altered(let followed, let identity):
+            guard !isCopied(followed) else { return }
+            guard let key = Self.key(old.content.tuple, identity, of: followed) else {
+                hasOtherTables = true
+                return
+            }
+            append(.delete(key: key), of: followed)
+        }
+    }
+
+    private mutating func truncate(_ oid: PostgresOID) {
+        guard let followed = tables[oid] else { return }
+        // The table has new files, which is how the catalogue says that it may have other rows, too.
+        mayHaveOtherTables = true
+        guard !isCopied(followed) else { return }
+        announce()
+        endRun()
+        messages.append(.truncate(relationID: followed.descriptor.relationID))
+    }
+
+    /// The values of a tuple that has the columns of the table; `nil` for those that were not sent.
+    private static func values(_ tuple: PgoutputTuple, _ decoder: RowDecoder) -> [SQLiteValue?] {
+        var values: [SQLiteValue?] = []
+        values.reserveCapacity(tuple.count)
+        tuple.forEachColumn { position, column in
+            switch column {
+            case .null: values.append(.null)
+            case .unchanged: values.append(nil)
+            case .text(let text): values.append(decoder.value(text, of: position))
+            }
+        }
+        return values
+    }
+
+    /// The key of a tuple that has other columns than the table; `nil` when it does not have that of the table.
+    private static func key(
+        _ tuple: PgoutputTuple,
+        _ identity: [Int]?,
+        of followed: FollowedTable
+    ) -> [SQLiteValue]? {
+        guard let identity else { return nil }
+        let columns = followed.table.identity.map { followed.decoder.layout.position(of: $0.name) }
+        var key = [SQLiteValue?](repeating: nil, count: identity.count)
+        tuple.forEachColumn { position, column in
+            guard let place = identity.firstIndex(of: position), let own = columns[place] else { return }
+            switch column {
+            case .null: key[place] = .null
+            case .unchanged: break
+            case .text(let text): key[place] = followed.decoder.value(text, of: own)
+            }
+        }
+        return key.contains(nil) ? nil : key.compactMap { $0 }
+    }
+
+    /// Delivers the key of a changed row, so that the row is read as it is now.
+    private mutating func appendKey(
+        _ new: PgoutputTuple,
+        _ old: PgoutputMessage.OldTuple?,
+        _ identity: [Int]?,
+        of followed: FollowedTable
+    ) {
+        let oldKey = old.flatMap { Self.key($0.content.tuple, identity, of: followed) }
+        guard let key = Self.key(new, identity, of: followed) ?? oldKey else {
+            hasOtherTables = true
+            return
+        }
+        let columns = zip(followed.table.identity, key).map { SourceRow.Column(name: $0.name, value: $1) }
+        append(PartialUpdate(SourceRow(columns: columns), oldKey: oldKey == key ? nil : oldKey), of: followed)
+    }
+
+    // MARK: Messages
+
+    private mutating func append(_ change: SourceChange, of followed: FollowedTable) {
+        beginRun(followed.descriptor.relationID, isPartial: false)
+        changes.append(change)
+    }
+
+    private mutating func append(_ update: PartialUpdate, of followed: FollowedTable) {
+        beginRun(followed.descriptor.relationID, isPartial: true)
+        partialUpdates.append(update)
+    }
+
+    private mutating func beginRun(_ relationID: String, isPartial: Bool) {
+        announce()
+        if relationID != self.relationID || (isPartial ? !changes.isEmpty : !partialUpdates.isEmpty) {
+            endRun()
+            self.relationID = relationID
+        }
+    }
+
+    /// Says that the transaction has begun, before its first change.
+    private mutating func announce() {
+        guard let begun = transaction, !begun.isAnnounced else { return }
+        endRun()
+        transaction?.isAnnounced = true
+        // Commit records may touch: the end of the transaction before can be the beginning of this one's.
+        messages.append(.begin(WALPosition(rawValue: begun.commit.rawValue + 1).lsn))
+    }
+
+    private mutating func endRun() {
+        if !changes.isEmpty { messages.append(.changes(changes, relationID: relationID)) }
+        if !partialUpdates.isEmpty { messages.append(.partialUpdates(partialUpdates, relationID: relationID)) }
+        changes = []
+        partialUpdates = []
+    }
+
+    /// Puts the boundary of the last transaction that has ended behind it: before the begin of one that goes on.
+    private mutating func endTransactions() {
+        guard let boundary else { return }
+        self.boundary = nil
+        var place = messages.count
+        if transaction?.isAnnounced == true {
+            place = messages.lastIndex { if case .begin = $0 { true } else { false } } ?? place
+        }
+        messages.insert(.commit(boundary.lsn), at: place)
+    }
+}
+
+extension PgoutputMessage.OldTuple {
+    /// The tuple, and whether it has all columns.
+    fileprivate var content: (tuple: PgoutputTuple, isFull: Bool) {
+        switch self {
+        case .key(let tuple): (tuple, false)
+        case .full(let tuple): (tuple, true)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import PowerSyncRules
+import PowerSyncServiceCore
+
+/// Reads the change stream of a slot, and looks at the catalogue when tables may have changed.
+///
+/// The stream does not tell everything: a table that is dropped says nothing, and one that is rewritten neither. So the
+/// catalogue is compared with the descriptors after every announcement of a table, and once a minute.
+struct PostgresChangeReader: ChangeReader {
+    /// The most messages that are taken at once.
+    static let maximumMessages = 1000
+    /// How often a marker is written at most.
+    static let markerInterval = Duration.seconds(60)
+    /// How long to wait before telling the caller that there is no news.
+    static let patience = Duration.seconds(2)
+    private let source: PostgresSource
+    private let stream: WALStream
+    private let slotName: String
+    private let plan: SyncPlan
+    /// The tables that the plan reads.
+    private let descriptors: Set<SourceTableDescriptor>
+    /// Whether the plan reads other tables already.
+    private let isOutdated: Bool
+    private let position: SourcePosition
+    private var assembly: ChangeAssembly
+    private var hasAnswered = false
+    /// Since the last look at the catalogue.
+    private var sinceCatalogue: Stopwatch
+    /// Since the last message, or marker.
+    private var sinceNews: Stopwatch
+
+    /// Creates a reader.
+    init(
+        source: PostgresSource,
+        stream: WALStream,
+        slotName: String,
+        position: SourcePosition,
+        plan: SyncPlan,
+        descriptors: Set<SourceTableDescriptor>,
+        isOutdated: Bool,
+        followed: [FollowedTable]
+    ) {
+        self.source = source
+        self.stream = stream
+        self.slotName = slotName
+        self.position = position
+        self.plan = plan
+        self.descriptors = descriptors
+        self.isOutdated = isOutdated
+        assembly = ChangeAssembly(followed)
+        sinceCatalogue = Stopwatch(source.clock)
+        sinceNews = Stopwatch(source.clock)
+    }
+
+    mutating func next() async throws -> [SourceMessage] {
+        if isOutdated { return [.tablesChanged] }
+        guard hasAnswered else {
+            hasAnswered = true
+            return [.commit(position.lsn)]
+        }
+        let call = Stopwatch(source.clock)
+        while true {
+            if try await hasOtherTables() { return [.tablesChanged] }
+            let version = stream.version
+            let messages = try await taken()
+            guard !messages.isEmpty else {
+                guard try await waitForNews(after: version) else { return [] }
+                continue
+            }
+            sinceNews.restart()
+            for message in messages { try assembly.add(message) }
+            if try await hasOtherTables() { return [.tablesChanged] }
+            let assembled = assembly.take()
+            if !assembled.isEmpty || call.elapsed >= Self.patience { return assembled }
+        }
+    }
+
+    private func taken() async throws -> [PgoutputMessage] {
+        do {
+            return try stream.take(Self.maximumMessages).map { try PgoutputMessage(decoding: $0) }
+        } catch {
+            throw await source.explain(error, of: slotName, position.history)
+        }
+    }
+
+    /// Whether the catalogue is to be read, and has other tables than the caller knows.
+    private mutating func hasOtherTables() async throws -> Bool {
+        if assembly.hasOtherTables { return true }
+        guard assembly.mayHaveOtherTables || sinceCatalogue.elapsed >= source.catalogueInterval else { return false }
+        assembly.mayHaveOtherTables = false
+        sinceCatalogue.restart()
+        guard try await Set(source.tables(for: plan)) == descriptors else { return true }
+        source.catalogueLooks.advance()
+        return false
+    }
+
+    /// Waits for messages.
+    ///
+    /// - Returns: `false` when there are none.
+    private mutating func waitForNews(after version: UInt64) async throws -> Bool {
+        if sinceNews.elapsed >= max(source.catalogueInterval, Self.markerInterval) {
+            // A log of which this database writes nothing would be kept for ever.
+            sinceNews.restart()
+            try await source.emitMarker()
+        }
+        let patience = min(Self.patience, max(.milliseconds(1), source.catalogueInterval - sinceCatalogue.elapsed))
+        return try await withThrowingTaskGroup(of: Bool.self) { [stream, clock = source.clock] group in
+            group.addTask {
+                try await stream.wait(after: version)
+                return true
+            }
+            group.addTask {
+                try await clock.sleep(for: patience)
+                return false
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? false
+        }
+    }
+}

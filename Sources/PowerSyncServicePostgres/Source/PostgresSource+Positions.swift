@@ -1,0 +1,73 @@
+import Foundation
+import NIOConcurrencyHelpers
+package import PowerSyncServiceCore
+
+/// Where the source is.
+extension PostgresSource {
+    package func head(having known: SourcePosition?) async throws -> SourcePosition {
+        let head = try await pool.withConnection { try await position($0) }
+        guard let known, known.history == head.history, known.lsn > head.lsn else { return head }
+        // The log has gone back, without another timeline: the files of the server were put back.
+        rewind.withLockedValue { $0 = ($0 ?? "") + "~\(head.lsn)" }
+        return try await pool.withConnection { try await position($0) }
+    }
+
+    /// The position up to which something is in the log, also if it is not flushed or visible yet.
+    func position(_ connection: PostgresConnection) async throws -> SourcePosition {
+        let rows = try await connection.query(
+            """
+            SELECT pg_current_wal_insert_lsn(), c.system_identifier,
+                left(pg_walfile_name(pg_current_wal_insert_lsn()), 8), d.oid
+            FROM pg_control_system() c, pg_database d WHERE d.datname = current_database()
+            """,
+            activity: "reading the position of the log"
+        )
+        guard let row = rows.first, row.count == 4, let position = row[0].flatMap({ WALPosition($0) }),
+            let system = row[1], let timeline = row[2], let database = row[3]
+        else { throw PostgresCatalogError(query: "position", row: 0, column: "position") }
+        let history = "\(system).\(timeline).\(database)\(rewind.withLockedValue { $0 } ?? "")"
+        return SourcePosition(position.lsn, of: SourceHistory(rawValue: history))
+    }
+
+    package func emitMarker() async throws {
+        try await pool.withConnection { connection in
+            // In a transaction, which is flushed at once, and comes in the stream after everything before.
+            _ = try await connection.query(
+                "SELECT pg_logical_emit_message(true, 'powersync', 'ping')",
+                activity: "writing a marker"
+            )
+        }
+    }
+
+    // MARK: Acknowledging
+
+    /// Bytes of the log after which an acknowledgement is worth waiting for the disk.
+    static let acknowledgedBytes: UInt64 = 16 << 20
+    /// Seconds after which a position is acknowledged in any case.
+    static let acknowledgementInterval = 10.0
+
+    package func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
+        guard let position = WALPosition(lsn) else { return false }
+        let now = now()
+        return slots.withLockedValue { slots in
+            guard let slot = slots[slotName], let last = slot.acknowledged, let at = slot.acknowledgedAt else {
+                return true
+            }
+            guard position > last else { return false }
+            return position.rawValue - last.rawValue >= Self.acknowledgedBytes
+                || now.timeIntervalSince(at) >= Self.acknowledgementInterval
+        }
+    }
+
+    package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+        guard let acknowledged = WALPosition(position.position.lsn) else { return }
+        let now = now()
+        let stream = slots.withLockedValue { slots in
+            slots[slotName, default: SlotState()].acknowledged = acknowledged
+            slots[slotName]?.acknowledgedAt = now
+            return slots[slotName]?.stream
+        }
+        // Without a stream, the next one says it.
+        stream?.acknowledge(acknowledged)
+    }
+}

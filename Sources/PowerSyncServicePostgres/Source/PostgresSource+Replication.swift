@@ -1,0 +1,159 @@
+import Logging
+import NIOConcurrencyHelpers
+package import PowerSyncRules
+package import PowerSyncServiceCore
+
+/// The source as the replicator sees it.
+extension PostgresSource: ReplicationSource {
+    package func checkConfiguration() async throws {
+        let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
+        try await refuse(pool.withConnection { try await check.settingErrors(on: $0) })
+    }
+
+    private func refuse(_ findings: [PostgresFinding]) throws {
+        guard !findings.isEmpty else { return }
+        let sentences = findings.map { finding in
+            "\(finding.code.map { "[\($0)] " } ?? "")\(finding.message)\(finding.remedy.map { " \($0)" } ?? "")"
+        }
+        throw ReplicationSourceError(.configuration, sentences.joined(separator: " "))
+    }
+
+    func publicationExists(_ connection: PostgresConnection) async throws -> Bool {
+        try await !connection.query(
+            "SELECT 1 FROM pg_publication WHERE pubname = $1",
+            [settings.publication],
+            activity: "reading the publication"
+        ).isEmpty
+    }
+
+    func checkPublication() async throws {
+        let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
+        try await refuse(pool.withConnection { try await check.publicationErrors(on: $0) })
+    }
+
+    package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
+        try await describedTables(for: plan).map(\.descriptor)
+    }
+
+    /// The tables that a plan reads, with all that is known of them.
+    func describedTables(
+        for plan: SyncPlan
+    ) async throws -> [(descriptor: SourceTableDescriptor, table: PostgresTable)] {
+        var plan = plan
+        plan.defaultSchema = Self.defaultSchema
+        let found = try await pool.withConnection { connection in
+            try await PostgresCatalogue.tables(.init(of: plan), in: settings.publication, connection)
+        }
+        let tables = found.filter { plan.readsTable($0.name) }
+        for pattern in plan.tablePatterns where !pattern.isWildcard {
+            if !tables.contains(where: { pattern.matches($0.name, defaultSchema: Self.defaultSchema) }) {
+                warnOnce(
+                    "The sync config reads a table that the publication does not have, or that cannot be replicated.",
+                    "\(pattern)"
+                )
+            }
+        }
+        for table in tables {
+            for column in plan.missingColumns(of: table.name, among: table.columns.map(\.name)) {
+                warnOnce("The sync config reads a column that its table does not have.", "\(table.name).\(column)")
+            }
+            if !table.columns.contains(where: \.isInIdentity) {
+                warnOnce(
+                    "A table of the source has no key: its rows can be inserted, but not changed.",
+                    "\(table.name)"
+                )
+            }
+        }
+        return tables.map { ($0.descriptor(plan.valueOptions), $0) }
+    }
+
+    package func snapshot(
+        of table: SourceTableDescriptor,
+        after key: SnapshotKey?
+    ) async throws -> any SnapshotReader {
+        let connection = try await PostgresConnection.open(settings.connection)
+        return PostgresSnapshotReader(
+            source: self,
+            table: try await check(table, connection),
+            descriptor: table,
+            connection: connection,
+            position: key.flatMap { CopyPosition($0) }
+        )
+    }
+
+    package func withChanges<Result>(
+        of slotName: String,
+        after position: SourcePosition,
+        tables: [SourceTable],
+        plan: SyncPlan,
+        _ body: (inout any ChangeReader) async throws -> Result
+    ) async throws -> Result {
+        guard let start = WALPosition(position.lsn) else {
+            throw ReplicationSourceError(.historyLost, "“\(position)” is not a position of a PostgreSQL server.")
+        }
+        let described = try await describedTables(for: plan)
+        let head = try await pool.withConnection { try await self.position($0) }
+        guard head.history == position.history else {
+            throw ReplicationSourceError(
+                .historyLost,
+                "The database is no longer what was replicated up to \(position). The tables are copied again."
+            )
+        }
+        var followed: [FollowedTable] = []
+        for table in tables {
+            guard let found = described.first(where: { $0.descriptor == table.descriptor }) else { continue }
+            let decoder = try await pool.withConnection { connection in
+                try await self.decoder(found.table, found.descriptor, connection)
+            }
+            let copy = table.lastSnapshotKey.flatMap { CopyPosition($0) }
+            followed.append(
+                FollowedTable(
+                    descriptor: found.descriptor,
+                    table: found.table,
+                    decoder: decoder,
+                    copied: copy.flatMap { TransactionSnapshot($0.snapshot) }
+                )
+            )
+        }
+        let stream = try await openStream(slotName, after: start)
+        defer {
+            slots.withLockedValue { $0[slotName]?.stream = nil }
+            stream.close()
+        }
+        var reader: any ChangeReader = PostgresChangeReader(
+            source: self,
+            stream: stream,
+            slotName: slotName,
+            position: position,
+            plan: plan,
+            descriptors: Set(tables.map(\.descriptor)),
+            isOutdated: Set(tables.map(\.descriptor)) != Set(described.map(\.descriptor)),
+            followed: followed
+        )
+        // So that the stream passes every position that was read before.
+        try await emitMarker()
+        return try await body(&reader)
+    }
+
+    private func openStream(_ slotName: String, after position: WALPosition) async throws -> WALStream {
+        let stream = try await whileInUse(slotName) {
+            let connection = try await PostgresConnection.open(settings.connection, for: .replication)
+            // Logical messages exist since version 14; before it, an empty transaction is news, too.
+            let messages = connection.serverVersion >= 140_000 ? ", messages 'true'" : ""
+            let publication = PostgresTable.literal(PostgresTable.quoted(settings.publication))
+            return try await WALStream.start(
+                connection,
+                """
+                START_REPLICATION SLOT \(PostgresTable.quoted(slotName)) LOGICAL \(position) \
+                (proto_version '1', publication_names \(publication)\(messages))
+                """
+            )
+        }
+        let acknowledged = slots.withLockedValue { slots in
+            slots[slotName, default: SlotState()].stream = stream
+            return slots[slotName]?.acknowledged
+        }
+        if let acknowledged { stream.acknowledge(acknowledged) }
+        return stream
+    }
+}

@@ -1,0 +1,195 @@
+import Logging
+import NIOConcurrencyHelpers
+package import PowerSyncServiceCore
+
+/// Replication slots: what the server keeps its log for.
+extension PostgresSource {
+    /// A slot as the server describes it.
+    struct Slot: Sendable {
+        var plugin: String?
+        var isOfThisDatabase: Bool
+        var activePID: String?
+        var confirmed: WALPosition?
+        /// Whether the server has thrown away what the slot needs.
+        var isLost: Bool
+    }
+
+    func slot(_ name: String, _ connection: PostgresConnection) async throws -> Slot? {
+        let rows = try await connection.query(
+            """
+            SELECT s.plugin, s.database IS NOT DISTINCT FROM current_database(), s.active_pid, s.confirmed_flush_lsn,
+                coalesce(to_jsonb(s) ->> 'wal_status' = 'lost', false) OR to_jsonb(s) ->> 'invalidation_reason' IS NOT NULL
+            FROM pg_replication_slots s WHERE s.slot_name = $1
+            """,
+            [name],
+            activity: "reading replication slot \(name)"
+        )
+        guard let row = rows.first, row.count == 5 else { return nil }
+        return Slot(
+            plugin: row[0],
+            isOfThisDatabase: row[1] == "t",
+            activePID: row[2],
+            confirmed: row[3].flatMap { WALPosition($0) },
+            isLost: row[4] == "t"
+        )
+    }
+
+    private func currentSlot(_ name: String) async throws -> Slot? {
+        try await pool.withConnection { connection in try await slot(name, connection) }
+    }
+
+    package func prepareStream(
+        _ slotName: String,
+        resumingAfter resumePosition: SourcePosition?,
+        reached: LSN?
+    ) async throws -> SourcePosition {
+        try await checkPublication()
+        let head = try await pool.withConnection { try await position($0) }
+        let slot = try await currentSlot(slotName)
+        if let slot, slot.plugin != "pgoutput" || !slot.isOfThisDatabase {
+            throw ReplicationSourceError(
+                .configuration,
+                "Replication slot \(slotName) is one of another database or plugin: drop it, or use another prefix."
+            )
+        }
+        if let resumePosition {
+            return try check(resumePosition, reached, of: slotName, slot, head)
+        }
+        if let slot, !slot.isLost, let confirmed = slot.confirmed {
+            return SourcePosition(confirmed.lsn, of: head.history)
+        }
+        if slot != nil { try await dropStream(slotName) }
+        return SourcePosition(try await createSlot(slotName).lsn, of: head.history)
+    }
+
+    /// Checks that changes after a position can be read.
+    private func check(
+        _ position: SourcePosition,
+        _ reached: LSN?,
+        of slotName: String,
+        _ slot: Slot?,
+        _ head: SourcePosition
+    ) throws -> SourcePosition {
+        func lost(_ why: String) -> ReplicationSourceError {
+            ReplicationSourceError(.historyLost, "\(why) The tables are copied again.")
+        }
+        guard position.history == head.history, position.lsn <= head.lsn, reached ?? position.lsn <= head.lsn else {
+            throw lost("The database is no longer what was replicated up to \(position): it was restored or replaced.")
+        }
+        guard let slot else { throw lost("Replication slot \(slotName) is gone.") }
+        if slot.isLost {
+            throw lost(
+                """
+                [PSYNC_S1146] The server has thrown away what replication slot \(slotName) needs: raise \
+                max_slot_wal_keep_size.
+                """
+            )
+        }
+        guard let confirmed = slot.confirmed, confirmed.lsn <= position.lsn else {
+            throw lost("Replication slot \(slotName) has been moved beyond \(position.lsn).")
+        }
+        return position
+    }
+
+    private func createSlot(_ name: String) async throws -> WALPosition {
+        logger.notice(
+            "A replication slot is made; this waits for transactions that are running.",
+            metadata: ["ps.slot": "\(name)"]
+        )
+        let connection = try await PostgresConnection.open(settings.connection)
+        defer { connection.close() }
+        let rows = try await connection.query(
+            "SELECT lsn FROM pg_create_logical_replication_slot($1, 'pgoutput')",
+            [name],
+            timeout: .seconds(24 * 3600),
+            activity: "making replication slot \(name)"
+        )
+        guard let position = rows.first?.first.flatMap({ $0.flatMap { WALPosition($0) } }) else {
+            throw PostgresCatalogError(query: "slot", row: 0, column: "lsn")
+        }
+        return position
+    }
+
+    package func dropStream(_ slotName: String) async throws {
+        try await whileInUse(slotName) {
+            try await pool.withConnection { connection in
+                _ = try await connection.query(
+                    """
+                    SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+                    WHERE slot_name = $1 AND database = current_database()
+                    """,
+                    [slotName],
+                    activity: "dropping replication slot \(slotName)"
+                )
+            }
+        }
+        slots.withLockedValue { _ = $0.removeValue(forKey: slotName) }
+    }
+
+    /// How long a slot may be in use by somebody else: a server notices a moment later that a connection was closed.
+    private static let patience = 20
+
+    /// Repeats an operation while another process has the slot.
+    func whileInUse<Result>(_ slotName: String, _ body: () async throws -> Result) async throws -> Result {
+        var attempt = 0
+        while true {
+            do {
+                return try await body()
+            } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.objectInUse {
+                attempt += 1
+                guard attempt < Self.patience else {
+                    let slot = try await currentSlot(slotName)
+                    throw ReplicationSourceError(
+                        .configuration,
+                        """
+                        Replication slot \(slotName) is in use by the server's process \(slot?.activePID ?? "?"): another \
+                        service replicates with the same storage.
+                        """
+                    )
+                }
+            } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedObject {
+                // Somebody else has dropped it in between.
+                if try await currentSlot(slotName) == nil {
+                    throw ReplicationSourceError(
+                        .historyLost,
+                        "Replication slot \(slotName) is gone. The tables are copied again."
+                    )
+                }
+                throw error
+            }
+            try await Task.sleep(for: .milliseconds(min(50 * attempt, 500)))
+        }
+    }
+
+    // MARK: Losses
+
+    /// What an error of a stream means: a history that is lost, or an error after which it is worth trying again.
+    func explain(_ error: any Error, of slotName: String, _ history: SourceHistory) async -> any Error {
+        guard let error = error as? PostgresError else { return error }
+        do {
+            return try await pool.withConnection { connection in
+                func lost(_ why: String) -> any Error {
+                    ReplicationSourceError(.historyLost, "\(why) The tables are copied again.")
+                }
+                guard try await position(connection).history == history else {
+                    return lost("The database was restored or replaced while its changes were read.")
+                }
+                guard let slot = try await self.slot(slotName, connection) else {
+                    return lost("Replication slot \(slotName) was dropped while changes were read.")
+                }
+                if slot.isLost {
+                    return lost("[PSYNC_S1146] The server has thrown away what replication slot \(slotName) needs.")
+                }
+                // A publication that is younger than the changes does not exist for them, and never will.
+                if error.sqlState == PostgresError.SQLState.undefinedObject, error.message.contains("publication"),
+                    try await publicationExists(connection)
+                {
+                    return lost("The publication was made again.")
+                }
+                return error
+            }
+        } catch {
+            return error
+        }
+    }
+}

@@ -1,0 +1,147 @@
+package import Foundation
+package import Logging
+import NIOConcurrencyHelpers
+import PowerSyncProtocol
+import PowerSyncRules
+import PowerSyncServiceCore
+
+/// A PostgreSQL database whose tables are replicated by logical replication (docs/postgres.md).
+///
+/// Positions are those of the write-ahead log. A history is a cluster, its timeline and the database: a server that was
+/// restored to a point in time has another timeline, and a database that was made again another number.
+package final class PostgresSource: Sendable {
+    /// The schema of tables that a sync config names without one.
+    package static let defaultSchema = "public"
+
+    /// What the source is.
+    package struct Settings: Sendable {
+        /// How to connect: directly to the primary.
+        package var connection: PostgresConnectionString
+        /// The publication.
+        package var publication = "powersync"
+
+        /// Creates settings.
+        package init(connection: PostgresConnectionString, publication: String = "powersync") {
+            self.connection = connection
+            self.publication = publication
+        }
+    }
+
+    /// What is known of a slot in this process.
+    struct SlotState: Sendable {
+        /// What the storage has on disk.
+        var acknowledged: WALPosition?
+        /// When that was said.
+        var acknowledgedAt: Date?
+        /// The stream that is open.
+        var stream: WALStream?
+    }
+
+    let settings: Settings
+    let pool: PostgresPool
+    let clock: any Clock<Duration>
+    let now: @Sendable () -> Date
+    let logger: Logger
+    /// How often readers look at the catalogue when nothing tells them to, and write a marker when nothing has come.
+    let catalogueInterval: Duration
+    /// Advanced when a reader has looked at the catalogue, and tables were what it knew.
+    let catalogueLooks = ChangeSignal()
+    /// The slots that have been used.
+    let slots = NIOLockedValueBox<[String: SlotState]>([:])
+    /// Types that were asked for.
+    let types = NIOLockedValueBox(PostgresTypeRegistry())
+    /// What is appended to histories after the log was seen to have gone back.
+    let rewind = NIOLockedValueBox<String?>(nil)
+    /// Warnings that have been given.
+    private let warnings = NIOLockedValueBox<Set<String>>([])
+
+    /// Creates a source; connects when it is used.
+    ///
+    /// - Parameters:
+    ///   - settings: What the source is.
+    ///   - catalogueInterval: How often the catalogue is read.
+    ///   - clock: Measures when to look at the catalogue again, and how long nothing happened.
+    ///   - now: Tells the time.
+    ///   - logger: For warnings.
+    package init(
+        _ settings: Settings,
+        catalogueInterval: Duration = .seconds(60),
+        clock: any Clock<Duration> = ContinuousClock(),
+        now: @escaping @Sendable () -> Date = { Date() },
+        logger: Logger
+    ) {
+        self.settings = settings
+        self.catalogueInterval = catalogueInterval
+        self.clock = clock
+        self.now = now
+        self.logger = logger
+        pool = PostgresPool(settings.connection)
+    }
+
+    package func close() throws {
+        let streams = slots.withLockedValue { $0.values.compactMap(\.stream) }
+        for stream in streams { stream.close() }
+        pool.close()
+    }
+
+    // MARK: Tables
+
+    /// The error for a table that is no longer what was described.
+    func outdated(_ table: SourceTableDescriptor) -> ReplicationSourceError {
+        ReplicationSourceError(.tablesChanged, "Table “\(table.name)” has changed since it was described.")
+    }
+
+    /// Makes sure that a table is what was described.
+    ///
+    /// - Returns: The table.
+    /// - Throws: ``ReplicationSourceError`` with code `tablesChanged`.
+    @discardableResult
+    func check(_ table: SourceTableDescriptor, _ connection: PostgresConnection) async throws -> PostgresTable {
+        guard let (oid, options) = table.postgres else { throw outdated(table) }
+        let found = try await PostgresCatalogue.tables(.init(oid), in: settings.publication, connection)
+        guard let described = found.first(where: { $0.descriptor(options) == table }) else { throw outdated(table) }
+        return described
+    }
+
+    /// What makes rows of a table.
+    func decoder(
+        _ table: PostgresTable,
+        _ descriptor: SourceTableDescriptor,
+        _ connection: PostgresConnection
+    ) async throws -> RowDecoder {
+        let oids = table.columns.map(\.type)
+        let missing = types.withLockedValue { $0.missing(among: oids) }
+        if !missing.isEmpty {
+            let rows = try await connection.query(
+                PostgresTypeRegistry.discoveryQuery(serverVersion: connection.serverVersion),
+                [PostgresCatalogue.array(missing.map(\.description))],
+                activity: "reading the types of table \(table.name)"
+            )
+            try types.withLockedValue { try $0.add(rows) }
+        }
+        return RowDecoder(
+            table,
+            types.withLockedValue { $0 },
+            descriptor.postgres?.options ?? SourceValueOptions()
+        ) { [weak self] table, column, problem in
+            self?.report(problem, table, column)
+        }
+    }
+
+    // MARK: Warnings
+
+    private func report(_ problem: PostgresValueProblem, _ table: SourceTableName, _ column: String) {
+        let isNew = warnings.withLockedValue { $0.insert("\(table).\(column) \(problem)").inserted }
+        guard isNew else { return }
+        var metadata: Logger.Metadata = [
+            ReplicationLogKey.table: "\(table)", "ps.column": "\(column)", ReplicationLogKey.error: "\(problem)",
+        ]
+        if let code = problem.code { metadata[ReplicationLogKey.code] = "\(code.rawValue)" }
+        logger.warning("A value of the source is not synced as it is.", metadata: metadata)
+    }
+
+    func warnOnce(_ message: Logger.Message, _ table: String) {
+        let isNew = warnings.withLockedValue { $0.insert("\(message) \(table)").inserted }
+        if isNew { logger.warning(message, metadata: [ReplicationLogKey.table: "\(table)"]) }
+    }
+}

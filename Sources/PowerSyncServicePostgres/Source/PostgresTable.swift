@@ -1,0 +1,120 @@
+import PowerSyncRules
+import PowerSyncServiceCore
+
+/// A table that is replicated, as the catalogue describes it.
+struct PostgresTable: Sendable, Hashable {
+    /// A column that is replicated.
+    struct Column: Sendable, Hashable {
+        /// The name.
+        var name: String
+        /// The type.
+        var type: PostgresOID
+        /// Whether it is part of the identity of rows.
+        var isInIdentity: Bool
+    }
+
+    /// The number of the relation.
+    var oid: PostgresOID
+    /// Schema and name.
+    var name: SourceTableName
+    /// The columns, in the order of their numbers.
+    var columns: [Column]
+    /// Which rows are published; `nil` for all.
+    ///
+    /// An expression for `WHERE`.
+    var rowFilter: String?
+    /// Whether tuples have complete old rows.
+    var isIdentityFull: Bool
+    /// Changes whenever rows that have been copied may no longer be what clients should have.
+    var fingerprint: UInt64
+
+    /// The columns that tell rows apart.
+    ///
+    /// A table without a key has all columns: its rows are only inserted and truncated.
+    var identity: [Column] {
+        let identity = columns.filter(\.isInIdentity)
+        return identity.isEmpty ? columns : identity
+    }
+
+    /// The table as the replicator knows it.
+    ///
+    /// - Parameter options: How values are written; other ways make other rows.
+    /// - Returns: The descriptor.
+    func descriptor(_ options: SourceValueOptions) -> SourceTableDescriptor {
+        SourceTableDescriptor(
+            name: name,
+            relationID: "\(oid)-\(String(fingerprint, radix: 16))-\(options.code)",
+            identity: identity.map { .init(name: $0.name, type: "\($0.type)") }
+        )
+    }
+
+    /// The key by which the table is copied in parts, if it has one column of a type with an order that texts keep.
+    var copyKey: Column? {
+        guard identity.count == 1, columns.contains(where: \.isInIdentity) else { return nil }
+        return identity.first { Self.orderedTypes.contains($0.type) }
+    }
+
+    /// `int8`, `int2`, `int4`, `text`, `varchar`, `uuid`.
+    private static let orderedTypes: Set<PostgresOID> = [20, 21, 23, 25, 1043, 2950]
+
+    // MARK: SQL
+
+    /// The name for queries.
+    var quotedName: String { "\(Self.quoted(name.schema)).\(Self.quoted(name.name))" }
+
+    /// The columns for queries.
+    var columnList: String { columns.map { Self.quoted($0.name) }.joined(separator: ", ") }
+
+    /// The conditions of a query, with those of the publication.
+    func conditions(_ others: [String]) -> String {
+        let all = others + (rowFilter.map { ["(\($0))"] } ?? [])
+        return all.isEmpty ? "" : "WHERE \(all.joined(separator: " AND "))"
+    }
+
+    /// An identifier in double quotes.
+    static func quoted(_ identifier: String) -> String {
+        "\"\(identifier.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+    }
+
+    /// A text in single quotes.
+    static func literal(_ text: String) -> String {
+        "'\(text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
+    }
+}
+
+extension SourceTableDescriptor {
+    /// The number of the relation, and how its values are written; `nil` for a table of another source.
+    var postgres: (oid: PostgresOID, options: SourceValueOptions)? {
+        let parts = relationID.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 3, let oid = PostgresOID(parts[0]), let options = SourceValueOptions(code: parts[2]) else {
+            return nil
+        }
+        return (oid, options)
+    }
+}
+
+extension SourceValueOptions {
+    private static let precisions: [(Character, TimestampPrecision)] = [
+        ("s", .seconds), ("m", .milliseconds), ("u", .microseconds), ("n", .nanoseconds),
+    ]
+
+    /// The options in a few letters: `i` ISO 8601, `c` JSON of types that are not built in, and the precision.
+    var code: String {
+        var code = "\(timestampsISO8601 ? "i" : "")\(customPostgresTypes ? "c" : "")"
+        if let precision = Self.precisions.first(where: { $0.1 == timestampMaximumPrecision }) {
+            code.append(precision.0)
+        }
+        return code
+    }
+
+    /// Reads the letters.
+    init?(code: some StringProtocol) {
+        self.init()
+        timestampsISO8601 = code.contains("i")
+        customPostgresTypes = code.contains("c")
+        for letter in code where letter != "i" && letter != "c" {
+            guard let precision = Self.precisions.first(where: { $0.0 == letter }) else { return nil }
+            timestampMaximumPrecision = precision.1
+        }
+    }
+}

@@ -1,0 +1,25 @@
+/// The settings that every connection to a source has, so that values have one form whatever the database or the role say.
+package enum PostgresSession {
+    /// Names and values.
+    ///
+    /// They are given when a connection is opened (`options=-c name=value`), and the server's own defaults
+    /// do not count then.
+    ///
+    /// `bytea_output` and `DateStyle` decide about forms, `extra_float_digits` about digits, `TimeZone` about offsets;
+    /// without `search_path`, names in queries could mean what somebody else has created.
+    package static let settings: [(name: String, value: String)] = [
+        ("TimeZone", "UTC"), ("DateStyle", "ISO"), ("IntervalStyle", "postgres"), ("bytea_output", "hex"),
+        // All digits, also before version 12, where the default leaves two out.
+        ("extra_float_digits", "3"), ("standard_conforming_strings", "on"), ("client_encoding", "UTF8"),
+        ("search_path", ""),
+    ]
+
+    /// The settings as the connection parameter `options`.
+    ///
+    /// ```
+    /// -c TimeZone=UTC -c DateStyle=ISO …
+    /// ```
+    package static var options: String {
+        settings.map { "-c \($0.name)=\($0.value)" }.joined(separator: " ")
+    }
+}

@@ -1,0 +1,72 @@
+import Foundation
+
+/// A page of the documentation.
+struct Page: CustomStringConvertible {
+    /// What is between two fences, without indentation.
+    struct Block {
+        let language: String
+        let line: Int
+        let text: String
+
+        /// Whether this is of a `Package.swift`: it begins with the version of the tools, or has comments and lines with these words.
+        var isOfManifest: Bool {
+            if text.hasPrefix("// swift-tools-version") { return true }
+            let lines = text.split(separator: "\n").filter { !$0.hasPrefix("//") }
+            return !lines.isEmpty && lines.allSatisfy { $0.hasPrefix(".package(") || $0.hasPrefix(".product(") }
+        }
+    }
+
+    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    let path: String
+    let text: String
+    let blocks: [Block]
+
+    var description: String { path }
+
+    init(path: String) throws {
+        self.path = path
+        text = try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
+        blocks = Self.blocks(of: Self.lines(text))
+    }
+
+    /// All pages that people read who use the package or work on it.
+    static func all() throws -> [Page] {
+        let catalogs = try files(in: "Sources", withExtension: "md").filter { $0.path.contains("/Documentation.docc/") }
+        let others = try files(in: "docs", withExtension: "md")
+        let paths = (catalogs + others).map { String($0.standardized.path.dropFirst(root.standardized.path.count + 1)) }
+        return try (["README.md"] + paths).map { try Page(path: $0) }
+    }
+
+    /// The files of a folder and the folders in it, in order.
+    static func files(in folder: String, withExtension pathExtension: String) throws -> [URL] {
+        let all = FileManager.default.enumerator(
+            at: root.appending(path: folder),
+            includingPropertiesForKeys: nil,
+            options: .skipsHiddenFiles
+        )
+        let files = (all?.allObjects ?? []).compactMap { $0 as? URL }
+        return files.filter { $0.pathExtension == pathExtension }.sorted { $0.path < $1.path }
+    }
+
+    /// The lines of a text, without indentation.
+    static func lines(_ text: String) -> [String] {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
+    private static func blocks(of lines: [String]) -> [Block] {
+        var blocks: [Block] = []
+        var start: Int?
+        for (index, line) in lines.enumerated() where line.hasPrefix("```") {
+            if let begin = start {
+                let text = lines[(begin + 1)..<index].joined(separator: "\n")
+                blocks.append(Block(language: String(lines[begin].dropFirst(3)), line: begin + 1, text: text))
+                start = nil
+            } else {
+                start = index
+            }
+        }
+        return blocks
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import PowerSync
+
+func followTheStatus(_ database: any PowerSyncDatabaseProtocol) async {
+    for await status in database.currentStatus.asFlow() {
+        if let progress = status.downloadProgress {
+            show("\(progress.downloadedOperations) of \(progress.totalOperations)")
+        } else if status.connected {
+            show("up to date since \(status.lastSyncedAt?.formatted() ?? "now")")
+        }
+    }
+}
+
+func waitForAPriority(_ database: any PowerSyncDatabaseProtocol) async throws -> PriorityStatusEntry {
+    try await database.waitForFirstSync(priority: 1)  // lists are there, todos may still be on their way
+    let entry = database.currentStatus.statusForPriority(BucketPriority(1))
+    return entry
+}
+
+func followTheActivity(_ database: any PowerSyncDatabaseProtocol) async {
+    for await activity in database.currentStatus.activities() {
+        switch activity.upload?.reason {
+        case .upload(let entries): show("uploading \(entries) changes")
+        case .retry(let date, _): show("the backend refused changes; next attempt at \(date)")
+        case .writeCheckpoint: show("changes are uploaded and on their way back")
+        default: break
+        }
+        if case .serviceUnreachable = activity.download?.reason, let since = activity.download?.since {
+            show("offline since \(since)")
+        }
+    }
+}
+
+func syncOnce(
+    _ database: any PowerSyncDatabaseProtocol,
+    connector: any PowerSyncBackendConnectorProtocol
+) async throws {
+    let result = try await database.syncOnce(connector: connector, deadline: .seconds(25))
+    if !result.isComplete, let wait = result.activity.upload ?? result.activity.download {
+        log("not finished: waiting for \(wait.reason) since \(wait.since)")
+    }
+}

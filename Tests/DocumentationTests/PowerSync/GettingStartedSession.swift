@@ -1,0 +1,23 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// The app's session with its backend.
+struct Session {
+    var user: String
+
+    func syncToken() async throws -> String {
+        guard let url = URL(string: "http://127.0.0.1:8081/token") else { throw URLError(.badURL) }
+        var request = URLRequest(url: url)
+        request.httpMethod = "POST"
+        request.setValue(user, forHTTPHeaderField: "Authorization")
+        let (data, _) = try await URLSession.shared.data(for: request)
+        return try JSONDecoder().decode(Answer.self, from: data).token
+    }
+
+    private struct Answer: Decodable {
+        var token: String
+    }
+}

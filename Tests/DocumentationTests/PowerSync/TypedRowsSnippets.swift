@@ -1,0 +1,27 @@
+import Foundation
+import PowerSync
+
+enum TypedRowsPage {
+    struct Todo: Codable, Identifiable, Equatable {
+        var id: String
+        var title: String
+        var done: Bool
+        var due: Date?
+        var tags: [String]
+    }
+
+    static func read(_ database: any PowerSyncDatabaseProtocol) async throws -> ([Todo], Int) {
+        let todos = try await database.getAll("SELECT * FROM todos ORDER BY title", as: Todo.self)
+        let open = try await database.get("SELECT count(*) FROM todos WHERE done = 0", as: Int.self)
+        return (todos, open)
+    }
+
+    static func write(_ new: Todo, _ database: any PowerSyncDatabaseProtocol) async throws {
+        try await database.writeTransaction { transaction in
+            var todo = new
+            try transaction.insert(todo, into: "todos")
+            todo.done = true
+            try transaction.update(todo, in: "todos")
+        }
+    }
+}

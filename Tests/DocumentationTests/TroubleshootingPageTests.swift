@@ -1,0 +1,47 @@
+import Foundation
+import Testing
+
+/// The page "Troubleshooting by symptom" has every error of the client and every code of the service.
+///
+/// What there is comes from the sources, so that an error that is new cannot be forgotten.
+@Suite struct TroubleshootingPageTests {
+    private let page: String
+
+    init() throws {
+        page = try Page(path: "Sources/PowerSync/Documentation.docc/Troubleshooting.md").text
+    }
+
+    private func source(_ path: String) throws -> String {
+        try String(contentsOf: Page.root.appending(path: path), encoding: .utf8)
+    }
+
+    @Test func everyCodeOfTheServiceIsOnThePage() throws {
+        let source = try source("Sources/PowerSyncProtocol/ErrorCode.swift")
+        let codes = source.matches(of: /ErrorCode\("(PSYNC_\w+)"\)/).map { String($0.1) }
+        #expect(codes.count > 20)
+        #expect(codes.filter { !page.contains("`\($0)`") } == [])
+    }
+
+    @Test func everyErrorOfTheClientIsOnThePage() throws {
+        var names: [String] = []
+        for file in try Page.files(in: "Sources/PowerSync", withExtension: "swift") {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            names += text.matches(of: /(?m)^public (?:struct|enum) (\w+Error)\b/).map { String($0.1) }
+        }
+        #expect(names.count > 10)
+        #expect(names.filter { !page.contains("``\($0)``") } == [])
+    }
+
+    @Test(arguments: [
+        "Attachments/PowerSyncAttachmentError", "Attachments/Transport/AttachmentTransferError",
+        "CheckpointRequests/CheckpointRequest", "Connector/HTTPBackend/HTTPBackendError", "Database/PowerSyncError",
+        "Database/SqlCursor", "Rows/TypedRowError", "Schema/TableError",
+    ])
+    func everyCaseAndCodeIsOnThePage(_ file: String) throws {
+        let source = try source("Sources/PowerSync/\(file).swift")
+        let cases = source.matches(of: /(?m)^    case (\w+)/).map { String($0.1) }
+        let codes = source.matches(of: /public static let (\w+) = Code\(/).map { String($0.1) }
+        #expect(!(cases + codes).isEmpty)
+        #expect((cases + codes).filter { !page.contains("`\($0)`") } == [])
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// A PostgreSQL server of its own, which can be stopped and started.
+///
+/// It is stopped and removed with the last reference to it.
+///
+/// Commands run by `posix_spawn`: Foundation's `Process` waits for the server that `pg_ctl` leaves behind, too.
+package final class TestCluster: Sendable {
+    /// How a server is stopped.
+    package enum Shutdown: String, Sendable, CaseIterable {
+        /// Connections are closed.
+        case fast
+        /// As by a power failure.
+        case immediate
+    }
+
+    private let folder: String
+    private let port: Int
+    private let bin: String
+
+    /// Makes a cluster and starts it.
+    package init() throws {
+        guard let bin = ProcessInfo.processInfo.environment["POWERSYNC_POSTGRES_BIN"] else {
+            throw TestDatabase.Failure(
+                description: """
+                    The programs of PostgreSQL are not known: `make test` and `scripts/with-postgres` say where they are, \
+                    in POWERSYNC_POSTGRES_BIN.
+                    """
+            )
+        }
+        self.bin = bin
+        folder = NSTemporaryDirectory() + "/powersync-cluster-\(UUID().uuidString)"
+        port = Int.random(in: 33_000..<45_000)
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        if getuid() == 0 { try Self.run("chown postgres '\(folder)'") }
+        try runAsServer(
+            "'\(bin)/initdb' --pgdata='\(folder)/data' --username=postgres --auth=trust --no-sync --locale=C.UTF-8"
+        )
+        let settings = """
+            listen_addresses = '127.0.0.1'
+            unix_socket_directories = ''
+            port = \(port)
+            wal_level = logical
+            shared_buffers = 32MB
+            max_wal_size = 128MB
+            """
+        let handle = FileHandle(forWritingAtPath: "\(folder)/data/postgresql.conf")
+        try handle?.seekToEnd()
+        try handle?.write(contentsOf: Data(settings.utf8))
+        try handle?.close()
+        try start()
+    }
+
+    deinit {
+        try? stop(.immediate)
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// The URI of the superuser.
+    package var uri: String { "postgresql://postgres@127.0.0.1:\(port)/postgres" }
+
+    /// Starts the server, and waits until it can be used.
+    package func start() throws {
+        try runAsServer("'\(bin)/pg_ctl' --pgdata='\(folder)/data' --log='\(folder)/log' --wait --timeout=30 start")
+    }
+
+    /// Stops the server, and waits for its end.
+    ///
+    /// - Throws: When it does not end within 20 s.
+    package func stop(_ shutdown: Shutdown) throws {
+        try runAsServer(
+            "'\(bin)/pg_ctl' --pgdata='\(folder)/data' --mode=\(shutdown.rawValue) --wait --timeout=20 stop"
+        )
+    }
+
+    /// Changes a setting of the server that is running.
+    package func set(_ name: String, to value: String) throws {
+        try Session(uri).run("ALTER SYSTEM SET \(name) TO '\(value)'")
+        try Session(uri).run("SELECT pg_reload_conf()")
+    }
+
+    private func runAsServer(_ command: String) throws {
+        // The server refuses to run as root.
+        let user = getuid() == 0 ? "setpriv --reuid=postgres --regid=postgres --init-groups " : ""
+        try Self.run("cd '\(folder)' && \(user)\(command)")
+    }
+
+    private static func run(_ command: String) throws {
+        var process = pid_t()
+        let arguments = ["/bin/sh", "-c", "\(command) >/dev/null 2>&1 </dev/null"]
+        var pointers = arguments.map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        var status = posix_spawn(&process, "/bin/sh", nil, nil, &pointers, environ)
+        if status == 0 {
+            while waitpid(process, &status, 0) == -1, errno == EINTR {}
+        }
+        guard status == 0 else { throw TestDatabase.Failure(description: "\(command): status \(status)") }
+    }
+}

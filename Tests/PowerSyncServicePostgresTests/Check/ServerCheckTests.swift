@@ -1,0 +1,98 @@
+import PostgresTestSupport
+import PowerSyncProtocol
+import PowerSyncRules
+import PowerSyncServicePostgres
+import Testing
+
+/// The check against a server (docs/postgres.md "Checking a server").
+@Suite(.timeLimit(.minutes(1))) struct ServerCheckTests {
+    private func findings(
+        _ database: TestDatabase,
+        as role: String? = nil,
+        publication: String = "powersync",
+        config queries: String
+    ) async throws -> [PostgresFinding] {
+        let yaml = "config: {edition: 3}\nstreams:\n  s: {queries: [\(queries)]}"
+        let plan = try #require(SyncConfig.parse(yaml).plan)
+        var keywords = try #require(database.connectionString.keywords)
+        if let role { keywords.append((name: "user", value: role)) }
+        let connection = try await PostgresConnection.open(PostgresConnectionString(keywords: keywords))
+        defer { connection.close() }
+        let check = PostgresCheck(publication: publication, slotNamePrefix: "\(database.name)_")
+        return try await check.findings(on: connection, plan: plan).filter { finding in
+            // Other tests use slots of the same server.
+            !finding.message.contains("max_replication_slots") && !finding.message.contains("max_wal_senders")
+        }
+    }
+
+    @Test func aServerThatIsRightHasNoFindings() async throws {
+        let database = try TestDatabase("CREATE TABLE lists (id text PRIMARY KEY)")
+        #expect(try await findings(database, config: "SELECT * FROM lists") == [])
+    }
+
+    @Test func tablesThatCannotBeReplicatedAreNamed() async throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE nokey (id text); CREATE UNLOGGED TABLE unlogged (id text PRIMARY KEY);
+            CREATE TABLE "Full" (id text); ALTER TABLE "Full" REPLICA IDENTITY FULL;
+            CREATE TABLE orders (id int PRIMARY KEY) PARTITION BY RANGE (id);
+            CREATE TABLE orders_1 PARTITION OF orders FOR VALUES FROM (1) TO (10);
+            CREATE VIEW names AS SELECT * FROM nokey;
+            CREATE SCHEMA other; CREATE TABLE other.lists (id text PRIMARY KEY);
+            """
+        )
+        let findings = try await findings(
+            database,
+            config: """
+                SELECT * FROM nokey, SELECT * FROM unlogged, 'SELECT * FROM "Full"', SELECT * FROM orders, 'SELECT * FROM "orders_%"', \
+                SELECT * FROM names, SELECT * FROM other.lists, SELECT * FROM missing
+                """
+        )
+        #expect(
+            findings.map { $0.message.prefix { $0 != "," && $0 != ":" } } == [
+                "public.nokey has no primary key", "public.unlogged is unlogged", "public.orders has partitions",
+                "public.names is a view", "The sync config reads missing",
+            ]
+        )
+        #expect(findings.allSatisfy { $0.severity == .warning })
+    }
+
+    @Test func publicationsAreChecked() async throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE a (id text PRIMARY KEY); CREATE TABLE b (id text PRIMARY KEY);
+            CREATE PUBLICATION half FOR TABLE a WITH (publish = 'insert, delete', publish_via_partition_root = true);
+            """
+        )
+        let findings = try await findings(database, publication: "half", config: "SELECT * FROM a, SELECT * FROM b")
+        #expect(findings.map { $0.code?.rawValue } == ["PSYNC_S1142", "PSYNC_S1143", nil])
+        #expect(findings.last?.remedy == "ALTER PUBLICATION half ADD TABLE public.b;")
+        // What mends it, mends it.
+        for remedy in findings.compactMap(\.remedy) { try database.run(remedy) }
+        #expect(
+            try await self.findings(database, publication: "half", config: "SELECT * FROM a, SELECT * FROM b") == []
+        )
+        let missing = try await self.findings(database, publication: "My own", config: "SELECT * FROM a")
+        #expect(missing.first?.code == .publicationMissing)
+        try database.run(try #require(missing.first?.remedy))
+        #expect(try await self.findings(database, publication: "My own", config: "SELECT * FROM a") == [])
+    }
+
+    @Test func privilegesAreChecked() async throws {
+        let database = try TestDatabase(
+            """
+            CREATE SCHEMA "Hidden"; CREATE TABLE "Hidden".lists (id text PRIMARY KEY);
+            CREATE TABLE policies (id text PRIMARY KEY, owner text); ALTER TABLE policies ENABLE ROW LEVEL SECURITY;
+            """
+        )
+        let role = "role_\(database.name)"
+        try database.run("CREATE ROLE \(role) LOGIN; GRANT SELECT ON policies TO \(role)")
+        defer { _ = try? database.run("DROP OWNED BY \(role); DROP ROLE \(role)") }
+        let config = #"'SELECT * FROM "Hidden".lists', SELECT * FROM policies"#
+        let findings = try await findings(database, as: role, config: config)
+        #expect(findings.map { $0.code?.rawValue } == ["PSYNC_S1147", "PSYNC_S1147", "PSYNC_S1145"])
+        #expect(findings.map(\.severity) == [.error, .error, .warning])
+        for remedy in findings.compactMap(\.remedy) { try database.run(remedy) }
+        #expect(try await self.findings(database, as: role, config: config) == [])
+    }
+}

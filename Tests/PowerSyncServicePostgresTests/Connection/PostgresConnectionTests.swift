@@ -1,0 +1,162 @@
+import PostgresTestSupport
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncServicePostgres
+
+/// Connections to a PostgreSQL server.
+@Suite(.timeLimit(.minutes(1))) struct PostgresConnectionTests {
+    private let database: TestDatabase
+
+    init() throws {
+        database = try TestDatabase("CREATE TABLE numbers AS SELECT n FROM generate_series(1, 5000) n")
+    }
+
+    @Test func statementsReturnTexts() async throws {
+        let connection = try await PostgresConnection.open(database.connectionString)
+        let rows = try await connection.query("SELECT $1::int + 1, NULL, $2", ["41", "ü"], activity: "asking")
+        #expect(rows == [["42", nil, "ü"]])
+        #expect(try await connection.query("SELECT 1 WHERE false", activity: "asking").isEmpty)
+        #expect(try await connection.execute("SELECT 1; SELECT 2", activity: "asking") == [["2"]])
+        #expect(connection.serverVersion >= 110_000)
+    }
+
+    @Test func theServersErrorsSayWhatWasDone() async throws {
+        let connection = try await PostgresConnection.open(database.connectionString)
+        await #expect(
+            throws: PostgresError(
+                .server,
+                #"relation "nothing" does not exist"#,
+                sqlState: "42P01",
+                activity: "counting"
+            )
+        ) {
+            try await connection.query("SELECT count(*) FROM nothing", activity: "counting")
+        }
+        // The details of such an error have the values.
+        try database.run("CREATE TABLE secrets (id text PRIMARY KEY); INSERT INTO secrets VALUES ('1234')")
+        await #expect {
+            try await connection.query("INSERT INTO public.secrets VALUES ('1234')", activity: "inserting")
+        } throws: {
+            ($0 as? PostgresError)?.sqlState == "23505" && !"\($0)".contains("1234")
+        }
+        #expect(try await connection.query("SELECT 1", activity: "asking") == [["1"]])
+    }
+
+    @Test func sessionsHaveTheSameSettingsWhateverTheDatabaseSays() async throws {
+        for (name, value) in [
+            ("TimeZone", "Asia/Kolkata"), ("DateStyle", "German"), ("IntervalStyle", "iso_8601"),
+            ("bytea_output", "escape"), ("extra_float_digits", "-3"), ("search_path", "information_schema"),
+            ("statement_timeout", "1"),
+        ] {
+            try database.runOutside("ALTER DATABASE \(database.name) SET \(name) TO '\(value)'")
+        }
+        for purpose in [PostgresConnection.Purpose.statements, .replication] {
+            let connection = try await PostgresConnection.open(database.connectionString, for: purpose)
+            let rows = try await connection.execute(
+                """
+                SELECT '2024-03-01 12:00:00+02'::timestamptz, '1 day 2 hours'::interval, '\\x00ff'::bytea, 0.1::float8,
+                    current_setting('search_path'), pg_sleep(0.01)
+                """,
+                activity: "asking"
+            )
+            #expect(rows == [["2024-03-01 10:00:00+00", "1 day 02:00:00", "\\x00ff", "0.1", "\"\"", ""]])
+        }
+    }
+
+    @Test func aCancelledCallEndsAtOnceAndOnTheServerToo() async throws {
+        let connection = try await PostgresConnection.open(database.connectionString)
+        let process = try #require(try await connection.query("SELECT pg_backend_pid()", activity: "asking").first?[0])
+        let lock = try database.connect()
+        try lock.run("BEGIN; LOCK TABLE numbers")
+        let call = Task { try await connection.query("SELECT * FROM public.numbers", activity: "waiting") }
+        while try database.run("SELECT 1 FROM pg_locks WHERE pid = \(process) AND NOT granted").isEmpty {}
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(!connection.isUsable)
+        // The server's process ends although the lock is still held.
+        while try !database.run("SELECT 1 FROM pg_stat_activity WHERE pid = \(process)").isEmpty {}
+        try lock.run("ROLLBACK")
+    }
+
+    @Test func callsOfCancelledTasksDoNotBegin() async throws {
+        let connection = try await PostgresConnection.open(database.connectionString)
+        let call = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await connection.query("SELECT 1", activity: "asking")
+        }
+        await #expect(throws: CancellationError.self) { try await call.value }
+    }
+
+    @Test func statementsThatTakeTooLongEnd() async throws {
+        let connection = try await PostgresConnection.open(database.connectionString)
+        await #expect {
+            try await connection.query("SELECT pg_sleep(60)", timeout: .milliseconds(50), activity: "sleeping")
+        } throws: {
+            ($0 as? PostgresError)?.code == .timeout
+        }
+        #expect(!connection.isUsable)
+    }
+
+    @Test func serversThatAreNotThereAreNamed() async throws {
+        await #expect {
+            _ = try await PostgresConnection.open(
+                PostgresConnectionString("postgresql://me:hunter2@127.0.0.1:1/app?connect_timeout=5")
+            )
+        } throws: {
+            ($0 as? PostgresError)?.code == .connection && "\($0)".contains("127.0.0.1") && !"\($0)".contains("hunter2")
+        }
+    }
+
+    @Test(
+        arguments: [
+            "postgresql://me:hunter2@[127.0.0.1/app", "host=127.0.0.1 password='hunter2",
+            "host=127.0.0.1 hunter2 = x y",
+            "postgresql://me:hunter2@127.0.0.1:99999/app", "postgresql://me:hunter2@127.0.0.1/app?nonsense=1",
+        ]
+    )
+    func passwordsAreNeverShown(_ text: String) async throws {
+        let string = PostgresConnectionString(text)
+        var dumped = ""
+        dump(string, to: &dumped)
+        #expect(!"\(string) \(String(reflecting: string)) \(dumped)".contains("hunter2"))
+        await #expect { _ = try await PostgresConnection.open(string) } throws: { !"\($0)".contains("hunter2") }
+    }
+
+    @Test func passwordsAreTakenOutOfTheServersMessages() async throws {
+        let base = database.uri.split(separator: "@").last ?? ""
+        await #expect {
+            _ = try await PostgresConnection.open(PostgresConnectionString("postgresql://hunter2:hunter2@\(base)"))
+        } throws: {
+            "\($0)".contains("(secret)") && !"\($0)".contains("hunter2")
+        }
+    }
+
+    private struct Texts: RowReader {
+        var texts: [String] = []
+        var maximum: Int
+        var wantsMore: Bool { texts.count < maximum }
+
+        mutating func read(_ row: LibPQ.Row) {
+            texts.append(row.withValue(0) { $0?.string ?? "NULL" })
+        }
+    }
+
+    @Test func rowsComeInPortions() async throws {
+        let connection = try await PostgresConnection.open(database.connectionString)
+        try await connection.beginRows(of: "SELECT n FROM public.numbers ORDER BY n", [], activity: "reading")
+        var texts: [String] = []
+        var hasMore = true
+        while hasMore {
+            let portion = try await connection.nextRows(
+                timeout: .seconds(10),
+                activity: "reading",
+                Texts(maximum: 1000)
+            )
+            texts += portion.reader.texts
+            hasMore = portion.hasMore
+        }
+        #expect(texts == (1...5000).map { "\($0)" })
+        #expect(try await connection.query("SELECT 1", activity: "asking") == [["1"]])
+    }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import PowerSyncServicePostgres
+import TestSupport
+import Testing
+
+@testable import PowerSyncService
+
+/// Reading a connection of the type `postgresql` (docs/postgres.md "Configuration").
+@Suite struct PostgresSettingsTests {
+    private static func read(
+        _ connection: String,
+        _ environment: [String: String] = [:]
+    ) throws -> (settings: PostgresSettings, warnings: [String]) {
+        let yaml = """
+            replication: {connections: [{type: postgresql, \(connection)}]}
+            storage: {type: sqlite, path: data/buckets.db}
+            sync_config: {content: "streams: {}"}
+            client_auth: {audience: [a], jwks: {keys: [{kty: oct, alg: HS256, kid: dev, k: c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMy}]}}
+            """
+        let configuration = try ServiceConfiguration(yaml: yaml, file: "/etc/ps/service.yaml", environment: environment)
+        guard case .postgres(let settings) = configuration.source.kind else {
+            Issue.record("not a PostgreSQL source")
+            throw CancellationError()
+        }
+        return (settings, configuration.warnings)
+    }
+
+    private static func keywords(_ connection: String, _ environment: [String: String] = [:]) throws -> [String: String]
+    {
+        let string = try read(connection, environment).settings.connectionString()
+        return Dictionary(try #require(string.keywords).map { ($0.name, $0.value) }) { $1 }
+    }
+
+    @Test func singleFieldsMakeAConnection() throws {
+        let keywords = try Self.keywords(
+            "hostname: db.example.com, port: 6543, username: powersync, password: !env PS_PASSWORD, database: app, sslmode: disable",
+            ["PS_PASSWORD": #"it's a \ secret"#]
+        )
+        #expect(
+            keywords == [
+                "host": "db.example.com", "port": "6543", "user": "powersync", "password": #"it's a \ secret"#,
+                "dbname": "app", "sslmode": "disable",
+            ]
+        )
+    }
+
+    @Test func aURIMayHaveEverything() throws {
+        let keywords = try Self.keywords(
+            "uri: !env PS_URI",
+            ["PS_URI": "postgresql://power%40sync:a%27b%2F@db.example.com:6543/app?sslmode=require"]
+        )
+        #expect(
+            keywords == [
+                "host": "db.example.com", "port": "6543", "user": "power@sync", "password": "a'b/", "dbname": "app",
+                "sslmode": "require",
+            ]
+        )
+    }
+
+    @Test func singleFieldsReplaceThoseOfTheURI() throws {
+        let keywords = try Self.keywords(
+            "uri: postgresql://a:b@c:1/d?sslmode=require, hostname: host, port: 2, username: user, password: word, database: base, "
+                + "sslmode: disable"
+        )
+        #expect(
+            keywords == [
+                "host": "host", "port": "2", "user": "user", "password": "word", "dbname": "base", "sslmode": "disable",
+            ]
+        )
+    }
+
+    @Test func certificatesAreFilesOrText() throws {
+        let folder = try TemporaryFolder()
+        let file = folder.url.appending(path: "ca.pem")
+        try Data("x".utf8).write(to: file)
+        let pem = "-----BEGIN CERTIFICATE-----\\nYQ==\\n-----END CERTIFICATE-----\\n"
+        let keywords = try Self.keywords(
+            """
+            uri: postgresql://a@c/d, cacert: \(file.path), client_certificate: "\(pem)", client_private_key: "\(pem)"
+            """
+        )
+        #expect(keywords["sslmode"] == "verify-full")
+        #expect(keywords["sslrootcert"] == file.path)
+        let key = try #require(keywords["sslkey"])
+        #expect(
+            try String(contentsOf: URL(filePath: key), encoding: .utf8).hasPrefix("-----BEGIN CERTIFICATE-----\nYQ==")
+        )
+        // libpq refuses keys that others can read.
+        let permissions = try FileManager.default.attributesOfItem(atPath: key)[.posixPermissions] as? NSNumber
+        #expect(permissions?.intValue == 0o600)
+        #expect(keywords["sslcert"] != nil && keywords["sslcert"] != key)
+    }
+
+    @Test func theNameForTLSMayBeAnotherThanTheAddress() throws {
+        let keywords = try Self.keywords(
+            "uri: postgresql://a@10.0.0.5/d, sslmode: require, tls_servername: db.example.com"
+        )
+        #expect(keywords["host"] == "db.example.com")
+        #expect(keywords["hostaddr"] == "10.0.0.5")
+    }
+
+    @Test func publicationAndPrefixHaveDefaults() throws {
+        let (settings, warnings) = try Self.read("uri: postgresql://a@c/d, sslmode: disable")
+        #expect(settings.publication == "powersync")
+        #expect(settings.slotNamePrefix == "powersync_")
+        #expect(warnings == [])
+        let (other, _) = try Self.read(
+            "uri: postgresql://a@c/d, sslmode: disable, publication: app, slot_name_prefix: staging_, id: x, tag: default"
+        )
+        #expect(other.publication == "app")
+        #expect(other.slotNamePrefix == "staging_")
+    }
+
+    @Test func whatHasNoEffectIsAWarning() throws {
+        let (_, warnings) = try Self.read(
+            "uri: postgresql://a@c/d, sslmode: require, max_pool_size: 8, connect_timeout: 3, sslmod: x"
+        )
+        #expect(warnings.count == 4)
+        #expect(warnings.contains { $0.contains("connections[0].sslmode: \"require\" does not check who answers") })
+        #expect(warnings.contains { $0.contains("connections[0].max_pool_size: has no effect") })
+        #expect(warnings.contains { $0.contains("connections[0].connect_timeout: has no effect") })
+        #expect(warnings.contains { $0.contains("connections[0].sslmod: unknown key") })
+    }
+
+    @Test(
+        arguments: [
+            ("username: u, database: d", "hostname", "missing"), ("hostname: h, database: d", "username", "missing"),
+            ("hostname: h, username: u", "database", "missing"),
+            ("uri: 'http://u@h/d'", "uri", "write postgresql://"), ("uri: 'postgresql://u:p%zz@h/d'", "uri", "%40"),
+            ("uri: 'postgresql://u@h/d?what=1'", "uri", "not a connection URI"),
+            ("uri: 'postgresql://u@h:x/d'", "uri", "the port is not a number"),
+            ("uri: postgresql://u@h/d, sslmode: maybe", "sslmode", "verify-full, verify-ca, require, disable"),
+            ("uri: postgresql://u@h/d, port: 0", "port", "between 1 and 65535"),
+            ("uri: postgresql://u@h/d, cacert: nowhere.pem", "cacert", "cannot be read; give PEM, or the path"),
+            (
+                "uri: postgresql://u@h/d, sslmode: require, client_certificate: /dev/null", "client_private_key",
+                "client_certificate and client_private_key"
+            ),
+            (
+                "uri: postgresql://u@h/d, sslmode: require, client_private_key: /dev/null", "client_certificate",
+                "client_certificate and client_private_key"
+            ),
+            ("uri: postgresql://u@h/d, sslmode: require, tls_servername: x", "tls_servername", "is an address"),
+            ("uri: postgresql://u@h/d, sslmode: disable, slot_name_prefix: Ab", "slot_name_prefix", "lower case"),
+            ("uri: postgresql://u@h/d, sslmode: disable, slot_name_prefix: ''", "slot_name_prefix", "1 to 32"),
+        ]
+    )
+    func errorsNameKeyAndRemedy(connection: String, key: String, message: String) throws {
+        let error = #expect(throws: ServiceError.self) { try Self.read(connection) }
+        #expect(error?.code == .invalidConfiguration)
+        #expect(error?.file == "/etc/ps/service.yaml")
+        #expect(error?.line == 1)
+        #expect(error?.key == "replication.connections[0].\(key)")
+        #expect(error?.message.contains(message) == true, "\(String(describing: error))")
+    }
+
+    @Test func passwordsAreNeverPrinted() throws {
+        let (settings, _) = try Self.read(
+            "uri: 'postgresql://me:hunter2@db.example.com/app?sslmode=disable', password: hunter3"
+        )
+        #expect(settings.description == "PostgreSQL app at db.example.com:5432 as me")
+        var dumped = "\(settings) \(String(reflecting: settings)) \([settings]) \(try settings.connectionString())"
+        dump(settings, to: &dumped)
+        dump(ServiceConfiguration.Source.postgresql(settings), to: &dumped)
+        dump(try settings.connectionString(), to: &dumped)
+        #expect(!dumped.contains("hunter"))
+        for connection in ["uri: 'postgresql://me:hunter2%zz@h/d'", "uri: 'postgresql://me:hunter2@h:x/d'"] {
+            let error = #expect(throws: ServiceError.self) { try Self.read(connection) }
+            #expect(error?.description.contains("hunter") == false)
+        }
+    }
+
+    @Test func settingsInCodeAreLikeThoseOfAFile() throws {
+        var settings = PostgresSettings(host: "h", database: "d", username: "u", password: nil)
+        settings.tls = .disable
+        let keywords = try #require(try settings.connectionString().keywords)
+        #expect(keywords.map(\.name).sorted() == ["dbname", "host", "port", "sslmode", "user"])
+    }
+}

@@ -1,0 +1,22 @@
+import PowerSyncRules
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+extension EmbeddedSource {
+    /// Reads the changes of tables that have just been described.
+    func withChanges<Result>(
+        of slotName: String,
+        after position: SourcePosition,
+        tables: [SourceTableDescriptor],
+        _ body: (inout any ChangeReader) async throws -> Result
+    ) async throws -> Result {
+        try await withChanges(
+            of: slotName,
+            after: position,
+            tables: tables.map { SourceTable(id: $0.relationID, descriptor: $0) },
+            plan: .empty,
+            body
+        )
+    }
+}
