@@ -7,6 +7,9 @@ package struct RawConnection: ~Copyable {
     private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
     private let channel: any Channel
 
+    /// How much the network keeps for who does not read, of what it would let grow to as much as the machine allows: 64 KiB.
+    private static let receiveBufferBytes: SocketOptionValue = 64 * 1024
+
     /// Sends a text.
     package func send(_ text: String) async throws {
         try await outbound.write(ByteBuffer(string: text))
@@ -53,6 +56,7 @@ package struct RawConnection: ~Copyable {
         _ body: (inout RawConnection) async throws -> Result
     ) async throws -> Result {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.socketOption(.so_rcvbuf), value: receiveBufferBytes)
             .connect(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(RawSocketHandler())

@@ -12,17 +12,17 @@ final class CollectedLog: Sendable {
 
     var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
 
-    /// Waits for a line with a text.
+    /// Waits for a line with some texts.
     ///
     /// - Parameters:
-    ///   - text: What the line contains.
+    ///   - texts: What the line contains.
     ///   - number: 1 for the first such line.
     /// - Returns: The line.
     /// - Throws: `CancellationError`.
-    func line(containing text: String, number: Int = 1) async throws -> String {
+    func line(containing texts: String..., number: Int = 1) async throws -> String {
         while true {
             let seen = signal.version
-            let lines = lines.filter { $0.contains(text) }
+            let lines = lines.filter { line in texts.allSatisfy(line.contains) }
             if lines.count >= number { return lines[number - 1] }
             try await signal.wait(after: seen)
         }
