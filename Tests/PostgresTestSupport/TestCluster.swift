@@ -22,12 +22,34 @@ package final class TestCluster: Sendable {
         case immediate
     }
 
+    /// What is encrypted: connections need a certificate of the cluster's authority then.
+    package struct Certificates: Sendable {
+        /// The authority of both certificates.
+        package let authority: String
+        /// For the role `postgres`.
+        package let client: String
+        /// The key of `client`.
+        package let clientKey: String
+
+        fileprivate init(folder: String) {
+            authority = "\(folder)/authority.crt"
+            client = "\(folder)/client.crt"
+            clientKey = "\(folder)/client.key"
+        }
+    }
+
     private let folder: String
     private let port: Int
     private let bin: String
+    /// The files for clients, if connections are encrypted.
+    package let certificates: Certificates?
 
     /// Makes a cluster and starts it.
-    package init() throws {
+    ///
+    /// - Parameter isEncrypted: Whether connections are encrypted, and clients have certificates. The certificate of the server
+    ///   is for `localhost`. It is made by the command `openssl`.
+    /// - Throws: ``TestDatabase/Failure``
+    package init(isEncrypted: Bool = false) throws {
         guard let bin = ProcessInfo.processInfo.environment["POWERSYNC_POSTGRES_BIN"] else {
             throw TestDatabase.Failure(
                 description: """
@@ -40,7 +62,9 @@ package final class TestCluster: Sendable {
         folder = NSTemporaryDirectory() + "/powersync-cluster-\(UUID().uuidString)"
         port = Int.random(in: 33_000..<45_000)
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        if getuid() == 0 { try Self.run("chown postgres '\(folder)'") }
+        certificates = isEncrypted ? Certificates(folder: folder) : nil
+        if isEncrypted { try Self.makeCertificates(folder) }
+        if getuid() == 0 { try Self.run("chown -R postgres '\(folder)'") }
         try runAsServer(
             "'\(bin)/initdb' --pgdata='\(folder)/data' --username=postgres --auth=trust --no-sync --locale=C.UTF-8"
         )
@@ -55,8 +79,38 @@ package final class TestCluster: Sendable {
         let handle = FileHandle(forWritingAtPath: "\(folder)/data/postgresql.conf")
         try handle?.seekToEnd()
         try handle?.write(contentsOf: Data(settings.utf8))
+        if isEncrypted { try handle?.write(contentsOf: Data(Self.encryption(folder).utf8)) }
         try handle?.close()
         try start()
+    }
+
+    private static func encryption(_ folder: String) -> String {
+        // What clients may do is in a file of its own: nobody gets in without a certificate.
+        """
+
+        ssl = on
+        ssl_cert_file = '\(folder)/server.crt'
+        ssl_key_file = '\(folder)/server.key'
+        ssl_ca_file = '\(folder)/authority.crt'
+        hba_file = '\(folder)/hba.conf'
+        """
+    }
+
+    /// An authority, and certificates of it for the server and the role `postgres`.
+    private static func makeCertificates(_ folder: String) throws {
+        let new = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -sha256"
+        try run(
+            """
+            (cd '\(folder)' && echo 'hostssl all all 127.0.0.1/32 cert' > hba.conf && \
+            \(new) -x509 -days 2 -subj /CN=authority -keyout authority.key -out authority.crt && \
+            \(new) -subj /CN=localhost -keyout server.key -out server.csr && \
+            \(new) -subj /CN=postgres -keyout client.key -out client.csr && \
+            for name in server client; do \
+                openssl x509 -req -days 2 -in $name.csr -CA authority.crt -CAkey authority.key -CAcreateserial \
+                    -out $name.crt || exit 1; \
+            done && chmod 600 server.key)
+            """
+        )
     }
 
     deinit {
@@ -66,6 +120,9 @@ package final class TestCluster: Sendable {
 
     /// The URI of the superuser.
     package var uri: String { "postgresql://postgres@127.0.0.1:\(port)/postgres" }
+
+    /// The URI with the name of the server, as its certificate has it.
+    package var namedURI: String { "postgresql://postgres@localhost:\(port)/postgres" }
 
     /// Starts the server, and waits until it can be used.
     package func start() throws {

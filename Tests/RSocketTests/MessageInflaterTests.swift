@@ -57,6 +57,14 @@ import Testing
         }
     }
 
+    @Test("what follows a last block is a part of the message, too")
+    func afterTheLastBlock() throws {
+        let block: [UInt8] = [0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00]
+        let message = ByteBuffer(bytes: [0xf3] + block + [0xf2] + block)
+        let restored = try MessageInflater(keepsWindow: true).inflate(message, limit: 10)
+        #expect(restored == ByteBuffer(string: "HelloHello"))
+    }
+
     @Test func anEmptyMessageIsRestored() throws {
         let inflater = MessageInflater(keepsWindow: true)
         #expect(try inflater.inflate(ByteBuffer(bytes: [0x00]), limit: 0) == ByteBuffer())

@@ -187,6 +187,23 @@ import Testing
         #expect(action == closure(.creditExceeded(one), streams: [one]))
     }
 
+    @Test(arguments: [true, false]) func fragmentsOfAStreamThatEndedTakeNothingFromOthers(isCancelled: Bool) throws {
+        var connection = connection(limits: ConnectionLimits(maximumFrameLength: 100, maximumHeldByteCount: 5))
+        _ = try connection.requestStream(Payload("a"))
+        _ = try connection.requestStream(Payload("b"))
+        _ = connection.frameReceived(.fragment("12345", on: one), at: .zero)
+        if isCancelled {
+            _ = connection.cancel(one)
+        } else {
+            _ = connection.frameReceived(.error(.applicationError, "", on: one), at: .zero)
+        }
+        let actions = [
+            connection.frameReceived(.fragment("1234", on: three), at: .zero),
+            connection.frameReceived(.next("5", on: three), at: .zero),
+        ]
+        #expect(actions == [.partArrived, .deliver(Payload("12345"), to: three)])
+    }
+
     @Test func fragmentsAreBoundedOverAllStreams() throws {
         var connection = connection(limits: ConnectionLimits(maximumFrameLength: 100, maximumHeldByteCount: 5))
         _ = try connection.requestStream(Payload("a"))

@@ -98,10 +98,11 @@ import Testing
 
     @Test func aCancelledStreamFreesWhoeverWaitsForCredit() async throws {
         let handle = try await request(credit: 1)
-        try await handle.send([Payload("a")], on: one)
-        let second = Task { try await handle.send([Payload("b")], on: one) }
+        let both = Task { try await handle.send([Payload("a"), Payload("b")], on: one) }
+        // Then the second one waits already.
+        #expect(try await sent() == .next("a", on: one))
         try await receive(.cancel(one))
-        await #expect(throws: StreamEndedError.self) { try await second.value }
+        await #expect(throws: StreamEndedError.self) { try await both.value }
         guard case .cancelled(one) = try await channel.waitForInboundWrite(as: ResponderEvent.self) else {
             Issue.record("not cancelled")
             return
@@ -118,6 +119,32 @@ import Testing
         handle.fail(one, message: "[PSYNC_S2001] x")
         _ = try await sent()
         #expect(try await sent() == .error(.applicationError, "[PSYNC_S2001] x", on: one))
+    }
+
+    @Test func eventsOfOthersArePassedOn() async throws {
+        let handle = try await request(credit: 1)
+        let events = NIOLockedValueBox<[String]>([])
+        try await channel.pipeline.addHandler(EventRecorder(events))
+        try await channel.testingEventLoop.executeInContext { [channel] in
+            channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        }
+        #expect(events.withLockedValue(\.self) == ["inputClosed"])
+        // The stream lives on.
+        try await handle.send([Payload("a")], on: one)
+        #expect(try await sent() == .next("a", on: one))
+    }
+
+    private final class EventRecorder: ChannelInboundHandler, Sendable {
+        typealias InboundIn = Never
+        private let events: NIOLockedValueBox<[String]>
+
+        init(_ events: NIOLockedValueBox<[String]>) {
+            self.events = events
+        }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            events.withLockedValue { $0.append("\(event)") }
+        }
     }
 
     @Test func withoutASETUPTheConnectionCloses() async throws {

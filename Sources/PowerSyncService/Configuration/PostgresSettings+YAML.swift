@@ -32,9 +32,15 @@ extension PostgresSettings {
             }
             slotNamePrefix = prefix
         }
-        for key in ["max_pool_size", "connect_timeout", "heartbeat_interval_seconds", "reject_ip_ranges"]
-        where section.contains(key) {
-            warnings.append(section.error(key, "has no effect in this version").description)
+        maximumPoolSize = try section.integer("max_pool_size", in: 1...1000) ?? maximumPoolSize
+        if let seconds = try section.integer("connect_timeout", in: 1...3600) {
+            overrides["connect_timeout"] = String(seconds)
+        }
+        if let seconds = try section.integer("heartbeat_interval_seconds", in: 5...60) {
+            heartbeatInterval = .seconds(seconds)
+        }
+        if section.contains("reject_ip_ranges") {
+            warnings.append(section.error("reject_ip_ranges", "has no effect in this version").description)
         }
         section.ignore("id", "tag")
         section.finish(&warnings)

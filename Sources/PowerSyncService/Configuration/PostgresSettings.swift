@@ -45,6 +45,13 @@ public struct PostgresSettings: Sendable, Equatable {
     public var publication = "powersync"
     /// What the names of the service's replication slots begin with: lower case letters, digits and `_`.
     public var slotNamePrefix = "powersync_"
+    /// The most connections for short statements, 8 unless it is said otherwise.
+    ///
+    /// The copy of a table and the change stream have connections of their own, besides these.
+    public var maximumPoolSize = 8
+    /// How often the service looks at the database's catalogue when nothing tells it to, and writes a message to the log when
+    /// nothing happens: every minute unless it is said otherwise.
+    public var heartbeatInterval = Duration.seconds(60)
 
     /// Creates settings of a connection string.
     ///

@@ -106,13 +106,11 @@ extension ServiceConfiguration {
             try createFolder(of: path, key: "replication.connections[0].path")
             return try EmbeddedSource(path: path, schema: statements, logger: logger)
         case .postgres(let settings):
-            return PostgresSource(
-                PostgresSource.Settings(
-                    connection: try settings.connectionString(),
-                    publication: settings.publication
-                ),
-                logger: logger
-            )
+            var source = PostgresSource.Settings(connection: try settings.connectionString())
+            source.publication = settings.publication
+            source.maximumConnections = settings.maximumPoolSize
+            source.heartbeatInterval = settings.heartbeatInterval
+            return PostgresSource(source, logger: logger)
         }
     }
 

@@ -30,7 +30,8 @@ package protocol ReplicationSource: Sendable {
     ///   - reached: A later position of the same history that the source is known to have had, if there is one.
     /// - Returns: `position`, or the one from which history is kept now.
     /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/historyLost`` when changes after
-    ///   `position` are no longer available, or what the source has before it is not what it had.
+    ///   `position` are no longer available, or what the source has before it is not what it had;
+    ///   ``ReplicationSourceError/Code/retentionExceeded`` when this process has prepared the stream before.
     func prepareStream(
         _ slotName: String,
         resumingAfter position: SourcePosition?,
@@ -49,6 +50,12 @@ package protocol ReplicationSource: Sendable {
     /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
     ///   outdated.
     func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader
+
+    /// Makes sure that what a stream needs is still kept: called between the chunks of a copy, which may take hours.
+    ///
+    /// - Parameter slotName: A prepared stream.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/retentionExceeded`` when the copy is in vain.
+    func checkRetention(for slotName: String) async throws
 
     /// Reads rows as they are now.
     ///
@@ -109,6 +116,9 @@ extension ReplicationSource {
     package func head() async throws -> SourcePosition {
         try await head(having: nil)
     }
+
+    /// Does nothing, for sources that keep everything.
+    package func checkRetention(for slotName: String) async throws {}
 }
 
 /// A table being copied.

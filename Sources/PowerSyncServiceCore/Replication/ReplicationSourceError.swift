@@ -1,9 +1,9 @@
 /// Why a source cannot be replicated.
-package struct ReplicationSourceError: Error, Sendable, CustomStringConvertible {
+package struct ReplicationSourceError: PausingError, Sendable, CustomStringConvertible {
     /// What went wrong.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
-            case configuration, historyLost, tablesChanged
+            case configuration, historyLost, retentionExceeded, tablesChanged
         }
 
         private let value: Value
@@ -12,6 +12,8 @@ package struct ReplicationSourceError: Error, Sendable, CustomStringConvertible 
         package static let configuration = Code(value: .configuration)
         /// Changes that a stream needs are gone: it must start again.
         package static let historyLost = Code(value: .historyLost)
+        /// The source has thrown away changes that it was asked to keep a while ago: it keeps too little.
+        package static let retentionExceeded = Code(value: .retentionExceeded)
         /// A table is no longer the one that was described: describe it again.
         package static let tablesChanged = Code(value: .tablesChanged)
 
@@ -30,4 +32,7 @@ package struct ReplicationSourceError: Error, Sendable, CustomStringConvertible 
     }
 
     package var description: String { message }
+
+    /// A minute when the source keeps too little: somebody has to change that.
+    package var pause: Duration? { code == .retentionExceeded ? .seconds(60) : nil }
 }

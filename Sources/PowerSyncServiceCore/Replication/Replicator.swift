@@ -15,12 +15,14 @@ package struct Replicator: Service {
     private let plan: SyncPlan
     private let clock: any Clock<Duration>
     private let logger: Logger
+    private let now: @Sendable () -> Double
     private let report: @Sendable ((any Error)?) -> Void
     private let touch: @Sendable () -> Void
 
     /// The pause after the first error of a stream; it doubles up to ``maximumPause``.
     private static let firstPause = Duration.milliseconds(500)
-    /// The longest pause between two attempts: below the 10 s of the liveness probe.
+    /// The longest pause between two signs of life, and between two attempts if the error does not ask for more: below the 10 s
+    /// of the liveness probe.
     private static let maximumPause = Duration.seconds(5)
 
     /// Creates a replicator.
@@ -32,6 +34,7 @@ package struct Replicator: Service {
     ///   - plan: What the text compiles to.
     ///   - clock: Measures pauses after errors.
     ///   - logger: Gets progress at `notice`, and errors.
+    ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
     ///   - report: Called with the error of each attempt that has failed, and with `nil` after each commit.
     ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe.
     package init(
@@ -41,6 +44,7 @@ package struct Replicator: Service {
         plan: SyncPlan,
         clock: any Clock<Duration> = ContinuousClock(),
         logger: Logger,
+        now: @escaping @Sendable () -> Double = { Timing().seconds },
         report: @escaping @Sendable ((any Error)?) -> Void = { _ in },
         touch: @escaping @Sendable () -> Void = {}
     ) {
@@ -50,6 +54,7 @@ package struct Replicator: Service {
         self.plan = plan
         self.clock = clock
         self.logger = logger
+        self.now = now
         self.report = report
         self.touch = touch
     }
@@ -111,6 +116,7 @@ package struct Replicator: Service {
             storage: storage,
             source: source,
             logger: logger,
+            now: now,
             didCommit: { report(nil) },
             touch: touch
         )
@@ -126,19 +132,25 @@ package struct Replicator: Service {
     private func retrying<Result>(_ operation: () async throws -> Result) async throws -> Result {
         var pause = Self.firstPause
         while true {
+            var wait = pause
             do {
                 return try await operation()
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
                 report(error)
+                wait = (error as? any PausingError)?.pause ?? wait
                 logger.error(
                     "Replication failed, and is tried again.",
                     metadata: [ReplicationLogKey.error: "\(error)"]
                 )
             }
-            try await clock.sleep(for: pause)
             pause = min(pause * 2, Self.maximumPause)
-            touch()
+            while wait > .zero {
+                let part = min(wait, Self.maximumPause)
+                try await clock.sleep(for: part)
+                wait -= part
+                touch()
+            }
         }
     }
 }

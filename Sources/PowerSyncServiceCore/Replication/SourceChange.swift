@@ -73,8 +73,9 @@ package enum SourceMessage: Sendable {
     /// All rows of a table were removed at once.
     case truncate(relationID: String)
     /// What follows belongs to a transaction whose boundary is not before this position: nothing of it may be published at
-    /// an earlier one. It may have been stored in part before, by somebody who did not come to its end.
-    case begin(LSN)
+    /// an earlier one. It may have been stored in part before, by somebody who did not come to its end. `committedAt` is in
+    /// seconds since 1970, by the source's clock.
+    case begin(LSN, committedAt: Double)
     /// A transaction boundary: everything up to this position has been delivered.
     case commit(LSN)
     /// The descriptors of tables are no longer those that the reader was opened with. The last message of a reader: the

@@ -30,9 +30,12 @@ struct StreamReplicator {
     private let didCommit: @Sendable () -> Void
     /// Shows that replication is alive.
     let touch: @Sendable () -> Void
+    /// The seconds since 1970.
+    private let now: @Sendable () -> Double
 
     let rejections: RejectionLog
     let replicatedRows = Counter(label: "powersync_rows_replicated_total")
+    private let lagGauge = Gauge(label: "powersync_replication_lag_seconds")
     private let replicatedTransactions = Counter(label: "powersync_transactions_replicated_total")
 
     /// Creates a replicator for a stream.
@@ -41,12 +44,14 @@ struct StreamReplicator {
         storage: any BucketStorage,
         source: any ReplicationSource,
         logger: Logger,
+        now: @escaping @Sendable () -> Double,
         didCommit: @escaping @Sendable () -> Void,
         touch: @escaping @Sendable () -> Void
     ) {
         self.stream = stream
         self.storage = storage
         self.source = source
+        self.now = now
         self.didCommit = didCommit
         self.touch = touch
         var logger = logger
@@ -61,7 +66,10 @@ struct StreamReplicator {
     func run() async throws -> Outcome {
         do {
             return try await storage.withWriter(of: stream.id) { try await replicate(with: &$0) }
-        } catch let error as ReplicationSourceError where error.code == .historyLost {
+        } catch let error as ReplicationSourceError where error.code == .historyLost || error.code == .retentionExceeded
+        {
+            // Another first copy would most likely end in the same way, and load the source again and again.
+            if error.code == .retentionExceeded, stream.state != .active, try await !isActive() { throw error }
             logger.error(
                 "The source has lost its history: replication starts again.",
                 metadata: [
@@ -71,6 +79,10 @@ struct StreamReplicator {
             _ = try await storage.restart(stream.id)
             return .restarted
         }
+    }
+
+    private func isActive() async throws -> Bool {
+        try await storage.streams().contains { $0.id == stream.id && $0.state == .active }
     }
 
     private func replicate(with writer: inout any BucketStorageWriter) async throws -> Outcome {
@@ -101,6 +113,7 @@ struct StreamReplicator {
         var position: SourcePosition
         /// Whether clients are served from the stream.
         var isActive: Bool
+        var lag = ReplicationLag()
     }
 
     // MARK: Tables
@@ -165,6 +178,7 @@ struct StreamReplicator {
             writer.recordSnapshotProgress(chunk.lastKey, of: table)
             try await writer.flush()
             rows += chunk.rows.count
+            try await source.checkRetention(for: stream.slotName)
             replicatedRows.increment(by: chunk.rows.count)
             touch()
         }
@@ -203,8 +217,9 @@ struct StreamReplicator {
                     case .partialUpdates(let updates, let relationID):
                         guard let table = byRelation[relationID] else { continue }
                         try await save(updates, of: table, with: &writer, history: progress.position.history)
-                    case .begin(let lsn):
+                    case .begin(let lsn, let committedAt):
                         writer.beginTransaction(endingAt: lsn)
+                        progress.lag.didBegin(committedAt: committedAt)
                     case .truncate(let relationID):
                         if let table = byRelation[relationID] { try await writer.truncate(table, touch: touch) }
                     case .commit(let lsn):
@@ -213,6 +228,8 @@ struct StreamReplicator {
                         return nil
                     }
                 }
+                if messages.isEmpty { progress.lag.didCatchUp() }
+                if progress.isActive { lagGauge.record(progress.lag.seconds(at: now())) }
             }
         }
     }
@@ -232,6 +249,7 @@ struct StreamReplicator {
         progress.position.lsn = lsn
         replicatedTransactions.increment()
         guard case .created(let checkpoint) = result else { return nil }
+        progress.lag.didPublish(at: now())
         logger.debug(
             "Checkpoint.",
             metadata: [ReplicationLogKey.checkpoint: "\(checkpoint.opID)", ReplicationLogKey.lsn: "\(lsn)"]

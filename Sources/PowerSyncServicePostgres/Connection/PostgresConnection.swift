@@ -15,7 +15,7 @@ package final class PostgresConnection: Sendable {
         case replication
     }
 
-    /// How long connecting may take.
+    /// How long connecting may take, if the connection string does not say it.
     static let connectTimeout = Duration.seconds(15)
     /// How long a statement may take that has no other limit.
     static let statementTimeout = Duration.seconds(60)
@@ -54,7 +54,7 @@ package final class PostgresConnection: Sendable {
         if purpose == .replication { parameters.append((name: "replication", value: "database")) }
         let connection = PostgresConnection(libpq)
         let version = try await connection.run { [parameters] libpq in
-            let deadline = ContinuousClock.now.advanced(by: connectTimeout)
+            let deadline = ContinuousClock.now.advanced(by: string.connectTimeout ?? connectTimeout)
             try libpq.connect(string, parameters, until: deadline)
             try libpq.send(sessionSettings, nil, until: deadline, "preparing a connection")
             _ = try libpq.receiveAll(until: deadline, "preparing a connection")

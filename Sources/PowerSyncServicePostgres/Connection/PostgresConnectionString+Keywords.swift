@@ -31,6 +31,14 @@ extension PostgresConnectionString {
         return keywords
     }
 
+    /// How long connecting may take: the keyword `connect_timeout`, in seconds; 0 and less are as if it was not there.
+    var connectTimeout: Duration? {
+        guard let text = keywords?.first(where: { $0.name == "connect_timeout" })?.value, let seconds = Int32(text),
+            seconds > 0
+        else { return nil }
+        return .seconds(seconds)
+    }
+
     private static func quoted(_ value: String) -> String {
         var text = "'"
         for character in value.unicodeScalars {

@@ -3,9 +3,6 @@ import PowerSyncServiceCore
 
 /// A few connections for short statements, opened when they are needed.
 final class PostgresPool: Sendable {
-    /// The most connections.
-    static let maximumConnections = 8
-
     private struct State {
         var idle: [PostgresConnection] = []
         var isClosed = false
@@ -13,11 +10,16 @@ final class PostgresPool: Sendable {
 
     private let string: PostgresConnectionString
     private let state = NIOLockedValueBox(State())
-    private let slots = ConcurrencyQueue(maximumRunning: maximumConnections, maximumWaiting: .max)
+    private let slots: ConcurrencyQueue
 
     /// Creates a pool without connections.
-    init(_ string: PostgresConnectionString) {
+    ///
+    /// - Parameters:
+    ///   - string: Where to connect.
+    ///   - maximumConnections: The most connections.
+    init(_ string: PostgresConnectionString, maximumConnections: Int) {
         self.string = string
+        slots = ConcurrencyQueue(maximumRunning: maximumConnections, maximumWaiting: .max)
     }
 
     /// Closes all connections that are not in use.

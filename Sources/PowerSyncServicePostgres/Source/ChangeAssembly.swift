@@ -32,6 +32,7 @@ struct ChangeAssembly {
     private struct Transaction {
         var id: UInt32
         var commit: WALPosition
+        var committedAt: PostgresInstant
         /// Whether anything of it was delivered.
         var isAnnounced = false
     }
@@ -79,8 +80,8 @@ struct ChangeAssembly {
     /// - Throws: ``PgoutputError`` when it cannot follow the ones before.
     mutating func add(_ message: PgoutputMessage) throws {
         switch message {
-        case .begin(let commit, _, let id):
-            transaction = Transaction(id: id, commit: commit)
+        case .begin(let commit, let committedAt, let id):
+            transaction = Transaction(id: id, commit: commit, committedAt: committedAt)
         case .commit(_, let end, _):
             transaction = nil
             endRun()
@@ -304,7 +305,8 @@ struct ChangeAssembly {
         endRun()
         transaction?.isAnnounced = true
         // Commit records may touch: the end of the transaction before can be the beginning of this one's.
-        messages.append(.begin(WALPosition(rawValue: begun.commit.rawValue + 1).lsn))
+        let position = WALPosition(rawValue: begun.commit.rawValue + 1)
+        messages.append(.begin(position.lsn, committedAt: Double(begun.committedAt.unixMicroseconds) / 1e6))
     }
 
     private mutating func endRun() {

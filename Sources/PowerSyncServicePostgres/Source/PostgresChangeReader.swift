@@ -85,7 +85,9 @@ struct PostgresChangeReader: ChangeReader {
     /// Whether the catalogue is to be read, and has other tables than the caller knows.
     private mutating func hasOtherTables() async throws -> Bool {
         if assembly.hasOtherTables { return true }
-        guard assembly.mayHaveOtherTables || sinceCatalogue.elapsed >= source.catalogueInterval else { return false }
+        guard assembly.mayHaveOtherTables || sinceCatalogue.elapsed >= source.settings.heartbeatInterval else {
+            return false
+        }
         assembly.mayHaveOtherTables = false
         sinceCatalogue.restart()
         guard try await Set(source.tables(for: plan)) == descriptors else { return true }
@@ -97,12 +99,15 @@ struct PostgresChangeReader: ChangeReader {
     ///
     /// - Returns: `false` when there are none.
     private mutating func waitForNews(after version: UInt64) async throws -> Bool {
-        if sinceNews.elapsed >= max(source.catalogueInterval, Self.markerInterval) {
+        if sinceNews.elapsed >= max(source.settings.heartbeatInterval, Self.markerInterval) {
             // A log of which this database writes nothing would be kept for ever.
             sinceNews.restart()
             try await source.emitMarker()
         }
-        let patience = min(Self.patience, max(.milliseconds(1), source.catalogueInterval - sinceCatalogue.elapsed))
+        let patience = min(
+            Self.patience,
+            max(.milliseconds(1), source.settings.heartbeatInterval - sinceCatalogue.elapsed)
+        )
         return try await withThrowingTaskGroup(of: Bool.self) { [stream, clock = source.clock] group in
             group.addTask {
                 try await stream.wait(after: version)

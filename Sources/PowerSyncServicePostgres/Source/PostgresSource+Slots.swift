@@ -12,29 +12,36 @@ extension PostgresSource {
         var confirmed: WALPosition?
         /// Whether the server has thrown away what the slot needs.
         var isLost: Bool
+        /// Why, in the server's word; since version 17.
+        var reason: String?
+        /// How many bytes may be written before the server throws away what the slot needs; `nil` for any number.
+        var budget: Int64?
     }
 
     func slot(_ name: String, _ connection: PostgresConnection) async throws -> Slot? {
         let rows = try await connection.query(
             """
             SELECT s.plugin, s.database IS NOT DISTINCT FROM current_database(), s.active_pid, s.confirmed_flush_lsn,
-                coalesce(to_jsonb(s) ->> 'wal_status' = 'lost', false) OR to_jsonb(s) ->> 'invalidation_reason' IS NOT NULL
+                coalesce(to_jsonb(s) ->> 'wal_status' = 'lost', false) OR to_jsonb(s) ->> 'invalidation_reason' IS NOT NULL,
+                to_jsonb(s) ->> 'invalidation_reason', to_jsonb(s) ->> 'safe_wal_size'
             FROM pg_replication_slots s WHERE s.slot_name = $1
             """,
             [name],
             activity: "reading replication slot \(name)"
         )
-        guard let row = rows.first, row.count == 5 else { return nil }
+        guard let row = rows.first, row.count == 7 else { return nil }
         return Slot(
             plugin: row[0],
             isOfThisDatabase: row[1] == "t",
             activePID: row[2],
             confirmed: row[3].flatMap { WALPosition($0) },
-            isLost: row[4] == "t"
+            isLost: row[4] == "t",
+            reason: row[5],
+            budget: row[6].flatMap { Int64($0) }
         )
     }
 
-    private func currentSlot(_ name: String) async throws -> Slot? {
+    func currentSlot(_ name: String) async throws -> Slot? {
         try await pool.withConnection { connection in try await slot(name, connection) }
     }
 
@@ -52,14 +59,17 @@ extension PostgresSource {
                 "Replication slot \(slotName) is one of another database or plugin: drop it, or use another prefix."
             )
         }
+        let position: SourcePosition
         if let resumePosition {
-            return try check(resumePosition, reached, of: slotName, slot, head)
+            position = try check(resumePosition, reached, of: slotName, slot, head)
+        } else if let slot, !slot.isLost, let confirmed = slot.confirmed {
+            position = SourcePosition(confirmed.lsn, of: head.history)
+        } else {
+            if slot != nil { try await dropStream(slotName) }
+            position = SourcePosition(try await createSlot(slotName).lsn, of: head.history)
         }
-        if let slot, !slot.isLost, let confirmed = slot.confirmed {
-            return SourcePosition(confirmed.lsn, of: head.history)
-        }
-        if slot != nil { try await dropStream(slotName) }
-        return SourcePosition(try await createSlot(slotName).lsn, of: head.history)
+        slots.withLockedValue { $0[slotName, default: SlotState()].wasKept = true }
+        return position
     }
 
     /// Checks that changes after a position can be read.
@@ -77,14 +87,7 @@ extension PostgresSource {
             throw lost("The database is no longer what was replicated up to \(position): it was restored or replaced.")
         }
         guard let slot else { throw lost("Replication slot \(slotName) is gone.") }
-        if slot.isLost {
-            throw lost(
-                """
-                [PSYNC_S1146] The server has thrown away what replication slot \(slotName) needs: raise \
-                max_slot_wal_keep_size.
-                """
-            )
-        }
+        if slot.isLost { throw thrownAway(slotName, slot) }
         guard let confirmed = slot.confirmed, confirmed.lsn <= position.lsn else {
             throw lost("Replication slot \(slotName) has been moved beyond \(position.lsn).")
         }
@@ -177,9 +180,7 @@ extension PostgresSource {
                 guard let slot = try await self.slot(slotName, connection) else {
                     return lost("Replication slot \(slotName) was dropped while changes were read.")
                 }
-                if slot.isLost {
-                    return lost("[PSYNC_S1146] The server has thrown away what replication slot \(slotName) needs.")
-                }
+                if slot.isLost { return thrownAway(slotName, slot) }
                 // A publication that is younger than the changes does not exist for them, and never will.
                 if error.sqlState == PostgresError.SQLState.undefinedObject, error.message.contains("publication"),
                     try await publicationExists(connection)

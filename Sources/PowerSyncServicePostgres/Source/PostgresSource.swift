@@ -19,16 +19,23 @@ package final class PostgresSource: Sendable {
         package var connection: PostgresConnectionString
         /// The publication.
         package var publication = "powersync"
+        /// The most connections for short statements; copies and change streams have their own.
+        package var maximumConnections = 8
+        /// How often the catalogue is read when nothing tells to, and a marker is written when nothing has come.
+        package var heartbeatInterval = Duration.seconds(60)
 
         /// Creates settings.
-        package init(connection: PostgresConnectionString, publication: String = "powersync") {
+        package init(connection: PostgresConnectionString) {
             self.connection = connection
-            self.publication = publication
         }
     }
 
     /// What is known of a slot in this process.
     struct SlotState: Sendable {
+        /// Whether the server had what the slot needs when it was looked at before.
+        var wasKept = false
+        /// When the slot was looked at while tables are copied.
+        var checkedAt: Duration?
         /// What the storage has on disk.
         var acknowledged: WALPosition?
         /// When that was said.
@@ -40,10 +47,10 @@ package final class PostgresSource: Sendable {
     let settings: Settings
     let pool: PostgresPool
     let clock: any Clock<Duration>
+    /// The time since the source was made.
+    let stopwatch: Stopwatch
     let now: @Sendable () -> Date
     let logger: Logger
-    /// How often readers look at the catalogue when nothing tells them to, and write a marker when nothing has come.
-    let catalogueInterval: Duration
     /// Advanced when a reader has looked at the catalogue, and tables were what it knew.
     let catalogueLooks = ChangeSignal()
     /// The slots that have been used.
@@ -59,23 +66,21 @@ package final class PostgresSource: Sendable {
     ///
     /// - Parameters:
     ///   - settings: What the source is.
-    ///   - catalogueInterval: How often the catalogue is read.
     ///   - clock: Measures when to look at the catalogue again, and how long nothing happened.
     ///   - now: Tells the time.
     ///   - logger: For warnings.
     package init(
         _ settings: Settings,
-        catalogueInterval: Duration = .seconds(60),
         clock: any Clock<Duration> = ContinuousClock(),
         now: @escaping @Sendable () -> Date = { Date() },
         logger: Logger
     ) {
         self.settings = settings
-        self.catalogueInterval = catalogueInterval
         self.clock = clock
+        stopwatch = Stopwatch(clock)
         self.now = now
         self.logger = logger
-        pool = PostgresPool(settings.connection)
+        pool = PostgresPool(settings.connection, maximumConnections: settings.maximumConnections)
     }
 
     package func close() throws {

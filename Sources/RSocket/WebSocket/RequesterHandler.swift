@@ -117,7 +117,6 @@ extension RequesterHandler {
 
     private func end(_ result: Result<Void, RequesterStreamError>) {
         timer.cancel()
-        streamID = nil
         _ = connection.connectionClosed()
         payloads.finish(result)
     }

@@ -75,7 +75,7 @@ import Testing
     private mutating func taken() -> [String] {
         assembly.take().map { message in
             switch message {
-            case .begin(let lsn): "begin \(lsn)"
+            case .begin(let lsn, _): "begin \(lsn)"
             case .commit(let lsn): "commit \(lsn)"
             case .changes(let changes, _):
                 changes.map { change in

@@ -111,14 +111,30 @@ import Testing
         #expect(other.slotNamePrefix == "staging_")
     }
 
+    @Test func numbersAndTimesHaveDefaults() throws {
+        let (settings, _) = try Self.read("uri: postgresql://a@c/d, sslmode: disable")
+        #expect(settings.maximumPoolSize == 8)
+        #expect(settings.heartbeatInterval == .seconds(60))
+        #expect(settings.keywords?["connect_timeout"] == nil)
+        let (other, warnings) = try Self.read(
+            """
+            uri: postgresql://a@c/d?connect_timeout=7, sslmode: disable, max_pool_size: 3, connect_timeout: 5,
+            heartbeat_interval_seconds: 10
+            """
+        )
+        #expect(other.maximumPoolSize == 3)
+        #expect(other.heartbeatInterval == .seconds(10))
+        #expect(other.keywords?["connect_timeout"] == "5")
+        #expect(warnings == [])
+    }
+
     @Test func whatHasNoEffectIsAWarning() throws {
         let (_, warnings) = try Self.read(
-            "uri: postgresql://a@c/d, sslmode: require, max_pool_size: 8, connect_timeout: 3, sslmod: x"
+            "uri: postgresql://a@c/d, sslmode: require, reject_ip_ranges: [], sslmod: x"
         )
-        #expect(warnings.count == 4)
+        #expect(warnings.count == 3)
         #expect(warnings.contains { $0.contains("connections[0].sslmode: \"require\" does not check who answers") })
-        #expect(warnings.contains { $0.contains("connections[0].max_pool_size: has no effect") })
-        #expect(warnings.contains { $0.contains("connections[0].connect_timeout: has no effect") })
+        #expect(warnings.contains { $0.contains("connections[0].reject_ip_ranges: has no effect") })
         #expect(warnings.contains { $0.contains("connections[0].sslmod: unknown key") })
     }
 
@@ -131,6 +147,12 @@ import Testing
             ("uri: 'postgresql://u@h:x/d'", "uri", "the port is not a number"),
             ("uri: postgresql://u@h/d, sslmode: maybe", "sslmode", "verify-full, verify-ca, require, disable"),
             ("uri: postgresql://u@h/d, port: 0", "port", "between 1 and 65535"),
+            ("uri: postgresql://u@h/d, max_pool_size: 0", "max_pool_size", "between 1 and 1000"),
+            ("uri: postgresql://u@h/d, connect_timeout: 1.5", "connect_timeout", "between 1 and 3600"),
+            (
+                "uri: postgresql://u@h/d, heartbeat_interval_seconds: 61", "heartbeat_interval_seconds",
+                "between 5 and 60"
+            ),
             ("uri: postgresql://u@h/d, cacert: nowhere.pem", "cacert", "cannot be read; give PEM, or the path"),
             (
                 "uri: postgresql://u@h/d, sslmode: require, client_certificate: /dev/null", "client_private_key",

@@ -141,6 +141,29 @@ import Testing
         #expect(try await scenario.ids() == ["b"])
     }
 
+    @Test func aSlotThatWasDroppedBeforeTheCopyWasCompleteMeansANewStream() async throws {
+        var scenario = try PostgresScenario()
+        try scenario.database.run("INSERT INTO lists SELECT n, 'u', 'name' FROM generate_series(1, 30000) n")
+        // The copy ends after its first rows, with the process.
+        let copied = ChangeSignal()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let replicator = try scenario.replicator { copied.advance() }
+            group.addTask { try await replicator.run() }
+            try await copied.wait(after: 2)
+            group.cancelAll()
+        }
+        let first = try #require(try await scenario.stream())
+        #expect(first.state == .processing)
+        scenario = try scenario.reopened()
+        try scenario.database.dropSlots()
+        try scenario.database.run(
+            "DELETE FROM lists WHERE id LIKE '1%'; UPDATE lists SET name = 'other' WHERE id LIKE '2%'"
+        )
+        try await scenario.replicate()
+        #expect(try await scenario.stream()?.id != first.id)
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
     @Test func aSlotThatIsDroppedWhileItIsReadMeansANewStream() async throws {
         let scenario = try PostgresScenario()
         try scenario.database.run("INSERT INTO lists VALUES ('a')")

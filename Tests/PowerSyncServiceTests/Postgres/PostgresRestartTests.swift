@@ -1,6 +1,7 @@
 import GRDB
 import PostgresTestSupport
 import PowerSyncRules
+import PowerSyncTesting
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -70,17 +71,63 @@ import Testing
         try database.run("INSERT INTO lists VALUES ('a')")
         try await scenario.replicate()
         scenario = try scenario.reopened()
-        for _ in 0..<4 {
-            try database.run(
-                "SELECT pg_logical_emit_message(false, 'x', repeat('x', 1000000)) FROM generate_series(1, 20)"
-            )
-            try database.run("SELECT pg_switch_wal()")
-            try database.run("CHECKPOINT")
-        }
-        #expect(try database.run("SELECT wal_status FROM pg_replication_slots") == [["lost"]])
+        try loseSlots()
         try database.run("INSERT INTO lists VALUES ('b')")
         try await scenario.replicate()
         #expect(try await scenario.ids() == ["a", "b"])
         #expect(scenario.log.lines.contains { $0.contains("PSYNC_S1146") })
+    }
+
+    @Test("a slot that is lost while tables are copied: a warning first, and no other copy before somebody starts it")
+    func aSlotThatIsLostDuringTheCopy() async throws {
+        try cluster.set("max_slot_wal_keep_size", to: "64MB")
+        let clock = TestClock()
+        let scenario = try PostgresScenario(database: database, clock: clock)
+        let (source, slot) = (scenario.source, "copy_\(database.name)")
+        let position = try await source.prepareStream(slot, resumingAfter: nil, reached: nil)
+        try await source.checkRetention(for: slot)
+        #expect(scenario.log.lines.allSatisfy { !$0.contains("max_slot_wal_keep_size") })
+        try writeLog(megabytes: 40)
+        // Not asked again for a minute.
+        try await source.checkRetention(for: slot)
+        #expect(scenario.log.lines.allSatisfy { !$0.contains("max_slot_wal_keep_size") })
+        clock.advance(by: .seconds(60))
+        try await source.checkRetention(for: slot)
+        #expect(scenario.log.lines.contains { $0.hasPrefix("warning ") && $0.contains("Raise max_slot_wal_keep_size") })
+
+        try cluster.set("max_slot_wal_keep_size", to: "1MB")
+        try loseSlots()
+        clock.advance(by: .seconds(60))
+        func expectRefusal(_ code: ReplicationSourceError.Code, _ body: () async throws -> Void) async {
+            let error = await #expect(throws: ReplicationSourceError.self) { try await body() }
+            #expect(error?.code == code)
+            #expect(error?.message.contains("PSYNC_S1146") == true)
+        }
+        await expectRefusal(.retentionExceeded) { try await source.checkRetention(for: slot) }
+        await expectRefusal(.retentionExceeded) {
+            _ = try await source.prepareStream(slot, resumingAfter: position, reached: nil)
+        }
+        // Somebody may have raised the setting before the service was started again.
+        let restarted = try scenario.reopened()
+        await expectRefusal(.historyLost) {
+            _ = try await restarted.source.prepareStream(slot, resumingAfter: position, reached: nil)
+        }
+        try await restarted.source.dropStream(slot)
+    }
+
+    /// Writes so much that the server throws away what slots need.
+    private func loseSlots() throws {
+        for _ in 0..<4 {
+            try writeLog(megabytes: 20)
+            try database.run("SELECT pg_switch_wal()")
+            try database.run("CHECKPOINT")
+        }
+        #expect(try database.run("SELECT wal_status FROM pg_replication_slots") == [["lost"]])
+    }
+
+    private func writeLog(megabytes: Int) throws {
+        try database.run(
+            "SELECT pg_logical_emit_message(false, 'x', repeat('x', 1000000)) FROM generate_series(1, \(megabytes))"
+        )
     }
 }

@@ -45,14 +45,9 @@ struct PostgresScenario: ReplicationScenario, Sendable {
         self.log = log
         self.clock = clock
         self.catalogueInterval = catalogueInterval
-        self.source =
-            source
-            ?? PostgresSource(
-                PostgresSource.Settings(connection: self.database.connectionString),
-                catalogueInterval: catalogueInterval,
-                clock: clock,
-                logger: log.logger
-            )
+        var settings = PostgresSource.Settings(connection: self.database.connectionString)
+        settings.heartbeatInterval = catalogueInterval
+        self.source = source ?? PostgresSource(settings, clock: clock, logger: log.logger)
         storage = try SQLiteBucketStorage(
             path: self.folder.path("buckets.db"),
             defaultSchema: PostgresSource.defaultSchema
@@ -73,13 +68,29 @@ struct PostgresScenario: ReplicationScenario, Sendable {
         )
     }
 
+    /// What replicates.
+    ///
+    /// - Parameter touch: Called with each sign of life.
+    /// - Returns: A replicator with the log and config of the scenario.
+    /// - Throws: When the config has errors.
+    func replicator(touch: @escaping @Sendable () -> Void = {}) throws -> Replicator {
+        var plan = try plan(config)
+        plan.defaultSchema = PostgresSource.defaultSchema
+        return Replicator(
+            storage: storage,
+            source: source,
+            content: config,
+            plan: plan,
+            logger: log.logger,
+            touch: touch
+        )
+    }
+
     /// Runs a replicator while `body` runs.
     func replicating<Result: Sendable>(
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        var plan = try plan(config)
-        plan.defaultSchema = PostgresSource.defaultSchema
-        let replicator = Replicator(storage: storage, source: source, content: config, plan: plan, logger: log.logger)
+        let replicator = try replicator()
         // What went wrong is known to the log only: the replicator tries again for ever.
         defer {
             for line in log.lines where line.hasPrefix("error ") { print(line) }

@@ -68,6 +68,8 @@ final class ModelSource: ReplicationSource {
     let pageLength: Int
     /// Happens each time before rows are read by their keys.
     let beforeRows = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
+    /// What the next questions whether the history is kept are answered with; afterwards it is.
+    let retentionErrors = NIOLockedValueBox<[any Error]>([])
 
     init(largeColumns: Set<String> = [], pageLength: Int = 3) {
         self.largeColumns = largeColumns
@@ -228,6 +230,11 @@ final class ModelSource: ReplicationSource {
             lastKey = found.key(of: last)
             return SnapshotChunk(rows: rows, lastKey: SnapshotKey(found.key(of: last)))
         }
+    }
+
+    func checkRetention(for slotName: String) async throws {
+        let error = retentionErrors.withLockedValue { $0.isEmpty ? nil : $0.removeFirst() }
+        if let error { throw error }
     }
 
     func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {

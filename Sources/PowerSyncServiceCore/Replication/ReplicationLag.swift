@@ -1,0 +1,31 @@
+/// How far a stream is behind its source: how old what was published last was then, or what is still on its way is now.
+struct ReplicationLag {
+    /// When the oldest transaction was committed of which something has come, and which is not published; seconds since 1970.
+    private var oldest: Double?
+    /// When the newest one was.
+    private var newest: Double?
+    /// How old the newest one was when it was published.
+    private var published = 0.0
+
+    /// A transaction has come.
+    mutating func didBegin(committedAt: Double) {
+        oldest = oldest ?? committedAt
+        newest = committedAt
+    }
+
+    /// Everything that has come is published.
+    mutating func didPublish(at now: Double) {
+        if let newest { published = now - newest }
+        (oldest, newest) = (nil, nil)
+    }
+
+    /// There is nothing new in the source.
+    mutating func didCatchUp() {
+        published = 0
+    }
+
+    /// The lag in seconds, never negative, whatever the two clocks say.
+    func seconds(at now: Double) -> Double {
+        max(0, oldest.map { now - $0 } ?? published)
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import IntegrationTestSupport
+import PostgresTestSupport
+import PowerSync
+import TestSupport
+import Testing
+
+/// A service over a PostgreSQL database that is killed in the middle of its work.
+///
+/// `POWERSYNC_KILLS` says how often, divided by ten; 8 times by default.
+@Suite("kill -9 of a service over PostgreSQL", .timeLimit(.minutes(30))) struct PostgresKillTests {
+    private static let kills =
+        ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init).map { $0 / 10 } ?? 8
+
+    private let service: TodoService
+    private let database: TestDatabase
+    private let process: ServiceProcess
+
+    init() throws {
+        service = try TodoService()
+        database = try TestDatabase(
+            """
+            CREATE TABLE lists (id text PRIMARY KEY, owner_id text, name text);
+            CREATE TABLE todos (id text PRIMARY KEY, list_id text, title text, done int);
+            INSERT INTO lists VALUES ('count', 'anna', '0');
+            INSERT INTO lists SELECT 'l' || n, 'anna', 'first' FROM generate_series(1, 5000) n
+            """
+        )
+        process = try ServiceProcess(
+            service,
+            source: """
+                - type: postgresql
+                  uri: \(database.uri)
+                  sslmode: disable
+                """
+        )
+    }
+
+    /// The seed of the writes and moments.
+    @Test("content equals the source, and no client goes back", arguments: [UInt64(20_261_123)])
+    func kills(seed: UInt64) async throws {
+        var random = SeededGenerator(seed: seed)
+        let client = service.client("anna")
+        let counts = Task {
+            var last = 0
+            let rows = try client.watch("SELECT name FROM lists WHERE id = 'count'") { try $0.getString(index: 0) }
+            for try await names in rows {
+                guard let count = names.first.flatMap({ Int($0) }) else { continue }
+                #expect(count >= last, "a client saw \(last), then \(count)")
+                last = count
+            }
+        }
+        var options = ConnectOptions()
+        options.retryDelay = 0.1
+        var count = 0
+        for kill in 0..<Self.kills {
+            // The first kills come in the middle of the copy.
+            try await process.start(untilReady: kill > 2)
+            if kill == 0 {
+                try await client.connect(connector: service.connector("anna", process.address.url), options: options)
+            }
+            for _ in 0..<random.number(below: 12) {
+                count += 1
+                let first = random.number(below: 5_000)
+                try database.run(
+                    """
+                    UPDATE lists SET name = '\(count)' WHERE id = 'count';
+                    UPDATE lists SET name = 'c\(count)' WHERE id BETWEEN 'l\(first)' AND 'l\(first)9';
+                    DELETE FROM todos WHERE id < '\(first)';
+                    INSERT INTO todos SELECT (n * \(first))::text, 'l' || n, 'todo', 0 FROM generate_series(1, 50) n
+                        ON CONFLICT (id) DO UPDATE SET title = 'again \(count)'
+                    """
+                )
+            }
+            // What is being replicated when the kill comes.
+            if random.number(below: 3) > 0 {
+                try database.run("INSERT INTO lists VALUES ('new\(kill)', 'anna', '\(kill)')")
+            }
+            try await ContinuousClock().sleep(for: .milliseconds(random.number(below: 400)))
+            await process.kill()
+        }
+        try await process.start()
+        for table in ["lists", "todos"] {
+            let columns = TodoService.schema.tables.first { $0.name == table }?.columns.map(\.name) ?? []
+            let rows = try database.run(
+                "SELECT id, \(columns.joined(separator: ", ")) FROM \(table) ORDER BY id COLLATE \"C\""
+            )
+            #expect(!rows.isEmpty)
+            try await client.waitForRows(of: table, toEqual: rows)
+        }
+        try await client.close()
+        _ = await counts.result
+        await process.kill()
+    }
+}

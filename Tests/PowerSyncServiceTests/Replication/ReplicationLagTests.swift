@@ -1,0 +1,44 @@
+import Testing
+
+@testable import PowerSyncServiceCore
+
+/// How far a stream is behind its source.
+@Suite struct ReplicationLagTests {
+    private var lag = ReplicationLag()
+
+    @Test func withoutTransactionsThereIsNone() {
+        #expect(lag.seconds(at: 1_000) == 0)
+    }
+
+    @Test mutating func aBacklogIsAsOldAsWhatWasPublishedLast() {
+        lag.didBegin(committedAt: 100)
+        lag.didBegin(committedAt: 110)
+        #expect(lag.seconds(at: 200) == 100)
+        lag.didPublish(at: 200)
+        #expect(lag.seconds(at: 201) == 90)
+        lag.didBegin(committedAt: 150)
+        lag.didPublish(at: 210)
+        #expect(lag.seconds(at: 210) == 60)
+        lag.didCatchUp()
+        #expect(lag.seconds(at: 300) == 0)
+    }
+
+    @Test("a transaction that is not published grows older, also while nothing comes")
+    mutating func blocked() {
+        lag.didBegin(committedAt: 100)
+        lag.didCatchUp()
+        #expect(lag.seconds(at: 130) == 30)
+        // A checkpoint without a transaction, such as after a marker, does not change how old the last one was.
+        lag.didPublish(at: 130)
+        lag.didPublish(at: 140)
+        #expect(lag.seconds(at: 141) == 30)
+    }
+
+    @Test("a source whose clock is ahead is not behind")
+    mutating func clocks() {
+        lag.didBegin(committedAt: 100)
+        #expect(lag.seconds(at: 90) == 0)
+        lag.didPublish(at: 90)
+        #expect(lag.seconds(at: 90) == 0)
+    }
+}

@@ -1,0 +1,82 @@
+import NIOConcurrencyHelpers
+import PowerSyncRules
+import PowerSyncTesting
+import TestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// Sources that throw away what a stream needs.
+@Suite(.timeLimit(.minutes(1))) struct RetentionTests {
+    private let folder: TemporaryFolder
+    private let storage: SQLiteBucketStorage
+    private let source = ModelSource()
+    private let clock = TestClock()
+    private let log = CollectedLog()
+
+    private static let config = """
+        config: {edition: 3}
+        streams:
+          all:
+            query: SELECT * FROM items
+        """
+    private static let error = ReplicationSourceError(.retentionExceeded, "The source keeps too little.")
+
+    init() throws {
+        folder = try TemporaryFolder()
+        storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
+        source.alter(.create("items", columns: ["id", "name"]))
+        source.write([.insert("items", id: "a", ["name": .text("one")])])
+    }
+
+    private func replicating(_ body: @escaping @Sendable () async throws -> Void) async throws {
+        let replicator = Replicator(
+            storage: storage,
+            source: source,
+            content: Self.config,
+            plan: try plan(Self.config),
+            clock: clock,
+            logger: log.logger
+        )
+        try await replicator.whileRunning(body)
+    }
+
+    /// Waits for a checkpoint of a stream other than some.
+    private func published(notBy others: [ReplicationStreamID] = []) async throws -> ReplicationStreamID {
+        while true {
+            let seen = storage.feed.signal.version
+            if let current = storage.feed.current, !others.contains(current.streamID) { return current.streamID }
+            try await storage.feed.signal.wait(after: seen)
+        }
+    }
+
+    @Test("a first copy that was in vain is tried again after a minute, and not as another stream")
+    func firstCopy() async throws {
+        source.retentionErrors.withLockedValue { $0 = [Self.error, Self.error] }
+        try await replicating {
+            for _ in 0..<2 {
+                // In parts, so that the service is seen to be alive.
+                for _ in 0..<12 {
+                    try await clock.waitForTimer(of: .seconds(5))
+                    clock.advance(by: .seconds(5))
+                }
+            }
+            _ = try await published()
+        }
+        #expect(try await storage.streams().count == 1)
+        #expect(log.lines.count { $0.contains("The source keeps too little.") } == 2)
+    }
+
+    @Test("a stream that clients are served from is replaced by another one")
+    func activeStream() async throws {
+        try await replicating {
+            let first = try await published()
+            source.retentionErrors.withLockedValue { $0 = [Self.error] }
+            // The table is copied again.
+            source.alter(.addColumn("note", to: "items"))
+            _ = try await published(notBy: [first])
+        }
+        #expect(log.lines.contains { $0.contains("replication starts again") })
+    }
+}
