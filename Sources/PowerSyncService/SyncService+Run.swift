@@ -25,11 +25,14 @@ extension SyncService {
         StreamStatistics.register()
         let probes = Probes(now: timing.now)
         let progress = ChangeSignal()
+        let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
+        if let syncConfigText { try await deployer.deploy(syncConfigText) }
+        setDeployer(deployer)
+        defer { setDeployer(nil) }
         let replicator = Replicator(
             storage: storage,
             source: source,
-            content: syncConfigText,
-            plan: plan,
+            streamsChanged: deployer.streamsChanged,
             logger: logger,
             report: { [logger] error in
                 switch error {
@@ -49,6 +52,8 @@ extension SyncService {
             let address = try await waitUntilListening()
             var seen = progress.version
             while try await storage.activeStream() == nil {
+                // Nothing is on its way: it waits for the first config, and whoever deploys that for the service.
+                if try await storage.streams().isEmpty { probes.didStart() }
                 try await progress.wait(after: seen)
                 seen = progress.version
             }

@@ -12,21 +12,20 @@ extension SQLiteBucketStorage {
         return ActiveSyncStream(id: record.id, plan: try plan(of: record))
     }
 
-    package func deploy(_ content: String, plan: SyncPlan) async throws -> ReplicationStream {
+    package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {
         let encodedPlan = try plan.encodedJSON()
         let slotName = slotPrefix + makeID()
         let record = try await pool.write { db in
             let replicated = try StreamRecord.all(in: [.processing, .active], db)
-            // What was stored under a plan that this service cannot read has no meaning for another one.
-            if let newest = replicated.last, newest.content.utf8.elementsEqual(content.utf8),
-                (try? self.plan(of: newest)) != nil
-            {
-                return newest
+            let same = replicated.last { record in
+                // What was stored under a plan that this service cannot read has no meaning for another one.
+                mode == .ifChanged && record.content.utf8.elementsEqual(content.utf8)
+                    && (try? self.plan(of: record)) != nil
             }
-            for record in replicated where record.state == .processing {
+            for record in replicated where record.state == .processing && record.id != same?.id {
                 try StreamRecord.setState(.stop, of: record.id, db)
             }
-            return try StreamRecord.insert(content: content, plan: encodedPlan, slotName: slotName, db)
+            return try same ?? StreamRecord.insert(content: content, plan: encodedPlan, slotName: slotName, db)
         }
         return try stream(of: record)
     }

@@ -100,17 +100,16 @@ package final class InMemoryBucketStorage: BucketStorage {
         state.withLockedValue { $0.served.map { ActiveSyncStream(id: $0.stream.id, plan: $0.stream.plan) } }
     }
 
-    package func deploy(_ content: String, plan: SyncPlan) throws -> ReplicationStream {
+    package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) throws -> ReplicationStream {
         state.withLockedValue { state in
-            if let newest = state.streams.last(where: { $0.stream.state.isReplicated }),
-                newest.stream.content == content
-            {
-                return newest.stream
+            let same = state.streams.last { stream in
+                mode == .ifChanged && stream.stream.state.isReplicated
+                    && stream.stream.content.utf8.elementsEqual(content.utf8)
             }
             for index in state.streams.indices where state.streams[index].stream.state == .processing {
-                state.streams[index].stream.state = .stop
+                if state.streams[index].stream.id != same?.stream.id { state.streams[index].stream.state = .stop }
             }
-            return state.append(content, plan)
+            return same?.stream ?? state.append(content, plan)
         }
     }
 
