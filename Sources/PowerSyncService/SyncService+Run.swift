@@ -27,6 +27,7 @@ extension SyncService {
         let progress = ChangeSignal()
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
         if let syncConfigText { try await deployer.deploy(syncConfigText) }
+        let failure = ReplicationFailure(now: timing.now)
         setDeployer(deployer)
         defer { setDeployer(nil) }
         let replicator = Replicator(
@@ -35,6 +36,7 @@ extension SyncService {
             streamsChanged: deployer.streamsChanged,
             logger: logger,
             report: { [logger] error in
+                failure.record(error)
                 switch error {
                 case nil:
                     if probes.solved(.storage) { logger.notice("The bucket storage can be written again") }
@@ -64,10 +66,19 @@ extension SyncService {
         let dispatcher = CheckpointDispatcher(storage: storage)
         let (authentication, tokenSigner) = makeTokenSigner()
         let keys = authentication.keySources(clock: timing.clock)
+        let apiQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: 20)
         let server = makeServer(
             storage: storage,
             source: source,
             dispatcher: dispatcher,
+            admin: makeAdminRoutes(
+                storage: storage,
+                source: source,
+                dispatcher: dispatcher,
+                deployer: deployer,
+                failure: failure,
+                queue: apiQueue
+            ),
             probes: probes,
             tokens: TokenVerifier(sources: keys.all, audience: authentication.audience),
             tokenSigner: tokenSigner
@@ -93,6 +104,7 @@ extension SyncService {
         storage: any BucketStorage,
         source: any ReplicationSource,
         dispatcher: CheckpointDispatcher,
+        admin: AdminRoutes,
         probes: Probes,
         tokens: TokenVerifier,
         tokenSigner: SyncTokenSigner?
@@ -122,8 +134,10 @@ extension SyncService {
             probeOptions: configuration.probes,
             writableSource: configuration.development.writeEndpoint ? source as? any WritableSource : nil,
             tokenSigner: tokenSigner,
+            admin: admin,
             formats: configuration.formats,
-            streamQueue: ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0)
+            streamQueue: ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0),
+            apiQueue: admin.queue
         )
         let webSockets = ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0)
         return Application(

@@ -211,6 +211,17 @@ public struct AdminOptions: Sendable, Equatable {
     public init() {}
 }
 
+extension AdminOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// How many tokens there are.
+    public var description: String { "\(tokens.count) admin tokens" }
+
+    /// As ``description``: nothing that is secret.
+    public var debugDescription: String { description }
+
+    /// Nothing, so that `dump` shows no tokens.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
 /// Endpoints that make a back end unnecessary while developing.
 ///
 /// They need the embedded source. All are off unless they are switched on.

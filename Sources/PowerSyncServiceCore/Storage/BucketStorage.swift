@@ -43,6 +43,11 @@ package protocol BucketStorage: Sendable {
     /// All streams that still have data, in the order of their ids; terminated ones are left out.
     func streams() async throws -> [ReplicationStream]
 
+    /// How far a stream is, for operators.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when it is not stored here.
+    func progress(of stream: ReplicationStreamID) async throws -> StreamProgress
+
     /// Replaces a stream whose source history is lost.
     ///
     /// The stream becomes errored, if it was active, and keeps serving its last checkpoint; otherwise it is stopped. A

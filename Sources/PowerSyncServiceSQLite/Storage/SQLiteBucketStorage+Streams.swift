@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
@@ -38,6 +39,25 @@ extension SQLiteBucketStorage {
             if let stream = try? stream(of: record) { return stream }
             // The others are replaced when their text is deployed again; this one is only to be deleted.
             return record.state == .stop ? ReplicationStream(record, plan: .empty) : nil
+        }
+    }
+
+    package func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
+        try await pool.read { db in
+            let record = try StreamRecord.find(stream, db)
+            let history = try SourceHistory.find(record.historyID, db)
+            let time = try String.fetchOne(
+                db,
+                sql: "SELECT last_checkpoint_ts FROM sync_rules WHERE id = ?",
+                arguments: [stream.rawValue]
+            )
+            let lsn = record.lastCheckpointLSN ?? record.snapshotLSN
+            return StreamProgress(
+                checkpoint: record.checkpoint,
+                checkpointedAt: time.flatMap { try? Date($0, strategy: .iso8601) },
+                resumePosition: history.flatMap { history in lsn.map { SourcePosition($0, of: history) } },
+                tables: try SourceTable.all(of: stream, db)
+            )
         }
     }
 

@@ -117,6 +117,18 @@ package final class InMemoryBucketStorage: BucketStorage {
         state.withLockedValue { $0.streams.map(\.stream).filter { $0.state != .terminated } }
     }
 
+    package func progress(of stream: ReplicationStreamID) throws -> StreamProgress {
+        let found = state.withLockedValue { $0.streams[index(of: stream)] }
+        return StreamProgress(
+            checkpoint: found.checkpoint,
+            checkpointedAt: nil,
+            resumePosition: found.resumePosition.map {
+                SourcePosition(found.checkpoint?.lsn ?? $0.lsn, of: $0.history)
+            },
+            tables: found.tables
+        )
+    }
+
     package func restart(_ stream: ReplicationStreamID) throws -> ReplicationStream {
         state.withLockedValue { state in
             let index = self.index(of: stream)
