@@ -51,7 +51,10 @@ import Testing
             #expect(try await scenario.states() == [.active, .processing])
             scenario.source.release()
             try await scenario.expectState(at: try await scenario.settled(new))
-            #expect(scenario.log.lines.filter { $0.contains("The replication stream is active") }.count == 2)
+            // Logged after the checkpoint.
+            _ = try await scenario.log.line(containing: "The replication stream is active", "ps.stream=\(new)")
+            let activations = scenario.log.lines.filter { $0.contains("The replication stream is active") }
+            #expect(activations.count == 2)
         }
     }
 
