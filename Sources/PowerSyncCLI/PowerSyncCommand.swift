@@ -9,7 +9,7 @@ struct PowerSyncCommand: AsyncParsableCommand {
         abstract: "A sync service for PowerSync clients, and tools around it.",
         version: UserAgent.version,
         subcommands: [
-            ServeCommand.self, TestConnectionCommand.self, CompactCommand.self, DemoCommand.self,
+            ServeCommand.self, StatusCommand.self, TestConnectionCommand.self, CompactCommand.self, DemoCommand.self,
             ValidateCommand.self, TestCommand.self, TokenCommand.self,
         ]
     )

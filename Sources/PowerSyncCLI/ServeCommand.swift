@@ -15,6 +15,10 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             Stops gracefully on SIGTERM and SIGINT: running streams are ended, clients reconnect when the service is \
             back. It may be killed at any time; it continues from its data folder.
+
+            The sync config is deployed when its file changes, and on SIGHUP: clients are served what they had until the \
+            new one has been replicated. A broken one is logged, and the present one goes on. All other settings need a \
+            restart.
             """
     )
 
@@ -22,10 +26,8 @@ struct ServeCommand: AsyncParsableCommand {
     var config: String = "powersync.yaml"
 
     func run() async throws {
-        let configuration = try ServiceConfiguration(
-            contentsOf: config,
-            environment: ProcessInfo.processInfo.environment
-        )
+        let environment = ProcessInfo.processInfo.environment
+        let configuration = try ServiceConfiguration(contentsOf: config, environment: environment)
         let logging = configuration.logging
         LoggingSystem.bootstrap { label in
             if logging.format == .json {
@@ -43,6 +45,11 @@ struct ServeCommand: AsyncParsableCommand {
             services.append(.init(service: MetricsEndpoint(port: port, registry: registry, logger: logger)))
         }
         let service = try SyncService(configuration: configuration, logger: logger)
+        if let file = SyncConfigFile(of: configuration, serviceFile: config, environment: environment) {
+            let watch = SyncConfigFileWatch(of: file, for: service, logger: logger)
+            services.append(.init(service: watch))
+            services.append(.init(service: Reloads(watch: watch)))
+        }
         var groupConfiguration = ServiceGroupConfiguration(
             services: services + [
                 .init(service: service),
@@ -58,6 +65,15 @@ struct ServeCommand: AsyncParsableCommand {
         groupConfiguration.maximumGracefulShutdownDuration = .seconds(25)
         groupConfiguration.maximumCancellationDuration = .seconds(5)
         try await ServiceGroup(configuration: groupConfiguration).run()
+    }
+}
+
+/// Deploys the sync config on SIGHUP.
+private struct Reloads: Service {
+    let watch: SyncConfigFileWatch
+
+    func run() async throws {
+        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { watch.reload() }
     }
 }
 

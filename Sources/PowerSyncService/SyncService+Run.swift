@@ -25,13 +25,18 @@ extension SyncService {
         StreamStatistics.register()
         let probes = Probes(now: timing.now)
         let progress = ChangeSignal()
+        let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
+        if let syncConfigText { try await deployer.deploy(syncConfigText) }
+        let failure = ReplicationFailure(now: timing.now)
+        setDeployer(deployer)
+        defer { setDeployer(nil) }
         let replicator = Replicator(
             storage: storage,
             source: source,
-            content: syncConfigText,
-            plan: plan,
+            streamsChanged: deployer.streamsChanged,
             logger: logger,
             report: { [logger] error in
+                failure.record(error)
                 switch error {
                 case nil:
                     if probes.solved(.storage) { logger.notice("The bucket storage can be written again") }
@@ -49,6 +54,8 @@ extension SyncService {
             let address = try await waitUntilListening()
             var seen = progress.version
             while try await storage.activeStream() == nil {
+                // Nothing is on its way: it waits for the first config, and whoever deploys that for the service.
+                if try await storage.streams().isEmpty { probes.didStart() }
                 try await progress.wait(after: seen)
                 seen = progress.version
             }
@@ -59,10 +66,19 @@ extension SyncService {
         let dispatcher = CheckpointDispatcher(storage: storage)
         let (authentication, tokenSigner) = makeTokenSigner()
         let keys = authentication.keySources(clock: timing.clock)
+        let apiQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: 20)
         let server = makeServer(
             storage: storage,
             source: source,
             dispatcher: dispatcher,
+            admin: makeAdminRoutes(
+                storage: storage,
+                source: source,
+                dispatcher: dispatcher,
+                deployer: deployer,
+                failure: failure,
+                queue: apiQueue
+            ),
             probes: probes,
             tokens: TokenVerifier(sources: keys.all, audience: authentication.audience),
             tokenSigner: tokenSigner
@@ -88,6 +104,7 @@ extension SyncService {
         storage: any BucketStorage,
         source: any ReplicationSource,
         dispatcher: CheckpointDispatcher,
+        admin: AdminRoutes,
         probes: Probes,
         tokens: TokenVerifier,
         tokenSigner: SyncTokenSigner?
@@ -117,8 +134,10 @@ extension SyncService {
             probeOptions: configuration.probes,
             writableSource: configuration.development.writeEndpoint ? source as? any WritableSource : nil,
             tokenSigner: tokenSigner,
+            admin: admin,
             formats: configuration.formats,
-            streamQueue: ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0)
+            streamQueue: ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0),
+            apiQueue: admin.queue
         )
         let webSockets = ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0)
         return Application(

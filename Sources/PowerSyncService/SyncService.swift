@@ -40,9 +40,10 @@ public final class SyncService: Service {
     let logger: Logger
     let timing: Timing
     let connectionLimits: HTTPConnectionLimits
-    /// The YAML text that `plan` was compiled from.
-    let syncConfigText: String
-    let plan: SyncPlan
+    /// The YAML text to deploy at the start; `nil` when the one that was deployed last goes on.
+    let syncConfigText: String?
+    /// Deploys sync configs, from the start until the end.
+    private let deployer = NIOLockedValueBox<SyncConfigDeployer?>(nil)
     private let state = NIOLockedValueBox(State.idle)
     private let stateChanged = ChangeSignal()
 
@@ -73,26 +74,28 @@ public final class SyncService: Service {
         guard (0...65535).contains(configuration.port) else {
             throw ServiceError(.invalidConfiguration, "\(configuration.port) is not a port", key: "port")
         }
-        let (text, file) = try configuration.readSyncConfigText()
-        let result = SyncConfig.parse(text)
-        let diagnostics = result.diagnostics.map { $0.formatted(file: file) }
-        guard let plan = result.plan else {
-            throw ServiceError(
-                .invalidSyncConfig,
-                "the sync config has errors",
-                file: file,
-                diagnostics: diagnostics
-            )
-        }
-        for diagnostic in diagnostics {
-            logger.warning("The sync config has a warning", metadata: ["diagnostic": "\(diagnostic)"])
+        if let (text, file) = try configuration.readSyncConfigText() {
+            let result = SyncConfig.parse(text)
+            let diagnostics = result.diagnostics.map { $0.formatted(file: file) }
+            guard result.isUsable else {
+                throw ServiceError(
+                    .invalidSyncConfig,
+                    "the sync config has errors",
+                    file: file,
+                    diagnostics: diagnostics
+                )
+            }
+            for diagnostic in diagnostics {
+                logger.warning("The sync config has a warning", metadata: ["diagnostic": "\(diagnostic)"])
+            }
+            syncConfigText = text
+        } else {
+            syncConfigText = nil
         }
         self.configuration = configuration
         self.logger = logger
         self.timing = timing
         self.connectionLimits = connectionLimits
-        self.plan = plan
-        syncConfigText = text
     }
 
     /// Runs until graceful shutdown or cancellation.
@@ -136,13 +139,24 @@ public final class SyncService: Service {
         }
     }
 
-    private func wait(for address: (State) -> BoundAddress?) async throws -> BoundAddress {
+    /// Waits until sync configs can be deployed.
+    func waitForDeployer() async throws -> SyncConfigDeployer {
+        try await wait { _ in deployer.withLockedValue { $0 } }
+    }
+
+    /// Says who deploys sync configs from now on.
+    func setDeployer(_ next: SyncConfigDeployer?) {
+        deployer.withLockedValue { $0 = next }
+        stateChanged.advance()
+    }
+
+    private func wait<Value>(for value: (State) -> Value?) async throws -> Value {
         while true {
             let seen = stateChanged.version
             let state = state.withLockedValue { $0 }
-            if let address = address(state) { return address }
+            if let value = value(state) { return value }
             if case .ended(let error) = state {
-                throw error ?? ServiceError(.notRunning, "the service ended before it was ready")
+                throw error ?? ServiceError(.notRunning, "the service has ended")
             }
             try await stateChanged.wait(after: seen)
         }

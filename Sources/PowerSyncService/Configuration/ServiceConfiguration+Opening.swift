@@ -65,7 +65,7 @@ extension ServiceConfiguration {
     }
 
     /// The schema of tables that the sync config names without one.
-    private var defaultSchema: String {
+    var defaultSchema: String {
         switch source.kind {
         case .embedded: "main"
         case .postgres: PostgresSource.defaultSchema

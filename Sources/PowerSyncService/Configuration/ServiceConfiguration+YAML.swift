@@ -43,12 +43,13 @@ extension ServiceConfiguration {
         self.init(
             source: try Self.readSource(&root, &warnings),
             storage: try Self.readStorage(&root, &warnings),
-            syncConfig: try Self.readSyncConfig(&root, &warnings)
+            syncConfig: .deployed
         )
         host = try root.string("host") ?? host
         port = try root.integer("port", in: 1024...65535) ?? port
         authentication = try Self.readAuthentication(&root, &warnings)
-        limits = try Self.readLimits(&root, &warnings)
+        (limits, admin) = try Self.readAPI(&root, &warnings)
+        syncConfig = try Self.readSyncConfig(&root, hasAdminAPI: !admin.tokens.isEmpty, &warnings)
         probes = try Self.readProbes(&root, &warnings)
         logging = try Self.readLogging(&root, environment, &warnings)
         if var section = try root.section("development") {
@@ -71,9 +72,10 @@ extension ServiceConfiguration {
         self.warnings = warnings
     }
 
-    /// The text of the sync config, and the name for its diagnostics.
-    func readSyncConfigText() throws(ServiceError) -> (text: String, file: String) {
+    /// The text of the sync config, and the name for its diagnostics; `nil` for the one that was deployed last.
+    func readSyncConfigText() throws(ServiceError) -> (text: String, file: String)? {
         switch syncConfig.kind {
+        case .deployed: nil
         case .content(let text): (text, "sync.yaml")
         case .file(let path): (try Self.read(path, what: "the sync config"), path)
         }
@@ -157,13 +159,16 @@ extension ServiceConfiguration {
 
     private static func readSyncConfig(
         _ root: inout YAMLSection,
+        hasAdminAPI: Bool,
         _ warnings: inout [String]
     ) throws(ServiceError) -> SyncConfigSource {
         let names = ["sync_config", "sync_rules"].filter { root.contains($0) }
         guard let name = names.first, var section = try root.section(name) else {
+            if hasAdminAPI { return .deployed }
             throw root.error(
                 "sync_config",
-                "missing; say what clients get with sync_config.path or sync_config.content"
+                "missing; say what clients get with sync_config.path or sync_config.content, "
+                    + "or give api.tokens to deploy it through the admin API"
             )
         }
         guard names.count == 1 else { throw root.error("sync_rules", "an alias of sync_config; give one of them") }
@@ -251,14 +256,15 @@ extension ServiceConfiguration {
         }
     }
 
-    private static func readLimits(
+    private static func readAPI(
         _ root: inout YAMLSection,
         _ warnings: inout [String]
-    ) throws(ServiceError) -> ServiceLimits {
-        var limits = ServiceLimits()
-        guard var api = try root.section("api") else { return limits }
-        if api.contains("tokens") {
-            warnings.append("\(root.document.file): api.tokens: the admin API is not supported yet")
+    ) throws(ServiceError) -> (ServiceLimits, AdminOptions) {
+        var (limits, admin) = (ServiceLimits(), AdminOptions())
+        guard var api = try root.section("api") else { return (limits, admin) }
+        admin.tokens = try api.strings("tokens") ?? []
+        if admin.tokens.contains(where: \.isEmpty) {
+            throw api.error("tokens", "a token is empty; draw one at random, with openssl rand -hex 32 for example")
         }
         if var section = try api.section("parameters") {
             let any = 1...Int.max
@@ -279,7 +285,7 @@ extension ServiceConfiguration {
             section.finish(&warnings)
         }
         api.finish(&warnings)
-        return limits
+        return (limits, admin)
     }
 
     private static func readProbes(

@@ -42,6 +42,8 @@ public struct ServiceConfiguration: Sendable {
     public var logging = LoggingOptions()
     /// The port of `GET /metrics`, which the executable serves; `nil` for none.
     public var metricsPort: Int?
+    /// The admin API.
+    public var admin = AdminOptions()
     /// Endpoints for development.
     public var development = DevelopmentEndpoints()
     /// The formats that sync streams may have.
@@ -102,11 +104,12 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The text of the sync config, or the file that holds it.
+    /// The text of the sync config, or where it comes from.
     public struct SyncConfigSource: Sendable, Equatable {
         enum Kind: Equatable {
             case content(String)
             case file(String)
+            case deployed
         }
 
         let kind: Kind
@@ -126,6 +129,11 @@ extension ServiceConfiguration {
         public static func file(_ path: String) -> SyncConfigSource {
             SyncConfigSource(kind: .file(path))
         }
+
+        /// What was deployed last: through the admin API, or with ``SyncService/deploy(syncConfig:)``.
+        ///
+        /// It is kept in the storage. A service that has none yet waits for it, and clients get `PSYNC_S2302` meanwhile.
+        public static let deployed = SyncConfigSource(kind: .deployed)
     }
 
     /// The formats that sync streams may have.
@@ -190,6 +198,28 @@ public struct LoggingOptions: Sendable, Equatable {
 
     /// Creates the default options.
     public init() {}
+}
+
+/// Who may use the admin API: `/api/admin/v1/…` and `/api/sync-rules/v1/…`.
+public struct AdminOptions: Sendable, Equatable {
+    /// The tokens that are accepted; without any, every request is answered with 401.
+    ///
+    /// Whoever has one may read all rows of the source by deploying another sync config: draw them at random.
+    public var tokens: [String] = []
+
+    /// Creates options that switch the admin API off.
+    public init() {}
+}
+
+extension AdminOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// How many tokens there are.
+    public var description: String { "\(tokens.count) admin tokens" }
+
+    /// As ``description``: nothing that is secret.
+    public var debugDescription: String { description }
+
+    /// Nothing, so that `dump` shows no tokens.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 /// Endpoints that make a back end unnecessary while developing.

@@ -33,15 +33,7 @@ extension SyncService {
         of configuration: ServiceConfiguration,
         logger: Logger
     ) async throws -> SourceReport {
-        let (text, file) = try configuration.readSyncConfigText()
-        let result = SyncConfig.parse(text)
-        guard let plan = result.plan else {
-            throw ServiceError(
-                .invalidSyncConfig,
-                "the sync config has errors",
-                diagnostics: result.diagnostics.map { $0.formatted(file: file) }
-            )
-        }
+        let plan = try plan(of: configuration)
         switch configuration.source.kind {
         case .embedded(let path, _):
             let source = try configuration.openSource(logger: logger)
@@ -51,6 +43,18 @@ extension SyncService {
         case .postgres(let settings):
             return try await check(settings, plan)
         }
+    }
+
+    /// What the source is read for; nothing yet when the sync config comes through the admin API.
+    private static func plan(of configuration: ServiceConfiguration) throws(ServiceError) -> SyncPlan {
+        guard let (text, file) = try configuration.readSyncConfigText() else { return .empty }
+        let result = SyncConfig.parse(text)
+        if let plan = result.plan { return plan }
+        throw ServiceError(
+            .invalidSyncConfig,
+            "the sync config has errors",
+            diagnostics: result.diagnostics.map { $0.formatted(file: file) }
+        )
     }
 
     private static func check(_ settings: PostgresSettings, _ plan: SyncPlan) async throws -> SourceReport {

@@ -85,6 +85,8 @@ extension ErrorEnvelope {
             )
         case let error as BucketLimitError:
             self.init(code: .bucketLimit, description: error.message, name: "ServiceError")
+        case let error as SyncConfigDeploymentError:
+            self.init(error)
         case let error as HTTPParserError:
             self = .notHTTP(error)
         case let error as BucketStorageError where error.code == .noActiveStream:

@@ -44,12 +44,26 @@ struct RequestParameters: Sendable {
         self.members = members
     }
 
-    private static func body(
+    /// The media type of a body, in lower case and without parameters; empty when there is none.
+    static func mediaType(of request: Request) -> String {
+        request.headers[.contentType]?.split(separator: ";").first?.trimmingSpaces().lowercased() ?? ""
+    }
+
+    /// Reads the body as it is.
+    ///
+    /// - Parameters:
+    ///   - request: The request; its body is collected.
+    ///   - limit: The longest body in bytes.
+    ///   - timeLimit: How long the body may take.
+    ///   - clock: Measures how long the body takes.
+    /// - Returns: Its bytes.
+    /// - Throws: ``ErrorEnvelope`` with status 408, 413 or 415.
+    static func rawBody(
         of request: inout Request,
         limit: Int,
         _ timeLimit: Duration,
         _ clock: any Clock<Duration>
-    ) async throws -> JSONObject {
+    ) async throws -> ByteBuffer {
         if let encoding = request.headers[.contentEncoding], encoding.lowercased() != "identity" {
             throw ErrorEnvelope.unsupportedContentEncoding(encoding)
         }
@@ -63,9 +77,17 @@ struct RequestParameters: Sendable {
         } catch let error as any HTTPResponseError where error.status == .contentTooLarge {
             throw ErrorEnvelope.bodyTooLarge(limit: limit)
         }
-        let contentType = request.headers[.contentType]
-        let mediaType = (contentType?.split(separator: ";").first?.trimmingSpaces().lowercased()) ?? ""
-        switch mediaType {
+        return body
+    }
+
+    private static func body(
+        of request: inout Request,
+        limit: Int,
+        _ timeLimit: Duration,
+        _ clock: any Clock<Duration>
+    ) async throws -> JSONObject {
+        let body = try await rawBody(of: &request, limit: limit, timeLimit, clock)
+        switch mediaType(of: request) {
         case "application/json":
             guard body.readableBytes > 0 else {
                 throw ErrorEnvelope.validationFailed(["the body is empty, but the content type is application/json"])
@@ -83,7 +105,7 @@ struct RequestParameters: Sendable {
             return JSONObject()
         default:
             if body.readableBytes == 0 { return JSONObject() }
-            throw ErrorEnvelope.unsupportedMediaType(contentType)
+            throw ErrorEnvelope.unsupportedMediaType(request.headers[.contentType])
         }
     }
 

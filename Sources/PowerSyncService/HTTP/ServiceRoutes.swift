@@ -34,6 +34,8 @@ struct ServiceRoutes: Sendable {
     var writableSource: (any WritableSource)?
     /// Signs tokens, if there is `POST /dev/token`.
     var tokenSigner: SyncTokenSigner?
+    /// What operators may ask and do.
+    var admin: AdminRoutes?
     /// The formats that streams may have.
     var formats = ServiceConfiguration.ResponseFormats.all
     /// Slots of sync streams.
@@ -64,6 +66,7 @@ struct ServiceRoutes: Sendable {
         if let tokenSigner {
             router.post("dev/token") { request, _ in try await signToken(request, with: tokenSigner) }
         }
+        admin?.add(to: router)
         return router
     }
 

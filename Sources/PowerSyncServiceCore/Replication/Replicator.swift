@@ -4,15 +4,15 @@ import ServiceLifecycle
 
 /// Keeps the bucket storage up to date with the source: the writing half of the service.
 ///
-/// It deploys the sync config, replicates the stream of the config and the one that clients are served from meanwhile,
-/// and deletes streams that have been replaced. Errors of the source or the storage are logged and followed by another
-/// attempt; nothing is lost, because replication goes on from what was committed. On graceful shutdown it stops between
-/// two transactions.
+/// It replicates the stream of the newest sync config and the one that clients are served from meanwhile, and deletes
+/// streams that have been replaced. A config that is deployed while it runs is taken up at once, and leaves the other streams
+/// alone. Errors of the source or the storage are logged and followed by another attempt; nothing is lost, because
+/// replication goes on from what was committed. On graceful shutdown it stops between two transactions.
 package struct Replicator: Service {
     private let storage: any BucketStorage
     private let source: any ReplicationSource
-    private let content: String
-    private let plan: SyncPlan
+    private let config: (content: String, plan: SyncPlan)?
+    private let streamsChanged: ChangeSignal
     private let clock: any Clock<Duration>
     private let logger: Logger
     private let now: @Sendable () -> Double
@@ -25,7 +25,31 @@ package struct Replicator: Service {
     /// of the liveness probe.
     private static let maximumPause = Duration.seconds(5)
 
-    /// Creates a replicator.
+    /// Creates a replicator of what is deployed.
+    ///
+    /// - Parameters:
+    ///   - storage: Where to write to.
+    ///   - source: What to replicate.
+    ///   - streamsChanged: Advanced by whoever changes the streams of the storage: ``SyncConfigDeployer/streamsChanged``.
+    ///   - clock: Measures pauses after errors.
+    ///   - logger: Gets progress at `notice`, and errors.
+    ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
+    ///   - report: Called with the error of each attempt that has failed, and with `nil` after each commit.
+    ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe.
+    package init(
+        storage: any BucketStorage,
+        source: any ReplicationSource,
+        streamsChanged: ChangeSignal,
+        clock: any Clock<Duration> = ContinuousClock(),
+        logger: Logger,
+        now: @escaping @Sendable () -> Double = { Timing().seconds },
+        report: @escaping @Sendable ((any Error)?) -> Void = { _ in },
+        touch: @escaping @Sendable () -> Void = {}
+    ) {
+        self.init(storage, source, nil, streamsChanged, clock, logger, now, report, touch)
+    }
+
+    /// Creates a replicator that deploys a sync config first.
     ///
     /// - Parameters:
     ///   - storage: Where to write to.
@@ -48,10 +72,24 @@ package struct Replicator: Service {
         report: @escaping @Sendable ((any Error)?) -> Void = { _ in },
         touch: @escaping @Sendable () -> Void = {}
     ) {
+        self.init(storage, source, (content, plan), ChangeSignal(), clock, logger, now, report, touch)
+    }
+
+    private init(
+        _ storage: any BucketStorage,
+        _ source: any ReplicationSource,
+        _ config: (String, SyncPlan)?,
+        _ streamsChanged: ChangeSignal,
+        _ clock: any Clock<Duration>,
+        _ logger: Logger,
+        _ now: @escaping @Sendable () -> Double,
+        _ report: @escaping @Sendable ((any Error)?) -> Void,
+        _ touch: @escaping @Sendable () -> Void
+    ) {
         self.storage = storage
         self.source = source
-        self.content = content
-        self.plan = plan
+        self.config = config
+        self.streamsChanged = streamsChanged
         self.clock = clock
         self.logger = logger
         self.now = now
@@ -67,8 +105,8 @@ package struct Replicator: Service {
         do {
             try await cancelWhenGracefulShutdown {
                 try await checkSource()
-                _ = try await storage.deploy(content, plan: plan)
-                while true { try await replicateStreams() }
+                if let config { _ = try await storage.deploy(config.content, plan: config.plan) }
+                try await replicateStreams()
             }
         } catch is CancellationError {
             logger.debug("Replication has been stopped.")
@@ -88,38 +126,91 @@ package struct Replicator: Service {
         if let refusal { throw refusal }
     }
 
-    /// Replicates all streams as they are now; returns when the set of streams has changed.
-    private func replicateStreams() async throws {
-        let streams = try await retrying { try await storage.streams() }
-        try await withThrowingTaskGroup(of: Bool.self) { group in
-            defer { group.cancelAll() }
-            for stream in streams where stream.state.isReplicated {
-                group.addTask {
-                    let outcome = try await retrying { try await replicator(for: stream).run() }
-                    logger.debug("Replication of a stream has ended.", metadata: ["ps.outcome": "\(outcome)"])
-                    return true
-                }
-            }
-            let stopped = streams.filter { $0.state == .stop }
-            group.addTask {
-                for stream in stopped { try await retrying { try await delete(stream) } }
-                return false
-            }
-            while let streamsChanged = try await group.next(), !streamsChanged {}
-        }
-        try Task.checkCancellation()
+    // MARK: Jobs
+
+    /// Why to look at the streams again.
+    private enum Event: Sendable {
+        /// The job of a stream has ended.
+        case ended(ReplicationStreamID)
+        /// Somebody has changed the streams.
+        case streamsChanged
+        /// Nothing is replicated, and time has passed.
+        case idle
     }
 
-    private func replicator(for stream: ReplicationStream) -> StreamReplicator {
-        StreamReplicator(
-            stream: stream,
-            storage: storage,
-            source: source,
-            logger: logger,
-            now: now,
-            didCommit: { report(nil) },
-            touch: touch
-        )
+    /// Has a job for each stream, until cancellation.
+    private func replicateStreams() async throws {
+        var jobs = ReplicationJobs()
+        try await withThrowingTaskGroup(of: Event.self) { group in
+            defer { group.cancelAll() }
+            var (isWatched, isIdling) = (false, false)
+            while true {
+                let seen = streamsChanged.version
+                let changes = jobs.update(try await retrying { try await storage.streams() })
+                for stop in changes.stopped { stop.advance() }
+                for job in changes.started { group.addTask { try await run(job) } }
+                if !isWatched {
+                    isWatched = true
+                    group.addTask {
+                        try await streamsChanged.wait(after: seen)
+                        return .streamsChanged
+                    }
+                }
+                if !jobs.isReplicating, !isIdling {
+                    isIdling = true
+                    group.addTask {
+                        try await clock.sleep(for: Self.maximumPause)
+                        touch()
+                        return .idle
+                    }
+                }
+                switch try await group.next() {
+                case .ended(let stream): jobs.ended(stream)
+                case .streamsChanged: isWatched = false
+                case .idle, nil: isIdling = false
+                }
+            }
+        }
+    }
+
+    /// Does a job until it is done, or stopped.
+    private func run(_ job: ReplicationJobs.Job) async throws -> Event {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                switch job.kind {
+                case .replicate: try await replicate(job.stream.id)
+                case .delete: try await retrying { try await delete(job.stream) }
+                }
+            }
+            group.addTask { try await job.stop.wait(after: 0) }
+            _ = try await group.next()
+        }
+        return .ended(job.stream.id)
+    }
+
+    private func replicate(_ id: ReplicationStreamID) async throws {
+        let outcome = try await retrying { () -> StreamReplicator.Outcome in
+            // As it is now: the attempt before may have changed it.
+            let stream = try await storage.streams().first { $0.id == id && $0.state.isReplicated }
+            guard let stream else { return .replaced }
+            return try await StreamReplicator(
+                stream: stream,
+                storage: storage,
+                source: source,
+                logger: logger,
+                now: now,
+                didCommit: { report(nil) },
+                didActivate: {
+                    streamsChanged.advance()
+                    // Whoever waits for the first checkpoint looks each time that there is progress.
+                    touch()
+                },
+                touch: touch
+            )
+            .run()
+        }
+        logger.debug("Replication of a stream has ended.", metadata: ["ps.outcome": "\(outcome)"])
     }
 
     private func delete(_ stream: ReplicationStream) async throws {

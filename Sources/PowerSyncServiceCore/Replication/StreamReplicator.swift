@@ -14,8 +14,6 @@ import PowerSyncRules
 struct StreamReplicator {
     /// Why replication of the stream ended.
     enum Outcome: Sendable {
-        /// The stream has made its first checkpoint: older streams are to be stopped.
-        case activated
         /// The stream has been replaced by another one.
         case replaced
         /// The source's history was lost; a new stream with the same config takes over.
@@ -28,6 +26,8 @@ struct StreamReplicator {
     let logger: Logger
     /// Shows that the storage can be written.
     private let didCommit: @Sendable () -> Void
+    /// Tells that the stream has made its first checkpoint: older streams have been stopped.
+    private let didActivate: @Sendable () -> Void
     /// Shows that replication is alive.
     let touch: @Sendable () -> Void
     /// The seconds since 1970.
@@ -46,6 +46,7 @@ struct StreamReplicator {
         logger: Logger,
         now: @escaping @Sendable () -> Double,
         didCommit: @escaping @Sendable () -> Void,
+        didActivate: @escaping @Sendable () -> Void,
         touch: @escaping @Sendable () -> Void
     ) {
         self.stream = stream
@@ -53,6 +54,7 @@ struct StreamReplicator {
         self.source = source
         self.now = now
         self.didCommit = didCommit
+        self.didActivate = didActivate
         self.touch = touch
         var logger = logger
         logger[metadataKey: ReplicationLogKey.stream] = "\(stream.id)"
@@ -260,7 +262,9 @@ struct StreamReplicator {
             try await source.acknowledge(durable, of: stream.slotName)
         }
         guard !progress.isActive else { return nil }
+        progress.isActive = true
         logger.notice("The replication stream is active.")
-        return .activated
+        didActivate()
+        return nil
     }
 }

@@ -28,19 +28,25 @@ package protocol BucketStorage: Sendable {
 
     /// Makes a sync config the one to replicate.
     ///
-    /// When the text is byte for byte that of the newest processing or active stream, nothing changes and that stream
-    /// is returned. Otherwise a new processing stream is created, and an older processing one is stopped. Clients are
-    /// served from the active stream until the new one makes its first checkpoint.
+    /// When the text is byte for byte that of the newest processing or active stream, that stream is returned. Otherwise a new
+    /// processing stream is created. An older processing one is stopped in both cases: with the text of the active stream,
+    /// nothing else remains of it. Clients are served from the active stream until the new one makes its first checkpoint.
     ///
     /// - Parameters:
     ///   - content: The YAML text.
     ///   - plan: What the text compiles to.
+    ///   - mode: Whether a new stream is created also for a text that is replicated.
     /// - Returns: The stream of this config.
     /// - Throws: An error of the database.
-    func deploy(_ content: String, plan: SyncPlan) async throws -> ReplicationStream
+    func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream
 
     /// All streams that still have data, in the order of their ids; terminated ones are left out.
     func streams() async throws -> [ReplicationStream]
+
+    /// How far a stream is, for operators.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when it is not stored here.
+    func progress(of stream: ReplicationStreamID) async throws -> StreamProgress
 
     /// Replaces a stream whose source history is lost.
     ///
@@ -224,6 +230,11 @@ package protocol BucketStorage: Sendable {
 }
 
 extension BucketStorage {
+    /// Makes a sync config the one to replicate, unless it is already.
+    package func deploy(_ content: String, plan: SyncPlan) async throws -> ReplicationStream {
+        try await deploy(content, plan: plan, mode: .ifChanged)
+    }
+
     /// Reads bucket data with the limits of the protocol.
     package func bucketData(
         _ positions: [StreamingSyncRequest.BucketPosition],

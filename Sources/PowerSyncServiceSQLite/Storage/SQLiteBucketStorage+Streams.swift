@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
@@ -12,21 +13,20 @@ extension SQLiteBucketStorage {
         return ActiveSyncStream(id: record.id, plan: try plan(of: record))
     }
 
-    package func deploy(_ content: String, plan: SyncPlan) async throws -> ReplicationStream {
+    package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {
         let encodedPlan = try plan.encodedJSON()
         let slotName = slotPrefix + makeID()
         let record = try await pool.write { db in
             let replicated = try StreamRecord.all(in: [.processing, .active], db)
-            // What was stored under a plan that this service cannot read has no meaning for another one.
-            if let newest = replicated.last, newest.content.utf8.elementsEqual(content.utf8),
-                (try? self.plan(of: newest)) != nil
-            {
-                return newest
+            let same = replicated.last { record in
+                // What was stored under a plan that this service cannot read has no meaning for another one.
+                mode == .ifChanged && record.content.utf8.elementsEqual(content.utf8)
+                    && (try? self.plan(of: record)) != nil
             }
-            for record in replicated where record.state == .processing {
+            for record in replicated where record.state == .processing && record.id != same?.id {
                 try StreamRecord.setState(.stop, of: record.id, db)
             }
-            return try StreamRecord.insert(content: content, plan: encodedPlan, slotName: slotName, db)
+            return try same ?? StreamRecord.insert(content: content, plan: encodedPlan, slotName: slotName, db)
         }
         return try stream(of: record)
     }
@@ -39,6 +39,25 @@ extension SQLiteBucketStorage {
             if let stream = try? stream(of: record) { return stream }
             // The others are replaced when their text is deployed again; this one is only to be deleted.
             return record.state == .stop ? ReplicationStream(record, plan: .empty) : nil
+        }
+    }
+
+    package func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
+        try await pool.read { db in
+            let record = try StreamRecord.find(stream, db)
+            let history = try SourceHistory.find(record.historyID, db)
+            let time = try String.fetchOne(
+                db,
+                sql: "SELECT last_checkpoint_ts FROM sync_rules WHERE id = ?",
+                arguments: [stream.rawValue]
+            )
+            let lsn = record.lastCheckpointLSN ?? record.snapshotLSN
+            return StreamProgress(
+                checkpoint: record.checkpoint,
+                checkpointedAt: time.flatMap { try? Date($0, strategy: .iso8601) },
+                resumePosition: history.flatMap { history in lsn.map { SourcePosition($0, of: history) } },
+                tables: try SourceTable.all(of: stream, db)
+            )
         }
     }
 

@@ -100,22 +100,33 @@ package final class InMemoryBucketStorage: BucketStorage {
         state.withLockedValue { $0.served.map { ActiveSyncStream(id: $0.stream.id, plan: $0.stream.plan) } }
     }
 
-    package func deploy(_ content: String, plan: SyncPlan) throws -> ReplicationStream {
+    package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) throws -> ReplicationStream {
         state.withLockedValue { state in
-            if let newest = state.streams.last(where: { $0.stream.state.isReplicated }),
-                newest.stream.content == content
-            {
-                return newest.stream
+            let same = state.streams.last { stream in
+                mode == .ifChanged && stream.stream.state.isReplicated
+                    && stream.stream.content.utf8.elementsEqual(content.utf8)
             }
             for index in state.streams.indices where state.streams[index].stream.state == .processing {
-                state.streams[index].stream.state = .stop
+                if state.streams[index].stream.id != same?.stream.id { state.streams[index].stream.state = .stop }
             }
-            return state.append(content, plan)
+            return same?.stream ?? state.append(content, plan)
         }
     }
 
     package func streams() throws -> [ReplicationStream] {
         state.withLockedValue { $0.streams.map(\.stream).filter { $0.state != .terminated } }
+    }
+
+    package func progress(of stream: ReplicationStreamID) throws -> StreamProgress {
+        let found = state.withLockedValue { $0.streams[index(of: stream)] }
+        return StreamProgress(
+            checkpoint: found.checkpoint,
+            checkpointedAt: nil,
+            resumePosition: found.resumePosition.map {
+                SourcePosition(found.checkpoint?.lsn ?? $0.lsn, of: $0.history)
+            },
+            tables: found.tables
+        )
     }
 
     package func restart(_ stream: ReplicationStreamID) throws -> ReplicationStream {

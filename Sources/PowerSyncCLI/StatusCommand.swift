@@ -1,0 +1,186 @@
+import ArgumentParser
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import PowerSyncProtocol
+import PowerSyncService
+
+/// `powersync status --config powersync.yaml`: asks a running service what it replicates, and how far it is.
+struct StatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show what a running service replicates, and what is wrong.",
+        discussion: """
+            Asks the admin API, with a token of `api.tokens`: the first one of the service configuration, or that of the \
+            environment variable PS_ADMIN_TOKEN. Exits with 0 when everything is in order (warnings are allowed), with 1 \
+            when something is wrong, with 2 when the service does not answer.
+            """
+    )
+
+    /// The service does not answer.
+    static let unreachable = ExitCode(2)
+
+    @Option(
+        help: "The service configuration; its port on this machine is asked.",
+        completion: .file(extensions: ["yaml", "yml"])
+    )
+    var config: String = "powersync.yaml"
+
+    @Option(help: "The address of a service elsewhere, such as https://sync.example.com.")
+    var url: String?
+
+    @Option(help: "Print text, or one JSON object.")
+    var format: OutputFormat = .text
+
+    func run() async throws {
+        let (address, token) = try target()
+        let answer: JSONObject
+        do {
+            answer = try await diagnostics(of: address, token: token)
+        } catch let error as UnexpectedAnswer {
+            FileHandle.standardError.write(Data("\(address): \(error.description)\n".utf8))
+            throw Self.unreachable
+        } catch {
+            FileHandle.standardError.write(Data("\(address) does not answer: \(error)\n".utf8))
+            throw Self.unreachable
+        }
+        let report = StatusReport(answer)
+        switch format {
+        case .text: for line in report.lines { print(line) }
+        case .json: print(answer.text)
+        }
+        guard report.isInOrder else { throw ExitCode.failure }
+    }
+
+    /// Whom to ask, and with which token.
+    private func target() throws -> (address: String, token: String) {
+        let environment = ProcessInfo.processInfo.environment
+        let known = environment["PS_ADMIN_TOKEN"]
+        if let url {
+            guard let known else {
+                throw ValidationError("--url needs a token of the service in the environment variable PS_ADMIN_TOKEN")
+            }
+            return (url.hasSuffix("/") ? String(url.dropLast()) : url, known)
+        }
+        let configuration = try ServiceConfiguration(contentsOf: config, environment: environment)
+        guard let token = configuration.admin.tokens.first ?? known else {
+            throw UnreadableFile("\(config) has no api.tokens: the service answers nobody; give it one and restart it")
+        }
+        return (configuration.localURL, token)
+    }
+
+    private func diagnostics(of address: String, token: String) async throws -> JSONObject {
+        var request = HTTPClientRequest(url: address + "/api/admin/v1/diagnostics")
+        request.method = .POST
+        request.headers.add(name: "Authorization", value: "Token \(token)")
+        // A service that is not there is told at once, not after 30 seconds of attempts.
+        var configuration = HTTPClient.Configuration()
+        configuration.connectionPool.retryConnectionEstablishment = false
+        let client = HTTPClient(configuration: configuration)
+        let response: HTTPClientResponse
+        let body: ByteBuffer
+        do {
+            response = try await client.execute(request, timeout: .seconds(30))
+            body = try await response.body.collect(upTo: 16 * 1024 * 1024)
+        } catch {
+            try await client.shutdown()
+            throw error
+        }
+        try await client.shutdown()
+        guard response.status == .ok else {
+            let isRefused = response.status == .unauthorized
+            throw UnexpectedAnswer(
+                description: isRefused
+                    ? "the token is not one of api.tokens" : "status \(response.status.code) instead of the diagnostics"
+            )
+        }
+        guard case .object(let answer)? = try? JSONValue(parsing: body), case .object(let data) = answer["data"] else {
+            throw UnexpectedAnswer(description: "something else answers there, not a sync service")
+        }
+        return data
+    }
+
+    /// The service answers, but not with diagnostics.
+    private struct UnexpectedAnswer: Error {
+        var description: String
+    }
+}
+
+/// The diagnostics of a service for people.
+struct StatusReport {
+    /// What to print.
+    private(set) var lines: [String] = []
+    /// Whether nothing is `fatal`.
+    private(set) var isInOrder = true
+
+    /// Reads the `data` of `/api/admin/v1/diagnostics`.
+    init(_ data: JSONObject) {
+        for connection in data.objects("connections") {
+            let state = connection["connected"] == .bool(true) ? "connected" : "not connected"
+            lines.append("source    \(connection.string("postgres_uri")), \(state)")
+            addFindings(of: connection)
+        }
+        addStream("active", data["active_sync_rules"])
+        addStream("deploying", data["deploying_sync_rules"])
+        if case .object(let rejected) = data["rejected_sync_rules"] {
+            lines.append("rejected  a sync config that was to be deployed:")
+            addFindings(of: rejected)
+        }
+        guard case .object(let service) = data["service"] else { return }
+        if case .object(let storage) = service["storage"], case .integer(let bytes) = storage["bytes"] {
+            lines.append("storage   \(bytes / 1024) KiB")
+        }
+        if case .object(let clients) = service["clients"] {
+            lines.append("clients   \(clients.string("streams")) open streams")
+        }
+    }
+
+    private mutating func addStream(_ title: String, _ value: JSONValue?) {
+        let padding = String(repeating: " ", count: 10 - title.count)
+        guard case .object(let stream) = value else {
+            if title == "active" { lines.append("\(title)\(padding)no sync config: clients get PSYNC_S2302") }
+            return
+        }
+        var facts = ["stream \(stream.string("stream_id"))", stream.string("state")]
+        for connection in stream.objects("connections") {
+            facts.append("slot \(connection.string("slot_name"))")
+            facts.append("tables \(connection.objects("tables").count)")
+            if connection["initial_replication_done"] == .bool(false) { facts.append("being copied") }
+            if let lag = connection["replication_lag_bytes"] { facts.append("\(lag.text) bytes behind") }
+            if connection["last_checkpoint_ts"] != nil {
+                facts.append("last checkpoint \(connection.string("last_checkpoint_ts"))")
+            }
+        }
+        lines.append("\(title)\(padding)\(facts.joined(separator: ", "))")
+        for connection in stream.objects("connections") {
+            for table in connection.objects("tables") { addFindings(of: table) }
+        }
+        addFindings(of: stream)
+    }
+
+    private mutating func addFindings(of object: JSONObject) {
+        for finding in object.objects("errors") {
+            let level = finding.string("level")
+            if level == "fatal" { isInOrder = false }
+            lines.append("          \(level): \(finding.string("message"))")
+        }
+    }
+}
+
+extension JSONObject {
+    /// A member as text; `?` when it is missing.
+    fileprivate func string(_ name: String) -> String {
+        switch self[name] {
+        case .string(let text): text
+        case let value?: value.text
+        case nil: "?"
+        }
+    }
+
+    /// The objects in an array.
+    fileprivate func objects(_ name: String) -> [JSONObject] {
+        guard case .array(let values) = self[name] else { return [] }
+        return values.compactMap { if case .object(let object) = $0 { object } else { nil } }
+    }
+}

@@ -1,0 +1,101 @@
+import PowerSyncRules
+import PowerSyncServiceCore
+
+/// What ``SyncService/deploy(syncConfig:)`` has done.
+public struct SyncConfigDeployment: Sendable, Hashable {
+    /// The kinds of results.
+    public struct Outcome: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String {
+            case unchanged, started, rolledBack
+        }
+
+        private let value: Value
+
+        /// The text is the one that is replicated already.
+        public static let unchanged = Outcome(value: .unchanged)
+        /// A new replication stream copies the source, and is served from its first checkpoint on.
+        public static let started = Outcome(value: .started)
+        /// The text is the one that clients are served, and another one that was being copied is abandoned.
+        public static let rolledBack = Outcome(value: .rolledBack)
+
+        /// The name of the outcome.
+        public var description: String { value.rawValue }
+    }
+
+    /// What was done.
+    public let outcome: Outcome
+    /// The number of the replication stream, which is a part of the names of its buckets.
+    public let streamID: Int64
+    /// The name of the stream in the source: that of its slot in PostgreSQL.
+    public let slotName: String
+    /// Findings that did not prevent it, one a line: `sync.yaml:4:12: warning: … [code]`.
+    public let warnings: [String]
+
+    init(_ deployment: SyncConfigDeployer.Deployment) {
+        outcome =
+            switch deployment.outcome {
+            case .unchanged: .unchanged
+            case .started: .started
+            case .rolledBack: .rolledBack
+            }
+        streamID = deployment.stream.id.rawValue
+        slotName = deployment.stream.slotName
+        warnings = deployment.warnings.map(\.description)
+    }
+}
+
+extension SyncService {
+    /// Makes a text the sync config of this service, while it runs.
+    ///
+    /// Returns when the text is recorded in the storage. Replication of a changed text begins at once, in the background:
+    /// clients are served what they had until the source has been copied, then their streams end, and they come back for the
+    /// new buckets. No change of the source is lost or shown twice.
+    ///
+    /// The text of the config that clients are served abandons one that is being copied; of two that are deployed one after the
+    /// other, the second one counts.
+    ///
+    /// ```swift
+    /// let deployment = try await service.deploy(syncConfig: text)
+    /// print(deployment.outcome, deployment.streamID)  // started 2
+    /// ```
+    ///
+    /// At the next start, the service deploys what its configuration names, unless that is
+    /// ``ServiceConfiguration/SyncConfigSource/deployed``.
+    ///
+    /// Waits for a service that is starting.
+    ///
+    /// - Parameter text: YAML.
+    /// - Returns: What was done.
+    /// - Throws: `ServiceError` with code `invalidSyncConfig` and all diagnostics, `storage`, or `notRunning` when the service
+    ///   has ended; `CancellationError`. Whatever is thrown, the present config goes on.
+    @discardableResult
+    public func deploy(syncConfig text: String) async throws -> SyncConfigDeployment {
+        try await deploy(text, file: "sync.yaml")
+    }
+
+    /// Makes a text the sync config of this service; see ``deploy(syncConfig:)``.
+    ///
+    /// - Parameters:
+    ///   - text: YAML.
+    ///   - file: The name for diagnostics.
+    /// - Returns: What was done.
+    /// - Throws: As ``deploy(syncConfig:)``.
+    @discardableResult
+    package func deploy(_ text: String, file: String) async throws -> SyncConfigDeployment {
+        let deployer = try await waitForDeployer()
+        do {
+            return SyncConfigDeployment(try await deployer.deploy(text))
+        } catch SyncConfigDeploymentError.rejected(let findings) {
+            throw ServiceError(
+                .invalidSyncConfig,
+                "the sync config has errors, and is not deployed",
+                file: file,
+                diagnostics: findings.map { $0.formatted(file: file) }
+            )
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw ServiceError(.storage, "the sync config cannot be recorded in the storage", underlyingError: error)
+        }
+    }
+}

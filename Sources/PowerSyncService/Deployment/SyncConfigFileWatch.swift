@@ -1,0 +1,145 @@
+package import Logging
+import PowerSyncServiceCore
+import ServiceLifecycle
+
+/// Deploys the sync config of a running service when its file changes, and when it is asked to
+/// (docs/service.md "Deploying a sync config").
+///
+/// The file may be replaced, written in several steps, and be gone for a while. A broken one is logged, and the present config
+/// goes on. Looking is all that works alike for every editor, file system and platform: inotify sees neither network file
+/// systems nor what is mounted into containers.
+package final class SyncConfigFileWatch: Service {
+    /// How often to look: a change is taken up after two to four seconds.
+    package static let interval = Duration.seconds(2)
+
+    private let file: SyncConfigFile
+    private let initialText: String?
+    private let clock: any Clock<Duration>
+    private let logger: Logger
+    private let deploy: @Sendable (_ text: String, _ file: String) async throws -> SyncConfigDeployment
+    private let reloads = ChangeSignal()
+
+    /// Creates a watch over the file of a service.
+    ///
+    /// - Parameters:
+    ///   - file: What to look at.
+    ///   - service: Where to deploy to.
+    ///   - clock: Measures ``interval``.
+    ///   - logger: Gets what is wrong with a config at `error`.
+    package convenience init(
+        of file: SyncConfigFile,
+        for service: SyncService,
+        clock: any Clock<Duration> = ContinuousClock(),
+        logger: Logger
+    ) {
+        self.init(file, deployed: service.syncConfigText, clock: clock, logger: logger) { text, file in
+            try await service.deploy(text, file: file)
+        }
+    }
+
+    /// Creates a watch.
+    ///
+    /// - Parameters:
+    ///   - file: What to look at.
+    ///   - initialText: What is deployed already.
+    ///   - clock: Measures ``interval``.
+    ///   - logger: Gets what is wrong with a config.
+    ///   - deploy: Deploys a text.
+    init(
+        _ file: SyncConfigFile,
+        deployed initialText: String?,
+        clock: any Clock<Duration>,
+        logger: Logger,
+        deploy: @escaping @Sendable (_ text: String, _ file: String) async throws -> SyncConfigDeployment
+    ) {
+        self.file = file
+        self.initialText = initialText
+        self.clock = clock
+        self.logger = logger
+        self.deploy = deploy
+    }
+
+    /// Reads the file now, whether it has changed or not.
+    package func reload() {
+        reloads.advance()
+    }
+
+    /// Watches until shutdown or cancellation.
+    package func run() async throws {
+        do {
+            try await cancelWhenGracefulShutdown { try await self.watch() }
+        } catch is CancellationError {}
+    }
+
+    private func watch() async throws {
+        var state = SyncConfigFileState()
+        var knownText = initialText
+        var seen: UInt64 = 0
+        while true {
+            let reloadCount = try await waitForNextLook(after: seen)
+            let isAsked = reloadCount > seen
+            seen = reloadCount
+            switch state.didLook(file.stamp) {
+            case .reportMissing where !isAsked:
+                logger.warning(
+                    "The file of the sync config is gone; the present config goes on",
+                    metadata: ["file": "\(file.path)"]
+                )
+            case .none where !isAsked: break
+            case .read, .none, .reportMissing:
+                if try await !takeUp(isAsked: isAsked, &knownText) { state.didFail() }
+            }
+        }
+    }
+
+    /// Waits for a while, or until somebody asks.
+    ///
+    /// - Returns: How often somebody has asked.
+    private func waitForNextLook(after seen: UInt64) async throws -> UInt64 {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { [clock] in try await clock.sleep(for: Self.interval) }
+            group.addTask { [reloads] in try await reloads.wait(after: seen) }
+            _ = try await group.next()
+        }
+        return reloads.version
+    }
+
+    /// Deploys what is in the file.
+    ///
+    /// - Returns: `false` when it has to be tried again.
+    private func takeUp(isAsked: Bool, _ knownText: inout String?) async throws -> Bool {
+        do {
+            let (text, file) = try file.read()
+            let isKnown = knownText.map { $0.utf8.elementsEqual(text.utf8) } ?? false
+            guard isAsked || !isKnown else { return true }
+            do {
+                log(try await deploy(text, file))
+            } catch let error as ServiceError where error.code == .invalidSyncConfig {
+                // It says the same until it is written again.
+                log(error)
+            }
+            knownText = text
+            return true
+        } catch let error as ServiceError where error.code == .notRunning {
+            throw CancellationError()
+        } catch let error as ServiceError {
+            log(error)
+            return error.code == .invalidConfiguration
+        }
+    }
+
+    private func log(_ deployment: SyncConfigDeployment) {
+        for warning in deployment.warnings {
+            logger.warning("The sync config has a warning", metadata: ["diagnostic": "\(warning)"])
+        }
+        logger.notice(
+            "The file of the sync config has been read",
+            metadata: ["outcome": "\(deployment.outcome)", "ps.stream": "\(deployment.streamID)"]
+        )
+    }
+
+    private func log(_ error: ServiceError) {
+        logger.error("The sync config cannot be deployed; the present one goes on", metadata: ["error": "\(error)"])
+    }
+}

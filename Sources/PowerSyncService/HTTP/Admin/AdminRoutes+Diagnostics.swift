@@ -1,0 +1,222 @@
+import Foundation
+import PowerSyncProtocol
+import PowerSyncRules
+import PowerSyncServiceCore
+
+/// What operators ask first: what is replicated, how far it is, and what is wrong.
+extension AdminRoutes {
+    /// A checkpoint that is older than this, with something new in the source, is a warning: 5 minutes, in seconds.
+    private static let slowLimit = 300.0
+    /// The same as an error: 15 minutes, in seconds.
+    private static let stuckLimit = 900.0
+
+    /// What was found out about the source.
+    private struct SourceState {
+        /// Where it is; `nil` when it does not answer.
+        var head: SourcePosition?
+        /// What sync configs are checked against.
+        var schema: SourceSchema?
+        /// Why it does not answer.
+        var error: String?
+    }
+
+    /// The answer to `/api/admin/v1/diagnostics`.
+    func diagnostics(_ parameters: RequestParameters) async throws -> JSONObject {
+        let includesContent = try parameters.flag("sync_rules_content")
+        let state = try await sourceState()
+        var errors: [JSONValue] = []
+        if let error = state.error { errors.append(Self.finding(.fatal, error)) }
+        if let failure = failure() { errors.append(Self.finding(.fatal, failure.message, at: failure.date)) }
+        var data: JSONObject = [
+            "connections": .array([
+                .object([
+                    "id": .string(connection.id), "postgres_uri": .string(connection.uri),
+                    "connected": .bool(state.error == nil), "errors": .array(errors),
+                ])
+            ])
+        ]
+        let streams = try await storage.streams()
+        if let active = streams.last(where: { $0.state.isServed }) {
+            data["active_sync_rules"] = .object(try await status(of: active, state, includesContent))
+        }
+        if let next = streams.last(where: { $0.state == .processing }) {
+            data["deploying_sync_rules"] = .object(try await status(of: next, state, includesContent))
+        }
+        if let rejection = deployer.rejection {
+            var entry = JSONObject()
+            if includesContent { entry["content"] = .string(rejection.content) }
+            entry["errors"] = .array(rejection.findings.map { Self.finding($0, at: rejection.date) })
+            data["rejected_sync_rules"] = .object(entry)
+        }
+        data["service"] = .object(usage())
+        return data
+    }
+
+    /// The answer to `/api/admin/v1/validate`.
+    func validationStatus(of text: String) async throws -> JSONObject {
+        let state = try await sourceState()
+        let result = SyncConfig.parse(text, schema: state.schema)
+        let findings = result.diagnostics.map { Self.finding($0) }
+        guard var plan = result.plan else { return ["connections": .array([]), "errors": .array(findings)] }
+        plan.defaultSchema = connection.defaultSchema
+        let entry: JSONObject = [
+            "id": .string(connection.id), "tag": .string(connection.tag), "slot_name": .string(""),
+            "initial_replication_done": .bool(false), "tables": .array(try await tables(of: plan)),
+        ]
+        let unreachable = state.error.map { [Self.finding(.fatal, $0)] } ?? []
+        return ["connections": .array([.object(entry)]), "errors": .array(unreachable + findings)]
+    }
+
+    private func sourceState() async throws -> SourceState {
+        do {
+            let schema = try await describedTables().map { SourceSchema($0, defaultSchema: connection.defaultSchema) }
+            return SourceState(head: try await source.head(), schema: schema)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            return SourceState(error: "\(error)")
+        }
+    }
+
+    // MARK: Streams
+
+    private func status(
+        of stream: ReplicationStream,
+        _ state: SourceState,
+        _ includesContent: Bool
+    ) async throws -> JSONObject {
+        let progress = try await storage.progress(of: stream.id)
+        var entry: JSONObject = [
+            "id": .string(connection.id), "tag": .string(connection.tag), "slot_name": .string(stream.slotName),
+            "initial_replication_done": .bool(stream.isSnapshotDone),
+        ]
+        if let position = progress.resumePosition { entry["last_lsn"] = .string(position.lsn.rawValue) }
+        if let date = progress.checkpointedAt { entry["last_checkpoint_ts"] = .string(date.iso8601) }
+        if let lag = lag(of: progress, state) { entry["replication_lag_bytes"] = .integer(lag) }
+        entry["tables"] = .array(try await tables(of: stream.plan))
+        var errors = SyncConfig.parse(stream.content, schema: state.schema).diagnostics.map { Self.finding($0) }
+        if stream.state.isServed { errors += delays(of: stream, progress, state) }
+        var status = JSONObject()
+        if includesContent { status["content"] = .string(stream.content) }
+        status["stream_id"] = .integer(stream.id.rawValue)
+        status["state"] = .string(stream.state.rawValue)
+        status["connections"] = .array([.object(entry)])
+        status["errors"] = .array(errors)
+        return status
+    }
+
+    private func lag(of progress: StreamProgress, _ state: SourceState) -> Int64? {
+        guard let head = state.head, let position = progress.resumePosition, position.history == head.history else {
+            return nil
+        }
+        return (source as? any DescribedSource)?.logSize(from: position.lsn, to: head.lsn)
+    }
+
+    /// What is late.
+    ///
+    /// A source in which nothing happens makes no checkpoints, and nothing is wrong with that.
+    private func delays(
+        of stream: ReplicationStream,
+        _ progress: StreamProgress,
+        _ state: SourceState
+    ) -> [JSONValue] {
+        if stream.state == .errored {
+            return [
+                Self.finding(
+                    .fatal,
+                    "The source has lost its history: clients get nothing new until it is copied again"
+                )
+            ]
+        }
+        guard let checkpoint = progress.checkpoint else {
+            return [Self.finding(.warning, "No checkpoint found, cannot calculate replication lag")]
+        }
+        guard let head = state.head, head.lsn > checkpoint.lsn, let date = progress.checkpointedAt else { return [] }
+        let age = now().timeIntervalSince(date)
+        guard age >= Self.slowLimit else { return [] }
+        let message = "No replicated commit in more than \(Int(age))s"
+        return [Self.finding(age >= Self.stuckLimit ? .fatal : .warning, message)]
+    }
+
+    // MARK: Tables
+
+    /// The tables that a plan reads; none when the source does not answer, which is told elsewhere.
+    private func tables(of plan: SyncPlan) async throws -> [JSONValue] {
+        let descriptors: [SourceTableDescriptor]
+        do {
+            descriptors = try await source.tables(for: plan)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            return []
+        }
+        return plan.tablePatterns.flatMap { pattern -> [JSONValue] in
+            let found = descriptors.filter { pattern.matches($0.name, defaultSchema: plan.defaultSchema) }
+            if found.isEmpty, !pattern.isWildcard {
+                let name = SourceTableName(schema: pattern.schema ?? plan.defaultSchema, name: pattern.table)
+                let missing = Self.finding(.warning, "Table \(name) not found")
+                return [.object(table(name, [], pattern, plan, errors: [missing]))]
+            }
+            return found.map { .object(table($0.name, $0.identity.map(\.name), pattern, plan, errors: [])) }
+        }
+    }
+
+    private func table(
+        _ name: SourceTableName,
+        _ identity: [String],
+        _ pattern: TablePattern,
+        _ plan: SyncPlan,
+        errors: [JSONValue]
+    ) -> JSONObject {
+        var entry: JSONObject = ["schema": .string(name.schema), "name": .string(name.name)]
+        if pattern.isWildcard { entry["pattern"] = .string(pattern.table) }
+        entry["replication_id"] = .array(identity.map { .string($0) })
+        entry["data_queries"] = .bool(plan.evaluators.contains { $0.table == pattern })
+        entry["parameter_queries"] = .bool(plan.parameterIndexes.contains { $0.table == pattern })
+        entry["errors"] = .array(errors)
+        return entry
+    }
+
+    // MARK: Findings
+
+    private enum Level: String { case warning, fatal }
+
+    private static func finding(_ level: Level, _ message: String, at date: Date? = nil) -> JSONValue {
+        var entry: JSONObject = ["level": .string(level.rawValue), "message": .string(message)]
+        if let date { entry["ts"] = .string(date.iso8601) }
+        return .object(entry)
+    }
+
+    private static func finding(_ diagnostic: ConfigDiagnostic, at date: Date? = nil) -> JSONValue {
+        var entry: JSONObject = [
+            "level": .string((diagnostic.severity == .error ? Level.fatal : .warning).rawValue),
+            "message": .string(diagnostic.description),
+            "location": .object([
+                "start_offset": .integer(Int64(diagnostic.range.lowerBound)),
+                "end_offset": .integer(Int64(diagnostic.range.upperBound)),
+            ]),
+        ]
+        if let date { entry["ts"] = .string(date.iso8601) }
+        return .object(entry)
+    }
+}
+
+extension Date {
+    /// The time as `2026-11-23T12:00:00.000Z`.
+    fileprivate var iso8601: String { formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
+}
+
+extension RequestParameters {
+    /// A parameter that is true or false; false when it is missing.
+    ///
+    /// In the query it is a text.
+    ///
+    /// - Throws: ``ErrorEnvelope`` with status 400 when it is something else.
+    fileprivate func flag(_ name: String) throws -> Bool {
+        switch members[name] {
+        case nil, .null, .bool(false), .string("false"): return false
+        case .bool(true), .string("true"): return true
+        default: throw ErrorEnvelope.validationFailed(["\(name) must be true or false"])
+        }
+    }
+}

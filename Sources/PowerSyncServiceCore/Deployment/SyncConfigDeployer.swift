@@ -1,0 +1,142 @@
+package import Foundation
+package import Logging
+import NIOConcurrencyHelpers
+package import PowerSyncRules
+
+/// Makes sync configs the ones to replicate, also while the service runs (docs/service.md "Deploying a sync config").
+///
+/// It only records what is to be done: the ``Replicator`` is told, and does it. Clients are served from the active stream
+/// until a new one has made its first checkpoint.
+package final class SyncConfigDeployer: Sendable {
+    /// What has become of a text.
+    package struct Deployment: Sendable {
+        /// What was done.
+        package enum Outcome: String, Sendable {
+            /// The text is that of the stream already.
+            case unchanged
+            /// A new stream copies the source.
+            case started
+            /// The text is that of the active stream, and another one that was being copied is abandoned.
+            case rolledBack
+        }
+
+        /// What was done.
+        package let outcome: Outcome
+        /// The stream of the text.
+        package let stream: ReplicationStream
+        /// Findings that did not prevent it.
+        package let warnings: [ConfigDiagnostic]
+    }
+
+    /// A text that was not deployed.
+    package struct Rejection: Sendable {
+        /// The text.
+        package let content: String
+        /// What is wrong with it.
+        package let findings: [ConfigDiagnostic]
+        /// When it was to be deployed.
+        package let date: Date
+    }
+
+    /// Advanced after the set of streams has changed.
+    package let streamsChanged = ChangeSignal()
+    private let storage: any BucketStorage
+    private let now: @Sendable () -> Date
+    private let logger: Logger
+    private let lastRejection = NIOLockedValueBox<Rejection?>(nil)
+    /// One deployment at a time: what is found before it holds until it is recorded.
+    private let order = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
+
+    /// Creates a deployer.
+    ///
+    /// - Parameters:
+    ///   - storage: Where deployed configs are recorded.
+    ///   - now: Tells the time for diagnostics.
+    ///   - logger: Gets what was deployed at `notice`.
+    package init(storage: any BucketStorage, now: @escaping @Sendable () -> Date = { Date() }, logger: Logger) {
+        self.storage = storage
+        self.now = now
+        self.logger = logger
+    }
+
+    /// The text that was rejected last, unless another one was deployed since.
+    package var rejection: Rejection? { lastRejection.withLockedValue { $0 } }
+
+    /// Makes a text the sync config to replicate.
+    ///
+    /// The text of the newest stream that is replicated changes nothing. That of the active stream abandons the one that is
+    /// being copied, and so does any other text, which begins a stream of its own.
+    ///
+    /// - Parameter content: YAML.
+    /// - Returns: What was done.
+    /// - Throws: ``SyncConfigDeploymentError/rejected(_:)``, or an error of the storage.
+    @discardableResult
+    package func deploy(_ content: String) async throws -> Deployment {
+        let result = SyncConfig.parse(content)
+        guard let plan = result.plan else {
+            lastRejection.withLockedValue { [date = now()] rejection in
+                rejection = Rejection(content: content, findings: result.diagnostics, date: date)
+            }
+            throw SyncConfigDeploymentError.rejected(result.diagnostics)
+        }
+        let deployment = try await order.withSlot {
+            try await record(content, plan, warnings: result.diagnostics)
+        }
+        lastRejection.withLockedValue { $0 = nil }
+        return deployment
+    }
+
+    private func record(
+        _ content: String,
+        _ plan: SyncPlan,
+        warnings: [ConfigDiagnostic]
+    ) async throws -> Deployment {
+        let before = try await storage.streams()
+        let stream = try await storage.deploy(content, plan: plan)
+        // It may have become active just before.
+        let alive = Set(try await storage.streams().filter { $0.state != .stop }.map(\.id))
+        let abandoned = before.filter { $0.state == .processing && $0.id != stream.id && !alive.contains($0.id) }
+        for other in abandoned {
+            logger.notice(
+                "A sync config that was being copied is abandoned.",
+                metadata: [ReplicationLogKey.stream: "\(other.id)"]
+            )
+        }
+        let isNew = !before.contains { $0.id == stream.id }
+        if isNew {
+            logger.notice("A sync config is deployed.", metadata: [ReplicationLogKey.stream: "\(stream.id)"])
+        }
+        if isNew || !abandoned.isEmpty { streamsChanged.advance() }
+        return Deployment(
+            outcome: isNew ? .started : abandoned.isEmpty ? .unchanged : .rolledBack,
+            stream: stream,
+            warnings: warnings
+        )
+    }
+
+    /// Copies the source again for the active config, compiled anew.
+    ///
+    /// - Returns: The new stream.
+    /// - Throws: ``SyncConfigDeploymentError``: there is no active config, another one is being copied, or this version finds
+    ///   errors in the text. Or an error of the storage.
+    package func reprocess() async throws -> ReplicationStream {
+        try await order.withSlot {
+            let streams = try await storage.streams()
+            if let other = streams.first(where: { $0.state == .processing }) {
+                throw SyncConfigDeploymentError.otherInProgress(other.id)
+            }
+            guard let active = streams.last(where: { $0.state.isServed }) else {
+                throw SyncConfigDeploymentError.noActiveConfig
+            }
+            let result = SyncConfig.parse(active.content)
+            guard let plan = result.plan else { throw SyncConfigDeploymentError.rejected(result.diagnostics) }
+            let stream = try await storage.deploy(active.content, plan: plan, mode: .again)
+            logger.notice(
+                "The source is copied again for the active sync config.",
+                metadata: [ReplicationLogKey.stream: "\(stream.id)"]
+            )
+            streamsChanged.advance()
+            return stream
+        }
+    }
+}

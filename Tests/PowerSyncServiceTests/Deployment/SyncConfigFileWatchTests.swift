@@ -1,0 +1,219 @@
+import Foundation
+import NIOConcurrencyHelpers
+import PowerSyncRules
+import PowerSyncTesting
+import TestSupport
+import Testing
+
+@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+
+/// A sync config that is edited while the service runs.
+@Suite(.timeLimit(.minutes(1))) struct SyncConfigFileWatchTests {
+    /// A file, who watches it, and what was deployed.
+    private final class Scenario: Sendable {
+        let folder: TemporaryFolder
+        let path: String
+        let clock = TestClock()
+        let log = CollectedLog()
+        private let texts = NIOLockedValueBox<[String]>([])
+        private let failure = NIOLockedValueBox<ServiceError?>(nil)
+
+        init() throws {
+            folder = try TemporaryFolder()
+            path = folder.path("sync.yaml")
+        }
+
+        var deployed: [String] { texts.withLockedValue { $0 } }
+
+        func write(_ text: String, atomically: Bool = false) throws {
+            if atomically {
+                try text.write(toFile: path, atomically: true, encoding: .utf8)
+            } else {
+                try Data(text.utf8).write(to: URL(filePath: path))
+            }
+        }
+
+        /// What deploying ends with from now on.
+        func fail(_ error: ServiceError?) { failure.withLockedValue { $0 = error } }
+
+        func watching(_ body: @escaping @Sendable (SyncConfigFileWatch) async throws -> Void) async throws {
+            var configuration = ServiceScenario.configuration(in: folder)
+            configuration.syncConfig = .file(path)
+            let file = try #require(SyncConfigFile(of: configuration, serviceFile: "", environment: [:]))
+            let watch = SyncConfigFileWatch(file, deployed: "first", clock: clock, logger: log.logger) { text, _ in
+                self.texts.withLockedValue { $0.append(text) }
+                if let error = self.failure.withLockedValue({ $0 }) { throw error }
+                let stream = ReplicationStream(
+                    id: ReplicationStreamID(rawValue: 1),
+                    state: .processing,
+                    slotName: "slot",
+                    content: text,
+                    plan: .empty,
+                    isSnapshotDone: false
+                )
+                return SyncConfigDeployment(.init(outcome: .started, stream: stream, warnings: []))
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await watch.run() }
+                try await self.clock.nextTimerScheduled()
+                try await body(watch)
+                group.cancelAll()
+            }
+        }
+
+        /// Lets the watch look once.
+        func look() async throws {
+            clock.advance(by: SyncConfigFileWatch.interval)
+            try await clock.nextTimerScheduled()
+        }
+    }
+
+    @Test func aChangedFileIsDeployedWhenItIsLeftAlone() async throws {
+        let scenario = try Scenario()
+        try scenario.write("first")
+        try await scenario.watching { _ in
+            for _ in 0..<3 { try await scenario.look() }
+            #expect(scenario.deployed.isEmpty)
+            try scenario.write("sec")
+            try await scenario.look()
+            // The editor was not done.
+            try scenario.write("second")
+            try await scenario.look()
+            #expect(scenario.deployed.isEmpty)
+            try await scenario.look()
+            #expect(scenario.deployed == ["second"])
+            for _ in 0..<3 { try await scenario.look() }
+            #expect(scenario.deployed == ["second"])
+        }
+    }
+
+    @Test func aFileThatWasReplacedIsDeployed() async throws {
+        let scenario = try Scenario()
+        try scenario.write("first")
+        try await scenario.watching { _ in
+            for text in ["2", "3", "4"] {
+                try scenario.write(text, atomically: true)
+                for _ in 0..<2 { try await scenario.look() }
+            }
+            #expect(scenario.deployed == ["2", "3", "4"])
+        }
+    }
+
+    @Test("a link that leads elsewhere, as in a mounted ConfigMap")
+    func aLinkThatLeadsElsewhere() async throws {
+        let scenario = try Scenario()
+        let files = FileManager.default
+        for version in ["1", "2"] {
+            let folder = scenario.folder.path("v\(version)")
+            try files.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            try Data((version == "1" ? "first" : "other").utf8).write(to: URL(filePath: folder + "/sync.yaml"))
+        }
+        let data = scenario.folder.path("data")
+        try files.createSymbolicLink(atPath: data, withDestinationPath: scenario.folder.path("v1"))
+        try files.createSymbolicLink(atPath: scenario.path, withDestinationPath: data + "/sync.yaml")
+        try await scenario.watching { _ in
+            for _ in 0..<2 { try await scenario.look() }
+            try files.removeItem(atPath: data)
+            try files.createSymbolicLink(atPath: data, withDestinationPath: scenario.folder.path("v2"))
+            for _ in 0..<2 { try await scenario.look() }
+            #expect(scenario.deployed == ["other"])
+        }
+    }
+
+    @Test func aFileThatIsGoneForAWhileChangesNothing() async throws {
+        let scenario = try Scenario()
+        try scenario.write("first")
+        try await scenario.watching { _ in
+            for _ in 0..<2 { try await scenario.look() }
+            try FileManager.default.removeItem(atPath: scenario.path)
+            for _ in 0..<3 { try await scenario.look() }
+            #expect(scenario.log.lines.filter { $0.contains("is gone") }.count == 1)
+            try scenario.write("first")
+            for _ in 0..<2 { try await scenario.look() }
+            #expect(scenario.deployed.isEmpty)
+            try FileManager.default.removeItem(atPath: scenario.path)
+            try await scenario.look()
+            try scenario.write("second")
+            for _ in 0..<2 { try await scenario.look() }
+            #expect(scenario.deployed == ["second"])
+        }
+    }
+
+    @Test func aBrokenTextIsLoggedOnce() async throws {
+        let scenario = try Scenario()
+        try scenario.write("first")
+        try await scenario.watching { _ in
+            scenario.fail(
+                ServiceError(.invalidSyncConfig, "has errors", diagnostics: ["sync.yaml:1:1: a", "sync.yaml:2:1: b"])
+            )
+            try scenario.write("broken")
+            for _ in 0..<5 { try await scenario.look() }
+            #expect(scenario.deployed == ["broken"])
+            let lines = scenario.log.lines.filter { $0.hasPrefix("error") }
+            #expect(lines.count == 1)
+            #expect(lines.first?.contains("sync.yaml:1:1: a") == true)
+            #expect(lines.first?.contains("sync.yaml:2:1: b") == true)
+            scenario.fail(nil)
+            try scenario.write("mended at last")
+            for _ in 0..<2 { try await scenario.look() }
+            #expect(scenario.deployed == ["broken", "mended at last"])
+        }
+    }
+
+    @Test func whatTheStorageCouldNotRecordIsTriedAgain() async throws {
+        let scenario = try Scenario()
+        try scenario.write("first")
+        try await scenario.watching { _ in
+            scenario.fail(ServiceError(.storage, "disk full"))
+            try scenario.write("second")
+            for _ in 0..<2 { try await scenario.look() }
+            #expect(scenario.deployed == ["second"])
+            scenario.fail(nil)
+            for _ in 0..<2 { try await scenario.look() }
+            #expect(scenario.deployed == ["second", "second"])
+            for _ in 0..<3 { try await scenario.look() }
+            #expect(scenario.deployed.count == 2)
+        }
+    }
+
+    @Test func aReloadReadsTheFileAtOnce() async throws {
+        let scenario = try Scenario()
+        try scenario.write("first")
+        try await scenario.watching { watch in
+            try scenario.write("second")
+            watch.reload()
+            try await scenario.clock.nextTimerScheduled()
+            #expect(scenario.deployed == ["second"])
+            // Whoever asks gets an answer, also when nothing has changed.
+            watch.reload()
+            try await scenario.clock.nextTimerScheduled()
+            #expect(scenario.deployed == ["second", "second"])
+            #expect(scenario.clock.now.offset == .zero)
+            try FileManager.default.removeItem(atPath: scenario.path)
+            watch.reload()
+            try await scenario.clock.nextTimerScheduled()
+            #expect(scenario.log.lines.contains { $0.hasPrefix("error") && $0.contains("does not exist") })
+        }
+    }
+
+    @Test func aConfigInTheServiceConfigurationIsReadFromThere() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("powersync.yaml")
+        func text(_ config: String) -> String {
+            """
+            replication: {connections: [{type: embedded, path: source.db}]}
+            storage: {type: sqlite, path: buckets.db}
+            sync_config: {content: "\(config)"}
+            """
+        }
+        try Data(text("one").utf8).write(to: URL(filePath: path))
+        let configuration = try ServiceConfiguration(contentsOf: path, environment: [:])
+        let file = try #require(SyncConfigFile(of: configuration, serviceFile: path, environment: [:]))
+        #expect(try file.read().text == "one")
+        try Data(text("two").utf8).write(to: URL(filePath: path))
+        #expect(try file.read().text == "two")
+        try Data("replication: {}".utf8).write(to: URL(filePath: path))
+        #expect(throws: ServiceError.self) { try file.read() }
+    }
+}
