@@ -10,7 +10,7 @@ struct PowerSyncCommand: AsyncParsableCommand {
         version: UserAgent.version,
         subcommands: [
             ServeCommand.self, TestConnectionCommand.self, CompactCommand.self, DemoCommand.self,
-            ValidateCommand.self, TestCommand.self, TokenCommand.self,
+            ValidateCommand.self, TestCommand.self, TokenCommand.self, InspectCommand.self,
         ]
     )
 }
