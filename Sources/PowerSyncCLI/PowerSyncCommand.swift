@@ -11,6 +11,7 @@ struct PowerSyncCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, TestConnectionCommand.self, CompactCommand.self, DemoCommand.self,
             ValidateCommand.self, TestCommand.self, TokenCommand.self, InspectCommand.self,
+            GenerateCommand.self,
         ]
     )
 }
