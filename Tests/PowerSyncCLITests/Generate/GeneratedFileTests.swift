@@ -56,6 +56,18 @@ import Testing
         try Synced.schema.validate()
     }
 
+    @Test func subscriptionsHaveTheParametersThatAreGiven() {
+        let database = PowerSyncDatabase(inMemory: Synced.schema, logger: DefaultLogger(minSeverity: .fault))
+        #expect(Synced.Streams.myLists(database).parameters == nil)
+        let page = Synced.Streams.page(database, done: false, ids: ["a"], in: 3)
+        #expect(page.name == "page")
+        #expect(page.parameters == ["done": .bool(false), "ids": .array([.string("a")]), "in": .int(3)])
+        #expect(Synced.Streams.found(database).parameters == [:])
+        let others: JsonParam = ["name": .null, "filter": .object(["name": .string("Home")])]
+        let found = Synced.Streams.found(database, name: .string("Work"), others: others)
+        #expect(found.parameters == ["name": .string("Work"), "filter": .object(["name": .string("Home")])])
+    }
+
     @Test func clientsSyncThroughTheGeneratedStreams() async throws {
         let service = try FakeService(streams: try text("\(Self.folder)/sync.yaml"))
         try service.put("lists", ["id": "l1", "owner_id": "u1", "name": "Groceries", "archived": false])

@@ -119,5 +119,13 @@ enum Synced {
         static func summaries(_ database: any PowerSyncDatabaseProtocol) -> any SyncStream {
             database.syncStream(name: "summaries", params: nil)
         }
+
+        /// The stream `found` of priority 3.
+        static func found(_ database: any PowerSyncDatabaseProtocol, name: JsonValue? = nil, others: JsonParam = [:]) -> any SyncStream {
+            var params: JsonParam = [:]
+            if let name { params["name"] = name }
+            params.merge(others) { typed, _ in typed }
+            return database.syncStream(name: "found", params: params)
+        }
     }
 }
