@@ -252,10 +252,10 @@ let package = Package(
         .executableTarget(
             name: "PowerSyncCLI",
             dependencies: [
-                "PowerSync", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3",
-                "PowerSyncService", "PowerSyncServicePostgres", .argumentParser, .asyncHTTPClient, .crypto, .grdb,
-                .httpTypes, .hummingbird, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .prometheus,
-                .serviceLifecycle, .unixSignals,
+                "PowerSync", "PowerSyncBackend", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3",
+                "PowerSyncSQLite", "PowerSyncService", "PowerSyncServicePostgres", .argumentParser, .asyncHTTPClient,
+                .crypto, .grdb, .grdbSQLite, .httpTypes, .hummingbird, .logging, .metrics, .nioConcurrencyHelpers,
+                .nioCore, .nioHTTP1, .prometheus, .serviceLifecycle, .unixSignals,
             ],
             swiftSettings: settings
         ),
@@ -410,6 +410,15 @@ let package = Package(
                 "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting", "TestSupport", .grdb,
                 .logging,
                 .nioConcurrencyHelpers, .nioCore,
+            ],
+            swiftSettings: settings
+        ),
+        // The commands that need no service, without a process.
+        .testTarget(
+            name: "PowerSyncCLITests",
+            dependencies: [
+                "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncTesting",
+                "TestSupport", .grdb,
             ],
             swiftSettings: settings
         ),

@@ -8,11 +8,7 @@ extension SourceSchema {
     /// - Parameter path: A database file, or a text file with statements.
     /// - Throws: `DatabaseError` when it is neither.
     init(contentsOf path: String) throws {
-        if let handle = try? DatabaseQueue(path: path, configuration: Self.readOnly), try handle.isSQLite() {
-            self = try handle.sourceSchema()
-        } else {
-            try self.init(statements: try String(contentsOfFile: path, encoding: .utf8))
-        }
+        self.init(try DeclaredTable.all(in: path))
     }
 
     /// The tables that some `CREATE TABLE` statements make.
@@ -20,9 +16,32 @@ extension SourceSchema {
     /// - Parameter statements: The statements.
     /// - Throws: `DatabaseError` when they cannot be executed.
     init(statements: String) throws {
+        self.init(try DeclaredTable.all(madeBy: statements))
+    }
+}
+
+extension DeclaredTable {
+    /// The tables of a SQLite database, or those that some `CREATE TABLE` statements make, in the order of their names.
+    ///
+    /// - Parameter path: A database file, or a text file with statements.
+    /// - Returns: The tables.
+    /// - Throws: `DatabaseError` when it is neither.
+    static func all(in path: String) throws -> [DeclaredTable] {
+        if let handle = try? DatabaseQueue(path: path, configuration: readOnly), try handle.isSQLite() {
+            return try handle.declaredTables()
+        }
+        return try all(madeBy: try String(contentsOfFile: path, encoding: .utf8))
+    }
+
+    /// The tables that some `CREATE TABLE` statements make.
+    ///
+    /// - Parameter statements: The statements.
+    /// - Returns: The tables.
+    /// - Throws: `DatabaseError` when they cannot be executed.
+    static func all(madeBy statements: String) throws -> [DeclaredTable] {
         let queue = try DatabaseQueue()
         try queue.write { db in try db.execute(sql: statements) }
-        self = try queue.sourceSchema()
+        return try queue.declaredTables()
     }
 
     private static var readOnly: Configuration {
@@ -33,22 +52,27 @@ extension SourceSchema {
 }
 
 extension DatabaseQueue {
-    /// The tables with their columns.
+    /// The tables with the names of their columns.
     func sourceSchema() throws -> SourceSchema {
+        SourceSchema(try declaredTables())
+    }
+
+    /// The tables with their columns.
+    func declaredTables() throws -> [DeclaredTable] {
         try read { db in
             let names = try String.fetchAll(
                 db,
                 sql:
                     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
             )
-            return SourceSchema(
-                tables: try names.map { name in
-                    SourceSchema.Table(
-                        name: SourceTableName(schema: "main", name: name),
-                        columns: try db.columns(in: name).map(\.name)
-                    )
-                }
-            )
+            return try names.map { name in
+                DeclaredTable(
+                    name: SourceTableName(schema: "main", name: name),
+                    columns: try db.columns(in: name).map { column in
+                        DeclaredTable.Column(name: column.name, type: column.type, isNotNull: column.isNotNull)
+                    }
+                )
+            }
         }
     }
 

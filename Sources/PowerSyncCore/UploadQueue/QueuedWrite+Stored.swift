@@ -1,6 +1,6 @@
 import GRDB
 import PowerSyncProtocol
-import PowerSyncSQLite
+package import PowerSyncSQLite
 
 extension QueuedWrite {
     /// Reads the current row of a statement with the columns `id`, `tx_id` and `data` of `ps_crud`, whatever is in them.
@@ -10,7 +10,11 @@ extension QueuedWrite {
     /// operation it is a patch, without table or id these are empty, and a value that is no object is no data.
     init(currentRowOf statement: Statement) {
         // Not through GRDB, which ends texts at a NUL, and repairs what is not UTF-8 without a word.
-        let row = PreparedStatement(borrowing: statement.sqliteStatement)
+        self.init(currentRowOf: PreparedStatement(borrowing: statement.sqliteStatement))
+    }
+
+    /// Reads the current row of a statement, as the initialiser above.
+    package init(currentRowOf row: PreparedStatement) {
         let id = row.integer(at: 0)
         var damage = StoredEntryDamage(id)
 

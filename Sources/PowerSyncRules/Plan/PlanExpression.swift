@@ -75,7 +75,7 @@ extension PlanExpression {
     }
 
     /// The expressions that the expression is made of.
-    var operands: [PlanExpression] {
+    package var operands: [PlanExpression] {
         switch self {
         case .literal, .column, .cell, .metadata, .output, .request, .bucketParameter: []
         case .call(_, let operands), .and(let operands), .or(let operands): operands
