@@ -9,9 +9,9 @@ struct PowerSyncCommand: AsyncParsableCommand {
         abstract: "A sync service for PowerSync clients, and tools around it.",
         version: UserAgent.version,
         subcommands: [
-            ServeCommand.self, StatusCommand.self, TestConnectionCommand.self, CompactCommand.self,
-            ValidateCommand.self, TestCommand.self, TokenCommand.self, InspectCommand.self, GenerateCommand.self,
-            DemoCommand.self,
+            InitCommand.self, DevCommand.self, ServeCommand.self, StatusCommand.self, TestConnectionCommand.self,
+            CompactCommand.self, ValidateCommand.self, TestCommand.self, TokenCommand.self, InspectCommand.self,
+            GenerateCommand.self, DemoCommand.self,
         ]
     )
 }

@@ -85,6 +85,11 @@ extension ServiceConfiguration {
         public static func embedded(path: String, statements: [String]) -> Source {
             Source(kind: .embedded(path: path, statements: statements))
         }
+
+        /// The file of an embedded source; `nil` for others.
+        package var embeddedPath: String? {
+            if case .embedded(let path, _) = kind { path } else { nil }
+        }
     }
 
     /// Where buckets are kept.

@@ -1,0 +1,69 @@
+import ArgumentParser
+import Foundation
+import PowerSyncService
+
+/// `powersync dev`: a service for development, with rows, tokens for anybody, and an endpoint that takes uploads.
+struct DevCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dev",
+        abstract: "Run a service for development: sample rows, tokens for any user, writes without a backend.",
+        discussion: """
+            The endpoints POST /dev/token and POST /dev/write are on, whatever the configuration says, and the service \
+            listens on 127.0.0.1 only: anybody who reaches it can read and write all rows. Rows of the seed are inserted when \
+            all tables of the source are empty. Changes of the sync config are deployed as they are saved.
+
+            It needs the embedded source; a PostgreSQL server has rows and a backend of its own: powersync serve.
+            """
+    )
+
+    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
+    var config: String = "powersync.yaml"
+
+    @Option(
+        help: "SQL statements that insert rows; seed.sql beside the configuration, if it is there.",
+        completion: .file()
+    )
+    var seed: String?
+
+    @Option(name: .customLong("user"), help: "A user to print a token for; may be repeated. (default: user-1, user-2)")
+    var users: [String] = []
+
+    func run() async throws {
+        let environment = ProcessInfo.processInfo.environment
+        var configuration = try ServiceConfiguration(contentsOf: config, environment: environment)
+        guard let path = configuration.source.embeddedPath else {
+            throw ValidationError(
+                "\(config): replication.connections[0]: powersync dev needs the type embedded; use powersync serve"
+            )
+        }
+        configuration.host = "127.0.0.1"
+        configuration.development.writeEndpoint = true
+        configuration.development.tokenEndpoint = true
+        let seed = try seed.map { SeedFile($0) } ?? SeedFile.beside(config)
+        let users = users.isEmpty ? ["user-1", "user-2"] : users
+        let run = ServiceRun(configuration: configuration, file: config, environment: environment) {
+            [configuration] address in
+            let source = try DevelopmentSource(path: path)
+            let seeded = try await seed.map { try await source.insert($0) } ?? false
+            var lines = ["", "The service is ready, for development."]
+            if seeded, let seed { lines.append("  rows       those of \(seed.path)") }
+            lines.append("  endpoint   \(address.url)")
+            for user in users {
+                let token = try configuration.makeDevelopmentToken(userID: user)
+                lines.append(
+                    "  \(user.padding(toLength: max(10, user.count), withPad: " ", startingAt: 0)) "
+                        + CurlLine.stream(address, token: token)
+                )
+            }
+            if let user = users.first, let row = try await source.exampleUpload(owner: user) {
+                let token = try configuration.makeDevelopmentToken(userID: user)
+                lines.append("  write      \(CurlLine.write(address, token: token, body: row))")
+            }
+            lines.append(
+                "  others     curl \(address.url)/dev/token -H 'Content-Type: application/json' -d '{\"user_id\":\"anybody\"}'"
+            )
+            return lines
+        }
+        try await run()
+    }
+}

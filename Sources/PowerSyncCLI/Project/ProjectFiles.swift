@@ -1,0 +1,136 @@
+import Foundation
+
+/// The files with which a service begins: configuration, sync config, sample rows.
+struct ProjectFiles {
+    /// A file and its text.
+    struct File {
+        let name: String
+        let text: String
+    }
+
+    /// Files that are there already, and are not overwritten.
+    struct AlreadyThere: Error, CustomStringConvertible {
+        let paths: [String]
+
+        var description: String {
+            """
+            Nothing was written, because there is already \(paths.formatted(.list(type: .and))). Choose another folder: \
+            powersync init my-app
+            """
+        }
+    }
+
+    /// The port of the service.
+    var port: Int
+    /// What development tokens are signed with: 32 bytes.
+    var secret: [UInt8]
+
+    /// Creates files with a secret of their own.
+    init(port: Int) {
+        self.port = port
+        var random = SystemRandomNumberGenerator()
+        secret = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    }
+
+    /// All files, in the order in which people read them.
+    var all: [File] {
+        [
+            File(name: "powersync.yaml", text: configuration), File(name: "sync.yaml", text: Self.syncConfig),
+            File(name: "seed.sql", text: Self.seed), File(name: ".gitignore", text: "data/\n"),
+        ]
+    }
+
+    /// Writes all files, or none.
+    ///
+    /// - Parameter folder: The folder, which is made if it is missing.
+    /// - Throws: ``AlreadyThere``, or an error of the file system; then what was written is removed again.
+    func write(to folder: URL) throws {
+        let manager = FileManager.default
+        let files = all.map { (file: $0, url: folder.appending(path: $0.name)) }
+        let paths = files.map { $0.url.path(percentEncoded: false) }.filter { manager.fileExists(atPath: $0) }
+        guard paths.isEmpty else { throw AlreadyThere(paths: paths) }
+        try manager.createDirectory(at: folder, withIntermediateDirectories: true)
+        var written: [URL] = []
+        do {
+            for (file, url) in files {
+                // Somebody may have made one since.
+                try Data(file.text.utf8).write(to: url, options: .withoutOverwriting)
+                written.append(url)
+            }
+        } catch {
+            for url in written { try? manager.removeItem(at: url) }
+            throw error
+        }
+    }
+
+    // MARK: Texts
+
+    private var encodedSecret: String {
+        Data(secret).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+
+    private var configuration: String {
+        """
+        # A sync service. For development: powersync dev. In production: powersync serve.
+        # Paths are relative to this file. Everything the service keeps is in data/; delete that folder to start again.
+        replication:
+          connections:
+            # A SQLite file that the service watches. For an existing PostgreSQL server: type: postgresql, uri: …
+            - type: embedded
+              path: data/source.db
+              tables:
+                - CREATE TABLE lists(id TEXT PRIMARY KEY NOT NULL, owner_id TEXT, name TEXT)
+                - CREATE TABLE todos(id TEXT PRIMARY KEY NOT NULL, list_id TEXT, title TEXT, done INTEGER)
+
+        storage:
+          type: sqlite
+          path: data/buckets.db
+
+        sync_config:
+          path: sync.yaml
+
+        host: 127.0.0.1
+        port: \(port)
+
+        client_auth:
+          audience: [powersync-dev]
+          jwks:
+            keys:
+              # For development only: whoever knows it can be any user. In production: jwks_uri of your identity provider.
+              - {kty: oct, alg: HS256, kid: dev, k: \(encodedSecret)}
+
+        system:
+          logging: {level: info, format: text}
+
+        """
+    }
+
+    private static let syncConfig = """
+        # Who gets which rows. `powersync dev` takes up changes as you save them; `powersync validate sync.yaml` checks them.
+        config: {edition: 3}
+
+        streams:
+          lists:
+            auto_subscribe: true
+            priority: 1
+            query: SELECT * FROM lists WHERE owner_id = auth.user_id()
+
+          todos:
+            auto_subscribe: true
+            query: SELECT * FROM todos WHERE list_id IN (SELECT id FROM lists WHERE owner_id = auth.user_id())
+
+        """
+
+    private static let seed = """
+        -- Rows to begin with: `powersync dev` runs this when the tables of the source are empty.
+        INSERT INTO lists(id, owner_id, name) VALUES
+            ('groceries', 'user-1', 'Groceries'),
+            ('work', 'user-2', 'Work');
+        INSERT INTO todos(id, list_id, title, done) VALUES
+            ('milk', 'groceries', 'Milk', 0),
+            ('bread', 'groceries', 'Bread', 1),
+            ('report', 'work', 'Write the report', 0);
+
+        """
+}

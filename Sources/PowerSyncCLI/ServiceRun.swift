@@ -1,0 +1,102 @@
+import Foundation
+import Logging
+import Metrics
+import PowerSyncService
+import Prometheus
+import ServiceLifecycle
+import UnixSignals
+
+/// A service as a process: its log, its metrics, the watch over its sync config, and signals.
+struct ServiceRun {
+    /// What is run.
+    var configuration: ServiceConfiguration
+    /// The file that the configuration is from.
+    var file: String
+    /// The environment that the configuration was read with.
+    var environment: [String: String]
+    /// Makes the lines that are printed as soon as the service is ready.
+    var announcement: @Sendable (BoundAddress) async throws -> [String]
+
+    /// Runs the service until the process is told to stop.
+    ///
+    /// - Throws: An error that kept it from starting, or of the announcement.
+    func callAsFunction() async throws {
+        let logging = configuration.logging
+        LoggingSystem.bootstrap { label in
+            if logging.format == .json {
+                return JSONLogHandler(label: label, level: logging.level)
+            }
+            var handler = StreamLogHandler.standardError(label: label)
+            handler.logLevel = logging.level
+            return handler
+        }
+        let logger = Logger(label: "powersync")
+        var services: [ServiceGroupConfiguration.ServiceConfiguration] = []
+        if let port = configuration.metricsPort {
+            let registry = PrometheusCollectorRegistry()
+            MetricsSystem.bootstrap(PrometheusMetricsFactory(registry: registry))
+            services.append(.init(service: MetricsEndpoint(port: port, registry: registry, logger: logger)))
+        }
+        let service = try SyncService(configuration: configuration, logger: logger)
+        if let file = SyncConfigFile(of: configuration, serviceFile: file, environment: environment) {
+            let watch = SyncConfigFileWatch(of: file, for: service, logger: logger)
+            services.append(.init(service: watch))
+            services.append(.init(service: Reloads(watch: watch)))
+        }
+        services.append(.init(service: service))
+        services.append(
+            .init(
+                service: Announcement(service: service, lines: announcement),
+                successTerminationBehavior: .ignore
+            )
+        )
+        var group = ServiceGroupConfiguration(
+            services: services,
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        )
+        // The process is gone 30 seconds after the signal, whatever hangs.
+        group.maximumGracefulShutdownDuration = .seconds(25)
+        group.maximumCancellationDuration = .seconds(5)
+        try await ServiceGroup(configuration: group).run()
+    }
+}
+
+/// Deploys the sync config on SIGHUP.
+private struct Reloads: Service {
+    let watch: SyncConfigFileWatch
+
+    func run() async throws {
+        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { watch.reload() }
+    }
+}
+
+/// Prints what to connect with, as soon as the service is ready.
+private struct Announcement: Service {
+    let service: SyncService
+    let lines: @Sendable (BoundAddress) async throws -> [String]
+
+    func run() async throws {
+        let lines = try await lines(try await service.waitUntilReady())
+        // `print` would keep it in a buffer when the output is a pipe.
+        FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
+    }
+}
+
+/// Requests to a service, as people paste them into a shell.
+enum CurlLine {
+    /// The sync stream of a user, as text.
+    static func stream(_ address: BoundAddress, token: String) -> String {
+        "curl -N \(address.url)/sync/stream \(headers(token)) -d '{\"raw_data\":true}'"
+    }
+
+    /// An upload to the development endpoint, with a body of JSON.
+    static func write(_ address: BoundAddress, token: String, body: String) -> String {
+        let body = body.replacing("'", with: "'\\''")
+        return "curl \(address.url)/dev/write \(headers(token)) -d '\(body)'"
+    }
+
+    private static func headers(_ token: String) -> String {
+        "-H 'Authorization: Token \(token)' -H 'Content-Type: application/json'"
+    }
+}
