@@ -39,14 +39,13 @@ struct DevCommand: AsyncParsableCommand {
         configuration.host = "127.0.0.1"
         configuration.development.writeEndpoint = true
         configuration.development.tokenEndpoint = true
-        let seed = try seed.map { SeedFile($0) } ?? SeedFile.beside(config)
+        let seed = seed.map { SeedFile($0) } ?? SeedFile.beside(config)
         let users = users.isEmpty ? ["user-1", "user-2"] : users
         let run = ServiceRun(configuration: configuration, file: config, environment: environment) {
             [configuration] address in
             let source = try DevelopmentSource(path: path)
-            let seeded = try await seed.map { try await source.insert($0) } ?? false
             var lines = ["", "The service is ready, for development."]
-            if seeded, let seed { lines.append("  rows       those of \(seed.path)") }
+            if let seed, try await source.insert(seed) { lines.append("  rows       those of \(seed.path)") }
             lines.append("  endpoint   \(address.url)")
             for user in users {
                 let token = try configuration.makeDevelopmentToken(userID: user)

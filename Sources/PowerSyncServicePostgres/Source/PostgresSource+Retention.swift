@@ -1,5 +1,6 @@
 import Logging
-package import PowerSyncServiceCore
+import NIOConcurrencyHelpers
+import PowerSyncServiceCore
 
 /// How much of its log the server keeps for a slot (`max_slot_wal_keep_size`).
 extension PostgresSource {

@@ -59,17 +59,17 @@ extension PostgresSource {
                 "Replication slot \(slotName) is one of another database or plugin: drop it, or use another prefix."
             )
         }
-        let position: SourcePosition
+        let start: SourcePosition
         if let resumePosition {
-            position = try check(resumePosition, reached, of: slotName, slot, head)
+            start = try check(resumePosition, reached, of: slotName, slot, head)
         } else if let slot, !slot.isLost, let confirmed = slot.confirmed {
-            position = SourcePosition(confirmed.lsn, of: head.history)
+            start = SourcePosition(confirmed.lsn, of: head.history)
         } else {
             if slot != nil { try await dropStream(slotName) }
-            position = SourcePosition(try await createSlot(slotName).lsn, of: head.history)
+            start = SourcePosition(try await createSlot(slotName).lsn, of: head.history)
         }
         slots.withLockedValue { $0[slotName, default: SlotState()].wasKept = true }
-        return position
+        return start
     }
 
     /// Checks that changes after a position can be read.
