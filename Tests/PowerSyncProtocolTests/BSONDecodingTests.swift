@@ -14,6 +14,13 @@ import Testing
         return TestBSON.document(of: [TestBSON.element("data", type: 3, data)])
     }
 
+    @Test("an array is not an object, although both are documents")
+    func arrayForAnObject() {
+        let line = TestBSON.document(of: [TestBSON.element("checkpoint_complete", type: 4, TestBSON.document(of: []))])
+        let error = #expect(throws: SyncLineError.self) { try SyncLine(bson: line) }
+        #expect(error?.description.contains("an object") == true, "\(String(describing: error))")
+    }
+
     private let required = [
         TestBSON.element("op_id", "1"), TestBSON.element("op", "PUT"), TestBSON.element("checksum", 1),
     ]

@@ -142,6 +142,16 @@ import Testing
         #expect(request.buckets.map(\.after.rawValue) == [Int64(digits)])
     }
 
+    @Test func clientIDsAreLimited() throws {
+        let longest = String(repeating: "i", count: StreamingSyncRequest.maximumClientIDLength)
+        let request = try StreamingSyncRequest(json: ByteBuffer(string: #"{"client_id":"\#(longest)"}"#))
+        #expect(request.clientID == longest)
+        let error = #expect(throws: RequestValidationError.self) {
+            try StreamingSyncRequest(json: ByteBuffer(string: #"{"client_id":"\#(longest)i"}"#))
+        }
+        #expect(error?.problems.map(\.path) == ["client_id"])
+    }
+
     @Test func asManySubscriptionsAsTheLimitAreAccepted() throws {
         let one = #"{"stream":"s","parameters":null,"override_priority":null}"#
         let count = StreamingSyncRequest.maximumSubscriptions

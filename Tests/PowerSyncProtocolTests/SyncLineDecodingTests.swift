@@ -290,6 +290,14 @@ import Testing
         #expect(throws: SyncLineError.self) { try SyncLine(json: ByteBuffer(string: json)) }
     }
 
+    @Test("lines of more bytes than the limit are not looked at, whoever has made them")
+    func tooLong() {
+        let count = SyncLineFormat.maximumLineLength + 1
+        let spaces = ByteBuffer(repeating: UInt8(ascii: " "), count: count)
+        #expect(throws: SyncLineError.tooLong(byteCount: count)) { try SyncLine(json: spaces) }
+        #expect(throws: SyncLineError.tooLong(byteCount: count)) { try SyncLine(bson: spaces) }
+    }
+
     @Test(arguments: LineForm.allCases)
     func aLineWithASecondMemberSaysSo(form: LineForm) {
         let error = #expect(throws: SyncLineError.self) {

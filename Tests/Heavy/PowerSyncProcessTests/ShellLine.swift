@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A line that somebody has pasted into a shell, where `powersync` is the command that was built with the tests.
 final class ShellLine {

@@ -116,6 +116,21 @@ import Testing
     }
 
     @Test(
+        "Functions that do something return an empty text",
+        arguments: [
+            "powersync_init()", "powersync_replace_schema('{\"tables\":[]}')", "powersync_clear(0)",
+            "powersync_trigger_resync(1)", "powersync_test_migration(14)",
+        ]
+    )
+    func emptyTextIsReturned(_ call: String) throws {
+        let database = try LocalTestDatabase()
+        let result = try database.queue.write { db in
+            try DatabaseValue.fetchOne(db, sql: "SELECT \(call)")
+        }
+        #expect(result == "".databaseValue)
+    }
+
+    @Test(
         "Outside of a transaction",
         arguments: [
             "powersync_init()", "powersync_replace_schema('{\"tables\":[]}')", "powersync_clear(0)",
