@@ -41,7 +41,7 @@ final class ShellLine {
     /// - Returns: All lines from the last call to that one, or to the end of the output if it did not come.
     func lines(until isExpected: (String) -> Bool = { _ in false }) async -> [String] {
         var lines: [String] = []
-        while let line = await output.next() {
+        while let line = await output.next(isolation: #isolation) {
             lines.append(line)
             if isExpected(line) { break }
         }
