@@ -32,7 +32,7 @@ final class ShellLine {
     }
 
     deinit {
-        if process.isRunning { process.terminate() }
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
 
     /// Waits for a line of the output.
@@ -48,12 +48,14 @@ final class ShellLine {
         return lines
     }
 
-    /// Sends SIGTERM unless it has ended, and waits for its end.
+    /// Sends a signal unless it has ended, and waits for its end.
     ///
+    /// - Parameter signal: SIGKILL for programs that do not handle signals: SIGTERM is blocked on the threads of tests, and
+    ///   what they start inherits that.
     /// - Returns: The exit status.
     @discardableResult
-    func end() async -> Int32 {
-        if process.isRunning { process.terminate() }
+    func end(by signal: Int32 = SIGTERM) async -> Int32 {
+        if process.isRunning { kill(process.processIdentifier, signal) }
         for await _ in exits {}
         return process.terminationStatus
     }

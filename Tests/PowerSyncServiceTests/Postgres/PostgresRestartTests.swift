@@ -87,7 +87,8 @@ import Testing
         let position = try await source.prepareStream(slot, resumingAfter: nil, reached: nil)
         try await source.checkRetention(for: slot)
         #expect(scenario.log.lines.allSatisfy { !$0.contains("max_slot_wal_keep_size") })
-        try writeLog(megabytes: 40)
+        // More than half, wherever in a segment the slot begins.
+        try writeLog(megabytes: 55)
         // Not asked again for a minute.
         try await source.checkRetention(for: slot)
         #expect(scenario.log.lines.allSatisfy { !$0.contains("max_slot_wal_keep_size") })

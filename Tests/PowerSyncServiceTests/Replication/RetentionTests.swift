@@ -27,7 +27,8 @@ import Testing
         folder = try TemporaryFolder()
         storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
         source.alter(.create("items", columns: ["id", "name"]))
-        source.write([.insert("items", id: "a", ["name": .text("one")])])
+        // Three chunks, so that the second attempt goes on, and fails, too.
+        source.write((0..<7).map { .insert("items", id: "r\($0)", ["name": .text("one")]) })
     }
 
     private func replicating(_ body: @escaping @Sendable () async throws -> Void) async throws {

@@ -140,7 +140,9 @@ import Testing
 
     @Test func clientsThatDoNotReadTakeTheBudgetAndOneRead() async throws {
         let budget = ReadAheadBudget(limit: 50_000, clock: clock)
-        try await SessionScenario.run(Self.config, readAhead: budget) { scenario in
+        // Who reads takes the room before the next one looks: otherwise all could read at once, and nobody would wait.
+        let readers = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
+        try await SessionScenario.run(Self.config, dataReaders: readers, readAhead: budget) { scenario in
             try await Self.fill(&scenario, users: 1...4, rows: 30)
             let first = try await scenario.client("u1")
             let second = try await scenario.client("u2")

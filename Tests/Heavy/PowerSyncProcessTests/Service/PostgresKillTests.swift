@@ -23,7 +23,8 @@ import Testing
             CREATE TABLE lists (id text PRIMARY KEY, owner_id text, name text);
             CREATE TABLE todos (id text PRIMARY KEY, list_id text, title text, done int);
             INSERT INTO lists VALUES ('count', 'anna', '0');
-            INSERT INTO lists SELECT 'l' || n, 'anna', 'first' FROM generate_series(1, 5000) n
+            INSERT INTO lists SELECT 'l' || n, CASE n % 10 WHEN 0 THEN 'anna' ELSE 'bert' END, 'first'
+                FROM generate_series(1, 5000) n
             """
         )
         process = try ServiceProcess(
@@ -80,10 +81,14 @@ import Testing
             await process.kill()
         }
         try await process.start()
-        for table in ["lists", "todos"] {
+        for (table, condition) in [
+            ("lists", "owner_id = 'anna'"), ("todos", "list_id IN (SELECT id FROM lists WHERE owner_id = 'anna')"),
+        ] {
             let columns = TodoService.schema.tables.first { $0.name == table }?.columns.map(\.name) ?? []
             let rows = try database.run(
-                "SELECT id, \(columns.joined(separator: ", ")) FROM \(table) ORDER BY id COLLATE \"C\""
+                """
+                SELECT id, \(columns.joined(separator: ", ")) FROM \(table) WHERE \(condition) ORDER BY id COLLATE "C"
+                """
             )
             #expect(!rows.isEmpty)
             try await client.waitForRows(of: table, toEqual: rows)
