@@ -21,7 +21,7 @@ public import PowerSync
 /// Closing the database closes the pool. `close(deleteDatabase: true)` deletes nothing, since the file is the app's.
 ///
 /// - Parameters:
-///   - pool: The pool, opened with ``GRDB/Configuration/configurePowerSync(schema:)``.
+///   - pool: The pool, opened with `Configuration.configurePowerSync(schema:)`.
 ///   - schema: The tables of the app.
 ///   - identifier: Equal for all databases of one file in this process.
 ///   - logger: Receives messages.

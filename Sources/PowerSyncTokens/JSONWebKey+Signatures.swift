@@ -4,7 +4,7 @@ import PowerSyncProtocol
 
 extension JSONWebKey {
     /// The shortest RSA modulus that is accepted, in bits.
-    static let minimumModulusBits = 2048
+    package static let minimumModulusBits = 2048
     /// The shortest secret, in bytes: what the shortest of the hashes yields (RFC 7518, 3.2).
     package static let minimumSecretBytes = 32
 
@@ -17,15 +17,21 @@ extension JSONWebKey {
                     "the secret has \(secret.count) bytes; with fewer than \(Self.minimumSecretBytes) it can be guessed"
             )
         }
-        guard case .asymmetric(let jwk, let type, let modulusBits) = material else { return }
+        guard case .asymmetric(let jwk, let type, _) = material else { return }
         // Short keys are rejected when used, not at start.
-        if let modulusBits, modulusBits < Self.minimumModulusBits { return }
+        if tooShortModulus != nil { return }
         let algorithm = algorithm ?? (type == .rsa ? .rs256 : .eddsa)
         do {
             _ = try await Self.verifier(jwk, algorithm)
         } catch {
             throw JSONWebKeyError(member: "kty", message: "not a valid key of type \(type.rawValue)")
         }
+    }
+
+    /// The bits of an RSA key that is too short; `nil` for every other key.
+    package var tooShortModulus: Int? {
+        guard case .asymmetric(_, _, let bits?) = material, bits < Self.minimumModulusBits else { return nil }
+        return bits
     }
 
     /// A collection remembers the first algorithm of a key without `alg`, so each verifier gets its own.

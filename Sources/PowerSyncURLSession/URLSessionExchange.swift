@@ -138,7 +138,8 @@ extension URLSessionConfiguration {
             isBackground ? URLSessionConfiguration.default : (self.copy() as? URLSessionConfiguration ?? .default)
         // Requests have them: a session would send them to every host.
         copy.httpAdditionalHeaders = nil
-        // What a service answers is of this moment, and tokens are in it.
+        // What a service answers is of this moment, and tokens are in it. On Linux, Foundation traps when a request is cancelled
+        // that a cache is still asked about.
         copy.urlCache = nil
         copy.requestCachePolicy = .reloadIgnoringLocalCacheData
         copy.timeoutIntervalForRequest = URLRequest.noTimeout

@@ -18,6 +18,9 @@
 /// Both functions are called from background tasks. The conforming type may be an actor, a final class or a class
 /// isolated to the main actor. When the connection ends, their tasks are cancelled, and waited for up to 10 seconds. They may
 /// call the database, also to connect, disconnect or clear it, for example when the backend says that the session has ended.
+///
+/// - Note: On Linux, Foundation can trap, or never answer, when a request of a `URLSession` is cancelled. Wait for one in a task
+///   of its own there, which is not cancelled: `try await Task { try await URLSession.shared.data(for: request) }.value`.
 public protocol PowerSyncBackendConnectorProtocol: Sendable {
     /// Fetches a token for the sync service.
     ///

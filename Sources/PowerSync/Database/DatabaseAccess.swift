@@ -1,10 +1,11 @@
 import Dispatch
 import GRDB
+import PowerSyncSQLite
 
 /// Synchronous work on a connection, awaited by a task.
 ///
 /// The task can be cancelled while the work waits for the connection. Once begun, it runs to its end; see
-/// ``DatabaseTurn``. A connection that cannot be opened is a ``PowerSyncError``.
+/// `DatabaseTurn`. A connection that cannot be opened is a ``PowerSyncError``.
 enum DatabaseAccess {
     /// Runs `body` alone on the writing connection.
     static func write<T>(
@@ -48,26 +49,10 @@ enum DatabaseAccess {
         _ ask: (@escaping @Sendable (Result<Database, any Error>) -> Void) -> Void,
         body: @escaping @Sendable (Database) throws -> T
     ) async throws -> T {
-        let turn = DatabaseTurn<Transfer<T>>()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                guard turn.wait(continuation) else {
-                    continuation.resume(throwing: CancellationError())
-                    return
-                }
-                ask { db in
-                    guard let continuation = turn.begin() else { return }
-                    continuation.resume(
-                        with: Result {
-                            // What the body throws may be the app's, and stays as it is.
-                            let db = try PowerSyncError.wrappingErrors { try db.get() }
-                            return Transfer(try body(db))
-                        }
-                    )
-                }
-            }
-        } onCancel: {
-            turn.cancel()?.resume(throwing: CancellationError())
+        try await DatabaseTurn.take(ask) { db in
+            // What the body throws may be the app's, and stays as it is.
+            let db = try PowerSyncError.wrappingErrors { try db.get() }
+            return Transfer(try body(db))
         }.value
     }
 }

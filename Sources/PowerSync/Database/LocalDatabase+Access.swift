@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 // Accesses of the SDK itself. SQLite errors come out as `PowerSyncError`, everything else as it was thrown.
 extension LocalDatabase {
@@ -9,7 +10,7 @@ extension LocalDatabase {
     /// - Throws: `CancellationError` when the task is cancelled before `body` begins.
     func write<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         try await writeWithoutTransaction { db in
-            try LocalDatabase.transaction(.immediate, db, body)
+            try db.transaction(.immediate, body)
         }
     }
 
@@ -47,22 +48,8 @@ extension LocalDatabase {
     /// Runs `body` on a reading connection, on one state of the database.
     func readTransaction<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         try await read { db in
-            try LocalDatabase.transaction(.deferred, db, body)
+            try db.transaction(.deferred, body)
         }
-    }
-
-    private static func transaction<T>(
-        _ kind: Database.TransactionKind,
-        _ db: Database,
-        _ body: (Database) throws -> T
-    ) throws -> T {
-        var result: T?
-        try db.inTransaction(kind) {
-            result = try body(db)
-            return .commit
-        }
-        guard let result else { preconditionFailure("GRDB ran a transaction without its body") }
-        return result
     }
 
     private func wrappingErrors<T>(_ body: () async throws -> T) async throws -> T {

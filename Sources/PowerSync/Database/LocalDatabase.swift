@@ -1,6 +1,7 @@
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncCore
+import PowerSyncSQLite
 
 /// The database on disk: its connections, opened at first use, and who hears of its changes.
 ///
@@ -223,12 +224,11 @@ final class LocalDatabase: Sendable {
     /// Every observer of the database fetches again: what views read may have changed. Table diffs end.
     func apply(_ schema: ClientSchema) async throws {
         let diffs = try await writeWithoutTransaction { db in
-            var diffs: [TableDiff] = []
-            try db.inTransaction(.immediate) {
-                diffs = try self.tableDiffs.drop(db)
+            let diffs = try db.transaction(.immediate) { db in
+                let diffs = try self.tableDiffs.drop(db)
                 try schema.apply(to: db)
                 try db.notifyChanges(in: .fullDatabase)
-                return .commit
+                return diffs
             }
             // Before the next writer comes.
             self.state.withLockedValue { $0.newSchema = schema }

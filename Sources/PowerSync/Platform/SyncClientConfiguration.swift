@@ -17,7 +17,7 @@ public struct SyncClientConfiguration: Sendable {
     public let transport: SyncTransportMethod
     /// The only authorities whose certificates the sync service may have; `nil` for those that the system trusts.
     ///
-    /// With authorities, ``PowerSyncHTTPClient/nio`` sends the requests, whatever ``httpClient`` is.
+    /// With authorities, `PowerSyncHTTPClient.nio` sends the requests, whatever ``httpClient`` is.
     public var trustedAuthorities: TrustedAuthorities?
 
     /// Creates a configuration.

@@ -31,8 +31,9 @@ extension SyncGroup {
     /// **No call waits for ever.** Methods that have not returned ``SyncGroup/returnLimit`` after the loops are not waited for any
     /// more. A call from inside a method does not wait for its own session's methods, and is not behind calls that do: it
     /// would wait for itself. For what it asks, its session has ended when the loops have, so it cannot end a connection that
-    /// is to be opened after its own. `connect` from inside returns at once, and opens its session when it is its turn. A method
-    /// that is not waited for any more calls like the app.
+    /// the app opens after its own. `connect` from inside returns at once, and opens its session when it is its turn, unless
+    /// `disconnect` or `disconnectAndClear` from inside the same session comes after it. A method that is not waited for any
+    /// more calls like the app.
     ///
     /// **Cancellation** takes `connect`, `updateSchema` and `syncOnce` out of the queue, unless they have told a session to end
     /// already. What only ends something goes on.
@@ -69,6 +70,8 @@ extension SyncGroup {
             case opened(SessionID)
             /// This session runs already.
             case joined(SessionID)
+            /// A later call from inside the same session has ended what this one was to open.
+            case ended
             /// Somebody syncs.
             case refusedConnected
             /// Another database of the same file syncs.
@@ -283,32 +286,34 @@ extension SyncGroup.StateMachine {
     private mutating func serve(_ call: Call, at index: Int, _ actions: inout [Action]) -> Bool {
         switch call.request {
         case .connect, .syncOnce:
-            if closed.contains(call.member) { return finish(call, at: index, .refusedClosed, &actions) }
+            if closed.contains(call.member) { return finish(call, .refusedClosed, &actions) }
             return serveOpening(call, at: index, &actions)
         case .disconnect, .close:
             guard isStopped({ _, member in member == call.member }, at: index, &actions) else { return false }
             guard !isQuiet || hasReturned(call) else { return false }
-            return finish(call, at: index, .done, &actions)
+            if call.request == .disconnect { endConnects(before: call, &actions) { $0.member == call.member } }
+            return finish(call, .done, &actions)
         case .clear:
             guard isStopped({ _, _ in true }, at: index, &actions), hasReturned(call) else { return false }
-            return proceed(call, at: index, &actions)
+            endConnects(before: call, &actions) { _ in true }
+            return proceed(call, &actions)
         case .changeSchema:
             switch connection {
-            case .nobody: return proceed(call, at: index, &actions)
-            case .running: return finish(call, at: index, .refusedConnected, &actions)
+            case .nobody: return proceed(call, &actions)
+            case .running: return finish(call, .refusedConnected, &actions)
             case .stopping: return false
             }
         case .endOnce(let session):
             guard isStopped({ running, _ in running == session }, at: index, &actions) else { return false }
             guard !returning.contains(session) || call.inside == session else { return false }
-            return finish(call, at: index, .done, &actions)
+            return finish(call, .done, &actions)
         }
     }
 
     /// Takes the next step of a call that wants a session.
     private mutating func serveOpening(_ call: Call, at index: Int, _ actions: inout [Action]) -> Bool {
         if call.request == .syncOnce, case .running(let session, let member) = connection {
-            return finish(call, at: index, member == call.member ? .joined(session) : .refusedOther, &actions)
+            return finish(call, member == call.member ? .joined(session) : .refusedOther, &actions)
         }
         guard isStopped({ _, _ in true }, at: index, &actions), returning.isEmpty else { return false }
         queue.remove(at: index)
@@ -345,13 +350,24 @@ extension SyncGroup.StateMachine {
         returning.isEmpty || returning.count == 1 && returning.first == call.inside
     }
 
-    private mutating func proceed(_ call: Call, at index: Int, _ actions: inout [Action]) -> Bool {
-        turn = call.id
-        return finish(call, at: index, .proceed, &actions)
+    /// Answers the calls that would open a session, came from inside the same one as a call that has overtaken them, and which
+    /// that call would have ended.
+    private mutating func endConnects(before last: Call, _ actions: inout [Action], _ isMeant: (Call) -> Bool) {
+        guard let session = last.inside else { return }
+        let ended = queue.prefix { $0.id != last.id }.filter { call in
+            (call.request == .connect || call.request == .syncOnce) && call.inside == session && isMeant(call)
+        }
+        queue.removeAll { call in ended.contains { $0.id == call.id } }
+        actions += ended.map { .answer($0.id, .ended) }
     }
 
-    private mutating func finish(_ call: Call, at index: Int, _ answer: Answer, _ actions: inout [Action]) -> Bool {
-        queue.remove(at: index)
+    private mutating func proceed(_ call: Call, _ actions: inout [Action]) -> Bool {
+        turn = call.id
+        return finish(call, .proceed, &actions)
+    }
+
+    private mutating func finish(_ call: Call, _ answer: Answer, _ actions: inout [Action]) -> Bool {
+        queue.removeAll { $0.id == call.id }
         actions.append(.answer(call.id, answer))
         return true
     }

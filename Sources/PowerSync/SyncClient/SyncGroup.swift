@@ -200,7 +200,7 @@ extension SyncGroup {
             perform { $0.machine.cancelled(id) }
         }
         switch answer.answer {
-        case .done, .proceed, .opened, .joined: return answer
+        case .done, .proceed, .opened, .joined, .ended: return answer
         case .cancelled: throw CancellationError()
         case .refusedConnected:
             throw PowerSyncError.operationFailed(message: "Cannot update schema while connected.")

@@ -10,7 +10,7 @@ package final class NIOExchange: HTTPExchange {
     /// The exchange of the process, which lives as long as the process.
     package static let shared = NIOExchange(
         calls: HTTPClient(configuration: callConfiguration),
-        files: HTTPClient(configuration: fileConfiguration)
+        files: HTTPClient(configuration: fileConfiguration())
     )
 
     /// The most times as long as its compressed bytes a body may become, as a whole.
@@ -30,7 +30,7 @@ package final class NIOExchange: HTTPExchange {
     ///
     /// - Parameters:
     ///   - calls: For calls and streams, with ``callConfiguration``.
-    ///   - files: For files, with ``fileConfiguration``.
+    ///   - files: For files, with ``fileConfiguration(idleTimeout:)``.
     ///   - trustedAuthorities: Who may have signed certificates; `nil` for those that the system trusts.
     package init(calls: HTTPClient, files: HTTPClient, trustedAuthorities: TrustedAuthorities? = nil) {
         self.calls = calls
@@ -64,15 +64,20 @@ package final class NIOExchange: HTTPExchange {
     }
 
     /// What files rely on: they arrive as they are stored.
-    package static var fileConfiguration: HTTPClient.Configuration {
-        let idleTimeout = TimeAmount(HTTPExchangeRequest.fileIdleTimeout)
+    ///
+    /// - Parameter idleTimeout: How long nothing of a file may be sent or received.
+    /// - Returns: The configuration.
+    package static func fileConfiguration(
+        idleTimeout: Duration = HTTPExchangeRequest.fileIdleTimeout
+    ) -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
-            timeout: .init(connect: connectTimeout, read: idleTimeout, write: idleTimeout),
+            timeout: .init(connect: connectTimeout),
             decompression: .disabled
         )
         // A refused connection is reported at once: the queue waits and tries again by itself.
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.limitSilence(to: TimeAmount(idleTimeout))
         return configuration
     }
 

@@ -26,9 +26,9 @@ extension UploadEntry {
 }
 
 extension CrudEntry: Encodable {
-    /// Encodes the entry as an ``UploadEntry``, the form in which clients in other languages upload it.
+    /// Encodes the entry as an `UploadEntry`, the form in which clients in other languages upload it.
     ///
-    /// Foundation's `JSONEncoder` writes real numbers without a fraction as integers; ``UploadRequest`` does not.
+    /// Foundation's `JSONEncoder` writes real numbers without a fraction as integers; `UploadRequest` does not.
     public func encode(to encoder: any Encoder) throws {
         try UploadEntry(self).encode(to: encoder)
     }

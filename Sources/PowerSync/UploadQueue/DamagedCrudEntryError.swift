@@ -6,7 +6,7 @@ import PowerSyncCore
 ///
 /// Such an entry does not stop the queue. It comes to `uploadData(database:)` like any other, with what could be read: numbers
 /// that JSON cannot hold are the texts `Infinity` and `-Infinity` or null; without a known operation, `op` is
-/// ``UpdateType/patch``; without table or id these are empty. The app decides: upload what is there, or take the entry out of
+/// `UpdateType.patch`; without table or id these are empty. The app decides: upload what is there, or take the entry out of
 /// the queue and keep it for later.
 ///
 /// ```swift

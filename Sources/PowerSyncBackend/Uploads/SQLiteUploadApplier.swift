@@ -1,5 +1,6 @@
 public import Foundation
 public import GRDB
+import PowerSyncSQLite
 public import PowerSyncUpload
 
 /// Applies uploads of clients to the tables of an app in SQLite.
@@ -65,7 +66,7 @@ public struct SQLiteUploadApplier: Sendable {
     ///   - request: What the client has sent.
     ///   - user: Who the client is, as the backend has found out; never taken from the request.
     /// - Returns: What to answer. When it is there, everything that it calls applied is on disk as far as the database promises.
-    /// - Throws: What the closure throws and errors of SQLite, if nothing could be applied before them; ``UploadFormatError``
+    /// - Throws: What the closure throws and errors of SQLite, if nothing could be applied before them; `UploadFormatError`
     ///   when the numbers of the writes do not ascend; `CancellationError`. The client sends everything again then.
     public func apply(_ request: UploadRequest, for user: BackendUser) async throws -> UploadResponse {
         try request.validate()
@@ -73,7 +74,7 @@ public struct SQLiteUploadApplier: Sendable {
         let (options, authorize) = (options, authorize)
         let now = Int64(now().timeIntervalSince1970)
         do {
-            return try await database.write { db in
+            return try await database.uncancelledWrite { db in
                 var application = try UploadApplication(request, user, options, authorize, now: now, db)
                 return try application.run(db)
             }
@@ -93,7 +94,7 @@ public struct SQLiteUploadApplier: Sendable {
     /// - Throws: `DatabaseError`.
     @discardableResult
     public func forgetClients(notSeenSince date: Date) async throws -> Int {
-        try await database.write { db in
+        try await database.uncancelledWrite { db in
             try AppliedWrites.forgetClients(notSeenSince: Int64(date.timeIntervalSince1970), db)
         }
     }

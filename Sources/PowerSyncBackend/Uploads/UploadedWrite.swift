@@ -19,7 +19,7 @@ public struct UploadedWrite: Sendable {
     public let clientID: String?
     /// What the client has written.
     public let entry: UploadEntry
-    /// The name of the column that ``UploadEntry/id`` is about.
+    /// The name of the column that `UploadEntry.id` is about.
     let idColumn: String
 
     /// The row as it is in the database now, with what earlier writes of the request have made of it.

@@ -13,7 +13,8 @@ struct Session {
         var request = URLRequest(url: url)
         request.httpMethod = "POST"
         request.setValue(user, forHTTPHeaderField: "Authorization")
-        let (data, _) = try await URLSession.shared.data(for: request)
+        // In a task of its own, for Foundation on Linux can trap, or never answer, when a request is cancelled.
+        let (data, _) = try await Task { [request] in try await URLSession.shared.data(for: request) }.value
         return try JSONDecoder().decode(Answer.self, from: data).token
     }
 

@@ -67,6 +67,18 @@ import Glibc
         #expect(result != nil)
     }
 
+    @Test("has the room of a file that was given up at once, whoever still refers to it", .enabled(if: canMakeVolumes))
+    func room() async throws {
+        let result: Void? = try await FullStorageTests.withSmallVolume { folder async throws in
+            let file = try TemporaryFile(for: folder("a"))
+            try file.write(.pattern(900_000))
+            file.discard()
+            try await storage.saveFile(filePath: folder("b"), data: .pattern(500_000))
+            #expect(throws: PowerSyncAttachmentError.self) { try file.write(.pattern(1)) }
+        }
+        #expect(result != nil)
+    }
+
     @Test("half-way, as when a limit is reached, leaves nothing")
     func limited() async throws {
         try await AttachmentsFolder.run { folder async throws in

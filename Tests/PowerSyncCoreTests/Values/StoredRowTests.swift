@@ -82,13 +82,13 @@ import Testing
     }
 
     /// The same rows, published by an implementation that writes them as they are, under triggers of its own.
-    @Test(arguments: rows) func filesOfOthersAreRepaired(_ row: Row) throws {
+    @Test(arguments: rows, [false, true]) func filesOfOthersAreRepaired(_ row: Row, hasNoView: Bool) throws {
         let database = try Self.database()
+        try database.write("DROP INDEX ps_data__items__both")
         try database.write(
-            """
-            DROP TRIGGER ps_view_insert_items; DROP TRIGGER ps_view_update_items; DROP TRIGGER ps_view_delete_items;
-            DROP INDEX ps_data__items__both;
-            """
+            hasNoView
+                ? "DROP VIEW items"
+                : "DROP TRIGGER ps_view_insert_items; DROP TRIGGER ps_view_update_items; DROP TRIGGER ps_view_delete_items"
         )
         try database.write("INSERT INTO ps_data__items VALUES ('x', ?)", [row.testDescription])
         var table = ClientTable.items(Self.columns)

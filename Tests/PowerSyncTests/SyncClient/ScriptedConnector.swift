@@ -21,6 +21,10 @@ final class ScriptedConnector: PowerSyncBackendConnectorProtocol {
 
     private let state = NIOLockedValueBox(State())
     private let changes = Signal()
+    /// Opens when nothing holds this connector any more.
+    let released = TaskGate()
+
+    deinit { released.open() }
 
     /// How often `fetchCredentials` was called.
     var fetches: Int { state.withLockedValue { $0.fetches } }

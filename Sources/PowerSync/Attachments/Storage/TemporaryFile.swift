@@ -8,22 +8,21 @@ import NIOConcurrencyHelpers
 final class TemporaryFile: Sendable {
     private let target: String
     private let path: String
-    private let file: OpenFile
-    /// Whether it has its name, or is removed.
-    private let isDone = NIOLockedValueBox(false)
+    /// What is written; `nil` when the file has its name, or is removed.
+    private let file: NIOLockedValueBox<OpenFile?>
 
     /// Creates the file, with the directories above it.
     init(for target: String) throws {
         self.target = target
         path = AttachmentPath.temporaryPath(for: target, tag: UUID().uuidString.lowercased())
         do {
-            file = try OpenFile(path, for: .creating)
+            file = NIOLockedValueBox(try OpenFile(path, for: .creating))
         } catch PowerSyncAttachmentError.fileNotFound {
             try FileManager.default.createDirectory(
                 atPath: AttachmentPath.directory(of: target),
                 withIntermediateDirectories: true
             )
-            file = try OpenFile(path, for: .creating)
+            file = NIOLockedValueBox(try OpenFile(path, for: .creating))
         }
     }
 
@@ -31,20 +30,35 @@ final class TemporaryFile: Sendable {
         discard()
     }
 
-    /// Removes the file, unless it has its name.
+    /// Removes the file, unless it has its name, and gives its room on the disk back.
     ///
-    /// Another thread may keep the last reference for a moment; callers that promise that nothing is left do not wait for it.
+    /// Another thread may keep the last reference to this object for a moment; callers that promise that nothing is left do not wait for it.
     func discard() {
-        let isLeft = isDone.withLockedValue { isDone in
-            defer { isDone = true }
-            return !isDone
+        guard close() != nil else { return }
+        try? OpenFile.remove(path)
+    }
+
+    /// Forgets the open file, which is closed with the last reference that is returned.
+    private func close() -> OpenFile? {
+        file.withLockedValue { file in
+            defer { file = nil }
+            return file
         }
-        if isLeft { try? OpenFile.remove(path) }
+    }
+
+    /// The open file.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)`` when it was discarded.
+    private func open() throws -> OpenFile {
+        guard let file = file.withLockedValue({ $0 }) else {
+            throw PowerSyncAttachmentError.ioError(POSIXError(.EBADF))
+        }
+        return file
     }
 
     /// Adds bytes.
     func write(_ data: Data) throws {
-        try file.write(data)
+        try open().write(data)
     }
 
     /// Adds the next bytes of another file.
@@ -55,7 +69,8 @@ final class TemporaryFile: Sendable {
     /// - Returns: Whether there may be more.
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
     func write(from source: OpenFile, upTo limit: Int) throws -> Bool {
-        try withUnsafeTemporaryAllocation(byteCount: FileWork.chunkSize, alignment: 1) { buffer in
+        let file = try open()
+        return try withUnsafeTemporaryAllocation(byteCount: FileWork.chunkSize, alignment: 1) { buffer in
             var copied = 0
             while copied < limit {
                 let count = try source.read(into: buffer)
@@ -69,9 +84,9 @@ final class TemporaryFile: Sendable {
 
     /// Gives the file its name.
     func commit() throws {
-        try file.synchronize()
+        try open().synchronize()
         try OpenFile.rename(path, to: target)
-        isDone.withLockedValue { $0 = true }
+        _ = close()
         try OpenFile.synchronizeDirectory(AttachmentPath.directory(of: target))
     }
 }

@@ -2,8 +2,8 @@ package import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncUpload
 
-/// A connector for a backend that takes an ``UploadRequest`` with HTTP `POST`: one made with `PowerSyncBackend`, or any other
-/// that answers with an ``UploadResponse``.
+/// A connector for a backend that takes an `UploadRequest` with HTTP `POST`: one made with `PowerSyncBackend`, or any other
+/// that answers with an `UploadResponse`.
 ///
 /// ```swift
 /// let connector = try HTTPBackendConnector(uploadURL: "https://api.example.com/upload") {

@@ -26,7 +26,7 @@ public struct HTTPBackendError: Error, Sendable {
         public static let unauthorized = Code(value: .unauthorized)
         /// The backend answered with a status that says that something is wrong with it or with the whole request.
         public static let status = Code(value: .status)
-        /// What the backend answered is not an ``UploadResponse`` to what it was sent.
+        /// What the backend answered is not an `UploadResponse` to what it was sent.
         public static let unexpectedResponse = Code(value: .unexpectedResponse)
         /// The backend answered without having applied or rejected anything.
         public static let noProgress = Code(value: .noProgress)

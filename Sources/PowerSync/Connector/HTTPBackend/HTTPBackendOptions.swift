@@ -30,7 +30,7 @@ public struct HTTPBackendOptions: Sendable {
     /// The only authorities whose certificates the backend may have; `nil` for those that the system trusts.
     public var trustedAuthorities: TrustedAuthorities?
 
-    /// What sends the requests; ``PowerSyncHTTPClient/nio``, whatever this says, with ``trustedAuthorities``.
+    /// What sends the requests; `PowerSyncHTTPClient.nio`, whatever this says, with ``trustedAuthorities``.
     public var httpClient = PowerSyncHTTPClient.standard
 
     /// Creates options with the defaults.

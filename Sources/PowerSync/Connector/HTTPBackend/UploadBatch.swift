@@ -60,7 +60,7 @@ extension UploadBatch {
     ///
     /// - Parameter response: The answer.
     /// - Returns: What it means.
-    /// - Throws: ``UploadFormatError`` when the answer cannot be one to this batch.
+    /// - Throws: `UploadFormatError` when the answer cannot be one to this batch.
     func outcome(of response: UploadResponse) throws(UploadFormatError) -> Outcome {
         var outcome = Outcome()
         if let appliedThrough = response.appliedThrough {

@@ -99,13 +99,13 @@ import Testing
     }
 
     @Test func databaseIsReleasedAfterItsConnection() async throws {
-        weak var released: ScriptedConnector?
+        let released: TaskGate
         do {
             let harness = SyncHarness()
-            released = harness.connector
+            released = harness.connector.released
             _ = try await harness.connectAndAccept()
             try await harness.database.disconnect()
         }
-        #expect(released == nil)
+        try await released.pass()
     }
 }

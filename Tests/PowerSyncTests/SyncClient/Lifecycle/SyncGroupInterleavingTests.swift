@@ -24,12 +24,16 @@ private struct InterleavedRun {
     typealias Machine = SyncGroup.StateMachine
 
     private struct Call {
+        /// Its place in the order of all calls.
+        let place: Int
         let request: Machine.Request
         let member: SyncGroup.MemberID
         let inside: SyncGroup.SessionID?
         var isAnswered = false
         /// Whether its session is opened although the call was answered.
         var isOpenedLater = false
+        /// Whether a later call has ended it.
+        var isEnded = false
     }
 
     private struct Session {
@@ -121,7 +125,7 @@ private struct InterleavedRun {
         let isInside = !candidates.isEmpty && generator.number(below: 3) == 0
         let inside = isInside ? candidates[generator.number(below: candidates.count)] : nil
         let id = machine.newCall()
-        calls[id] = Call(request: request, member: member, inside: inside)
+        calls[id] = Call(place: calls.count, request: request, member: member, inside: inside)
         if let inside { sessions[inside]?.calls.insert(id) } else { order.append(id) }
         let isCancelled = generator.number(below: 10) == 0
         note("\(id) calls \(request) of \(member) inside \(String(describing: inside)), cancelled: \(isCancelled)")
@@ -222,6 +226,7 @@ private struct InterleavedRun {
             expect(!other.hasLoops, "\(session) is opened beside the loops of \(id)")
             expect(other.hasReturned || !other.isLimited, "\(session) is opened beside methods of \(id)")
         }
+        expect(calls[call]?.isEnded == false, "\(call) opens a session after a later call has ended it")
         opening = call
         calls[call]?.isOpenedLater = false
         sessions[session] = Session(member: calls[call]?.member ?? members[0])
@@ -236,7 +241,7 @@ private struct InterleavedRun {
         calls[id]?.isOpenedLater = isOpenedLater && answer == .done
         if let place = order.firstIndex(of: id) {
             // Those before it were served or cancelled, unless it was refused at the call.
-            let mayOvertake = answer == .cancelled || answer == .refusedClosed
+            let mayOvertake = answer == .cancelled || answer == .refusedClosed || answer == .ended
             let overtaken = order[..<place]
             expect(overtaken.isEmpty || mayOvertake, "\(id) has overtaken \(overtaken)")
             order.remove(at: place)
@@ -251,10 +256,12 @@ private struct InterleavedRun {
         case (.disconnect, .done), (.close, .done):
             expect(runs != call.member, "\(id) is done while its session runs")
             if runs == nil { expectNothingLeft(for: id, call) }
+            if call.request == .disconnect { endCalls(before: call) { $0.member == call.member } }
         case (.endOnce(let session), .done): expect(model != session, "\(id) is done while its session runs")
         case (.clear, .proceed):
             expect(runs == nil && body == nil, "\(id) clears while somebody else is at work")
             expectNothingLeft(for: id, call)
+            endCalls(before: call) { _ in true }
             body = id
         case (.changeSchema, .proceed):
             expect(runs == nil && body == nil && stopping == nil, "\(id) changes while somebody else is at work")
@@ -262,8 +269,16 @@ private struct InterleavedRun {
         case (.changeSchema, .refusedConnected): expect(runs != nil, "\(id) is refused wrongly")
         case (.connect, .refusedClosed), (.syncOnce, .refusedClosed):
             expect(machine.isClosed(call.member), "\(id) is refused wrongly")
+        case (.connect, .ended), (.syncOnce, .ended): calls[id]?.isEnded = true
         case (.connect, .cancelled), (.syncOnce, .cancelled), (.changeSchema, .cancelled): break
         default: problems.append("\(id) \(call.request) was answered \(answer)")
+        }
+    }
+
+    /// What the same caller has called before must not open a session afterwards.
+    private mutating func endCalls(before last: Call, _ isMeant: (Call) -> Bool) {
+        for (id, call) in calls where call.place < last.place && isMeant(call) && call.inside == last.inside {
+            calls[id]?.isEnded = true
         }
     }
 

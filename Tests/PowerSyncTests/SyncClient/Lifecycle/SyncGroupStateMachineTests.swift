@@ -250,6 +250,42 @@ import Testing
         _ = try bench.open(answers, for: inner)
     }
 
+    @Test(arguments: [Machine.Request.disconnect, .clear])
+    func whatEndsAConnectionFromInsideEndsThoseThatWereToBeOpened(request: Machine.Request) throws {
+        var bench = Bench()
+        let session = try bench.open()
+        let (connect, first) = bench.call(.connect, inside: session)
+        #expect(first == [.answer(connect, .done), .stop(session)])
+        let (other, second) = bench.call(.connect, by: bench.second, inside: session)
+        let (last, third) = bench.call(request, inside: session)
+        #expect(second == [.answer(other, .done)] && third.isEmpty)
+        let answers = bench.machine.loopsEnded(of: session)
+        switch request {
+        case .clear:
+            let all: [Machine.Action] = [.answer(connect, .ended), .answer(other, .ended), .answer(last, .proceed)]
+            #expect(answers == [.startLimit(session)] + all)
+            // What is called afterwards is served.
+            let (later, answer) = bench.call(.connect, inside: session)
+            #expect(answer == [.answer(later, .done)])
+            #expect(bench.machine.bodyEnded(of: last).isEmpty)
+            _ = try bench.open(bench.machine.returned(session), for: later)
+        default:
+            #expect(answers == [.startLimit(session), .answer(connect, .ended), .answer(last, .done)])
+            _ = try bench.open(bench.machine.returned(session), for: other)
+        }
+    }
+
+    @Test func whatEndsAConnectionFromInsideLeavesThatOfTheApp() throws {
+        var bench = Bench()
+        let session = try bench.open()
+        let (connect, stop) = bench.call(.connect)
+        #expect(stop == [.stop(session)])
+        let (last, none) = bench.call(.disconnect, inside: session)
+        #expect(none.isEmpty)
+        #expect(bench.machine.loopsEnded(of: session) == [.startLimit(session), .answer(last, .done)])
+        _ = try bench.open(bench.machine.returned(session), for: connect)
+    }
+
     @Test func syncOnceFromInsideWaitsForItsOwnMethodUpToTheLimit() throws {
         var bench = Bench()
         let session = try bench.open()

@@ -114,6 +114,23 @@ import FoundationNetworking
         }
     }
 
+    @Test func requestsMayBeCancelledAtAnyMoment() async throws {
+        let client = client { $0.urlCache = URLCache.shared }
+        try await LoopbackServer.run { _ in
+            .init(chunks: [Self.checkpoint])
+        } _: { server in
+            for yields in 0..<400 {
+                let request = Task { try await writeCheckpoint(server, client) }
+                for _ in 0..<yields { await Task.yield() }
+                request.cancel()
+                switch await request.result {
+                case .success(let answer): #expect(answer == WriteCheckpoint(7))
+                case .failure(let error): #expect(error is CancellationError)
+                }
+            }
+        }
+    }
+
     @Test func theDelegateQueueOfTheAppIsLeftAlone() async throws {
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1

@@ -1,9 +1,11 @@
+package import GRDB
 import NIOConcurrencyHelpers
 
 /// A task's turn on a database connection: cancellable while it waits, not any more once it has begun.
 ///
-/// GRDB's own `async` methods interrupt a running access when its task is cancelled. Ours must run to their end, because
-/// their result may be committed already. So tasks go through GRDB's completion handlers, with this in between:
+/// GRDB's own `async` methods interrupt a running access when its task is cancelled. Ours must run to their end: their result may
+/// be committed already, and an interrupt that comes while a transaction is being rolled back leaves it open, which ends the
+/// process. So tasks go through GRDB's completion handlers, with this in between:
 ///
 /// ```
 ///            wait(_:)             begin()
@@ -13,8 +15,8 @@ import NIOConcurrencyHelpers
 /// ```
 ///
 /// `wait(_:)` in `cancelled` throws at once; `begin()` in `cancelled` does nothing; `cancel()` in `begun` does nothing.
-final class DatabaseTurn<Value: Sendable>: Sendable {
-    typealias Continuation = CheckedContinuation<Value, any Error>
+package final class DatabaseTurn<Value: Sendable>: Sendable {
+    private typealias Continuation = CheckedContinuation<Value, any Error>
 
     private enum State {
         case created
@@ -25,10 +27,37 @@ final class DatabaseTurn<Value: Sendable>: Sendable {
 
     private let state = NIOLockedValueBox(State.created)
 
+    private init() {}
+
+    /// Waits for a turn and carries out what it is for.
+    ///
+    /// - Parameters:
+    ///   - ask: Asks GRDB for a connection, which it gives to the handler.
+    ///   - body: What to do with the connection, or with the reason why there is none.
+    /// - Returns: The result of `body`.
+    /// - Throws: `CancellationError` when the task is cancelled before `body` begins; what `body` throws.
+    package static func take(
+        _ ask: (_ handler: @escaping @Sendable (Result<Database, any Error>) -> Void) -> Void,
+        _ body: @escaping @Sendable (Result<Database, any Error>) throws -> Value
+    ) async throws -> Value {
+        let turn = DatabaseTurn()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                guard turn.wait(continuation) else {
+                    continuation.resume(throwing: CancellationError())
+                    return
+                }
+                ask { db in turn.begin()?.resume(with: Result { try body(db) }) }
+            }
+        } onCancel: {
+            turn.cancel()?.resume(throwing: CancellationError())
+        }
+    }
+
     /// The task waits now.
     ///
     /// - Returns: Whether the turn should be asked for. `false` when the task was cancelled before.
-    func wait(_ continuation: Continuation) -> Bool {
+    private func wait(_ continuation: Continuation) -> Bool {
         state.withLockedValue { state in
             switch state {
             case .created:
@@ -45,7 +74,7 @@ final class DatabaseTurn<Value: Sendable>: Sendable {
     /// The connection is there.
     ///
     /// - Returns: What to resume with the outcome; `nil` when nobody waits any more.
-    func begin() -> Continuation? {
+    private func begin() -> Continuation? {
         state.withLockedValue { state in
             switch state {
             case .waiting(let continuation):
@@ -62,7 +91,7 @@ final class DatabaseTurn<Value: Sendable>: Sendable {
     /// The task was cancelled.
     ///
     /// - Returns: What to resume with `CancellationError`, if the task waits.
-    func cancel() -> Continuation? {
+    private func cancel() -> Continuation? {
         state.withLockedValue { state in
             switch state {
             case .created:
