@@ -71,7 +71,7 @@ import Testing
         try await service.run(configuration) { address in
             let database = database
             try await client.connect(
-                connector: PostgresConnector(
+                connector: DatabaseConnector(
                     credentials: { try await service.connector("anna", address.url).fetchCredentials() },
                     write: { try database.run("INSERT INTO lists VALUES ('\($0)', 'anna', 'by the backend')") }
                 )
@@ -84,27 +84,5 @@ import Testing
             try await client.waitForRows(of: "lists", toEqual: [[Self.list, "anna", "by the backend"]])
         }
         try await client.close()
-    }
-}
-
-/// A connector whose back end writes to the database itself.
-private final class PostgresConnector: PowerSyncBackendConnectorProtocol {
-    private let credentials: @Sendable () async throws -> PowerSyncCredentials?
-    private let write: @Sendable (String) throws -> Void
-
-    init(
-        credentials: @escaping @Sendable () async throws -> PowerSyncCredentials?,
-        write: @escaping @Sendable (String) throws -> Void
-    ) {
-        self.credentials = credentials
-        self.write = write
-    }
-
-    func fetchCredentials() async throws -> PowerSyncCredentials? { try await credentials() }
-
-    func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
-        guard let transaction = try await database.getNextCrudTransaction() else { return }
-        for entry in transaction.crud { try write(entry.id) }
-        try await transaction.complete()
     }
 }

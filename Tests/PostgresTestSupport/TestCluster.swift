@@ -39,7 +39,8 @@ package final class TestCluster: Sendable {
     }
 
     private let folder: String
-    private let port: Int
+    /// Below the ports that the system gives to those who do not ask for one: it stays free while the server is stopped.
+    private let port = Int.random(in: 12_000..<32_000)
     private let bin: String
     /// The files for clients, if connections are encrypted.
     package let certificates: Certificates?
@@ -60,7 +61,6 @@ package final class TestCluster: Sendable {
         }
         self.bin = bin
         folder = NSTemporaryDirectory() + "/powersync-cluster-\(UUID().uuidString)"
-        port = Int.random(in: 33_000..<45_000)
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         certificates = isEncrypted ? Certificates(folder: folder) : nil
         if isEncrypted { try Self.makeCertificates(folder) }
@@ -114,6 +114,7 @@ package final class TestCluster: Sendable {
     }
 
     deinit {
+        try? thaw()
         try? stop(.immediate)
         try? FileManager.default.removeItem(atPath: folder)
     }
@@ -126,7 +127,14 @@ package final class TestCluster: Sendable {
 
     /// Starts the server, and waits until it can be used.
     package func start() throws {
-        try runAsServer("'\(bin)/pg_ctl' --pgdata='\(folder)/data' --log='\(folder)/log' --wait --timeout=30 start")
+        let command = "'\(bin)/pg_ctl' --pgdata='\(folder)/data' --log='\(folder)/log' --wait --timeout=30 start"
+        for _ in 0..<2 where (try? runAsServer(command)) != nil { return }
+        do {
+            try runAsServer(command)
+        } catch {
+            let log = (try? String(contentsOfFile: "\(folder)/log", encoding: .utf8)) ?? ""
+            throw TestDatabase.Failure(description: "\(error)\n\(log.suffix(1000))")
+        }
     }
 
     /// Stops the server, and waits for its end.
@@ -135,6 +143,23 @@ package final class TestCluster: Sendable {
     package func stop(_ shutdown: Shutdown) throws {
         try runAsServer(
             "'\(bin)/pg_ctl' --pgdata='\(folder)/data' --mode=\(shutdown.rawValue) --wait --timeout=20 stop"
+        )
+    }
+
+    /// Stops all its processes, so that connections stay and nothing answers: like a machine that hangs.
+    package func freeze() throws {
+        try signal("STOP")
+    }
+
+    /// Lets it go on.
+    package func thaw() throws {
+        try signal("CONT")
+    }
+
+    private func signal(_ name: String) throws {
+        // Those who start others first, so that none is left out.
+        try Self.run(
+            "server=$(head -n 1 '\(folder)/data/postmaster.pid') && kill -\(name) $server && pkill -\(name) -P $server"
         )
     }
 

@@ -6,6 +6,7 @@ import ServiceLifecycle
 package struct CompactionJob: Service {
     private let storage: any BucketStorage
     private let clock: any Clock<Duration>
+    private let status: CompactionStatus
     private let logger: Logger
 
     /// The time before the first run: short, or a service that is restarted every day would never compact.
@@ -21,10 +22,17 @@ package struct CompactionJob: Service {
     /// - Parameters:
     ///   - storage: What to compact.
     ///   - clock: Measures ``firstDelay``, ``interval`` and ``sealingInterval``.
+    ///   - status: Is told of each run.
     ///   - logger: Gets the result of each run at `notice`, and errors.
-    package init(storage: any BucketStorage, clock: any Clock<Duration> = ContinuousClock(), logger: Logger) {
+    package init(
+        storage: any BucketStorage,
+        clock: any Clock<Duration> = ContinuousClock(),
+        status: CompactionStatus = CompactionStatus(),
+        logger: Logger
+    ) {
         self.storage = storage
         self.clock = clock
+        self.status = status
         self.logger = logger
     }
 
@@ -63,8 +71,10 @@ package struct CompactionJob: Service {
     }
 
     private func compact() async throws {
+        status.didStart()
         do {
             let result = try await storage.compact()
+            status.didEnd(result)
             logger.notice(
                 "The bucket storage has been compacted.",
                 metadata: [
@@ -74,6 +84,7 @@ package struct CompactionJob: Service {
             )
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            status.didEnd(nil, error: "\(error)")
             logger.error(
                 "Compaction failed, and goes on a day later.",
                 metadata: [ReplicationLogKey.error: "\(error)"]

@@ -89,6 +89,14 @@ package final class CheckpointDispatcher: Service {
         for waiter in waiters { waiter.resume() }
     }
 
+    /// Write checkpoints of anybody may have been recorded: all sessions look for theirs.
+    package func writeCheckpointsMissed() {
+        let waiters = state.withLockedValue { state in
+            state.takeWaiters(of: state.board?.announceWriteCheckpoints() ?? [])
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
     // MARK: Following
 
     /// Follows the storage until shutdown or cancellation; then all sessions end.

@@ -148,6 +148,11 @@ struct DispatchBoard: Sendable {
         return []
     }
 
+    /// A write checkpoint of any user may have become visible, or wait for a position that nobody knows here.
+    ///
+    /// - Returns: All sessions.
+    mutating func announceWriteCheckpoints() -> [SessionID] { users.keys.flatMap { announceWriteCheckpoint(of: $0) } }
+
     private mutating func announceWriteCheckpoint(of userKey: String) -> [SessionID] {
         let sessions = users[userKey]?.sessions ?? []
         for session in sessions { entries[session]?.add { $0.hasWriteCheckpoint = true } }

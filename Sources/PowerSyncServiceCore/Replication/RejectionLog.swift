@@ -25,12 +25,14 @@ final class RejectionLog: Sendable {
     func report(_ rejected: [RejectedRow]) {
         for row in rejected {
             switch row.reason {
-            case .tooLarge(let bytes, _):
+            case .tooLarge(let bytes, let limit, let buckets):
+                let others = buckets.count > 1 ? " and \(buckets.count - 1) more" : ""
                 logger.warning(
-                    "A row is too large to be synced, and is skipped: clients keep what they have of it.",
+                    "A row is too large for some buckets: clients keep what they have of it. At most \(limit) bytes are synced.",
                     metadata: metadata(of: row).merging([
                         ReplicationLogKey.code: "\(ErrorCode.rowTooLarge.rawValue)",
                         ReplicationLogKey.bytes: "\(bytes)",
+                        ReplicationLogKey.target: "\(buckets.first?.rawValue ?? "")\(others)",
                     ]) { $1 }
                 )
             case .notEvaluated(let error):

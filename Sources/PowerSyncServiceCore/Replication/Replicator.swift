@@ -14,6 +14,7 @@ package struct Replicator: Service {
     private let config: (content: String, plan: SyncPlan)?
     private let streamsChanged: ChangeSignal
     private let clock: any Clock<Duration>
+    private let statistics: ReplicationStatistics
     private let logger: Logger
     private let now: @Sendable () -> Double
     private let report: @Sendable ((any Error)?) -> Void
@@ -25,6 +26,9 @@ package struct Replicator: Service {
     /// of the liveness probe.
     private static let maximumPause = Duration.seconds(5)
 
+    /// The pause before another attempt to become the writer of a stream.
+    private static let leasePause = Duration.seconds(1)
+
     /// Creates a replicator of what is deployed.
     ///
     /// - Parameters:
@@ -32,21 +36,24 @@ package struct Replicator: Service {
     ///   - source: What to replicate.
     ///   - streamsChanged: Advanced by whoever changes the streams of the storage: ``SyncConfigDeployer/streamsChanged``.
     ///   - clock: Measures pauses after errors.
+    ///   - statistics: Counts what is replicated.
     ///   - logger: Gets progress at `notice`, and errors.
     ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
-    ///   - report: Called with the error of each attempt that has failed, and with `nil` after each commit.
+    ///   - report: Called with the error of each attempt that has failed, and with `nil` when a later one has succeeded, after
+    ///     each commit, and when another process is found to replicate.
     ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe.
     package init(
         storage: any BucketStorage,
         source: any ReplicationSource,
         streamsChanged: ChangeSignal,
         clock: any Clock<Duration> = ContinuousClock(),
+        statistics: ReplicationStatistics = ReplicationStatistics(),
         logger: Logger,
         now: @escaping @Sendable () -> Double = { Timing().seconds },
         report: @escaping @Sendable ((any Error)?) -> Void = { _ in },
         touch: @escaping @Sendable () -> Void = {}
     ) {
-        self.init(storage, source, nil, streamsChanged, clock, logger, now, report, touch)
+        self.init(storage, source, nil, streamsChanged, clock, statistics, logger, now, report, touch)
     }
 
     /// Creates a replicator that deploys a sync config first.
@@ -57,9 +64,11 @@ package struct Replicator: Service {
     ///   - content: The YAML text of the sync config.
     ///   - plan: What the text compiles to.
     ///   - clock: Measures pauses after errors.
+    ///   - statistics: Counts what is replicated.
     ///   - logger: Gets progress at `notice`, and errors.
     ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
-    ///   - report: Called with the error of each attempt that has failed, and with `nil` after each commit.
+    ///   - report: Called with the error of each attempt that has failed, and with `nil` when a later one has succeeded, after
+    ///     each commit, and when another process is found to replicate.
     ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe.
     package init(
         storage: any BucketStorage,
@@ -67,12 +76,13 @@ package struct Replicator: Service {
         content: String,
         plan: SyncPlan,
         clock: any Clock<Duration> = ContinuousClock(),
+        statistics: ReplicationStatistics = ReplicationStatistics(),
         logger: Logger,
         now: @escaping @Sendable () -> Double = { Timing().seconds },
         report: @escaping @Sendable ((any Error)?) -> Void = { _ in },
         touch: @escaping @Sendable () -> Void = {}
     ) {
-        self.init(storage, source, (content, plan), ChangeSignal(), clock, logger, now, report, touch)
+        self.init(storage, source, (content, plan), ChangeSignal(), clock, statistics, logger, now, report, touch)
     }
 
     private init(
@@ -81,6 +91,7 @@ package struct Replicator: Service {
         _ config: (String, SyncPlan)?,
         _ streamsChanged: ChangeSignal,
         _ clock: any Clock<Duration>,
+        _ statistics: ReplicationStatistics,
         _ logger: Logger,
         _ now: @escaping @Sendable () -> Double,
         _ report: @escaping @Sendable ((any Error)?) -> Void,
@@ -91,6 +102,7 @@ package struct Replicator: Service {
         self.config = config
         self.streamsChanged = streamsChanged
         self.clock = clock
+        self.statistics = statistics
         self.logger = logger
         self.now = now
         self.report = report
@@ -194,10 +206,11 @@ package struct Replicator: Service {
             // As it is now: the attempt before may have changed it.
             let stream = try await storage.streams().first { $0.id == id && $0.state.isReplicated }
             guard let stream else { return .replaced }
-            return try await StreamReplicator(
+            let replicator = StreamReplicator(
                 stream: stream,
                 storage: storage,
                 source: source,
+                statistics: statistics,
                 logger: logger,
                 now: now,
                 didCommit: { report(nil) },
@@ -208,9 +221,34 @@ package struct Replicator: Service {
                 },
                 touch: touch
             )
-            .run()
+            return try await waitingForLease(of: stream) { try await replicator.run() }
         }
         logger.debug("Replication of a stream has ended.", metadata: ["ps.outcome": "\(outcome)"])
+    }
+
+    /// Tries again and again as long as another process writes the stream.
+    private func waitingForLease(
+        of stream: ReplicationStream,
+        _ body: () async throws -> StreamReplicator.Outcome
+    ) async throws -> StreamReplicator.Outcome {
+        var isWaiting = false
+        while true {
+            do {
+                return try await body()
+            } catch let error as BucketStorageError where error.code == .inUse {
+                if !isWaiting {
+                    isWaiting = true
+                    // The storage has answered: what was wrong before is not any more.
+                    report(nil)
+                    logger.notice(
+                        "Another process replicates the stream; this one takes over when that ends.",
+                        metadata: [ReplicationLogKey.stream: "\(stream.id)"]
+                    )
+                }
+            }
+            try await clock.sleep(for: Self.leasePause)
+            touch()
+        }
     }
 
     private func delete(_ stream: ReplicationStream) async throws {
@@ -220,14 +258,21 @@ package struct Replicator: Service {
     }
 
     /// Repeats an operation until it succeeds or the task is cancelled.
+    ///
+    /// What it has reported to be wrong is not any more when it succeeds: nothing else may say so, such as a commit, which a process
+    /// that waits for the lease never makes.
     private func retrying<Result>(_ operation: () async throws -> Result) async throws -> Result {
         var pause = Self.firstPause
+        var hasFailed = false
         while true {
             var wait = pause
             do {
-                return try await operation()
+                let result = try await operation()
+                if hasFailed { report(nil) }
+                return result
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
+                hasFailed = true
                 report(error)
                 wait = (error as? any PausingError)?.pause ?? wait
                 logger.error(

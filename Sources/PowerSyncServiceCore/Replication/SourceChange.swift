@@ -76,6 +76,9 @@ package enum SourceMessage: Sendable {
     /// an earlier one. It may have been stored in part before, by somebody who did not come to its end. `committedAt` is in
     /// seconds since 1970, by the source's clock.
     case begin(LSN, committedAt: Double)
+    /// Somebody waits for the boundary that follows, also if nothing has changed: see ``ReplicationSource/emitMarker()``. Only a
+    /// source that a storage may be written to says so.
+    case marker
     /// A transaction boundary: everything up to this position has been delivered.
     case commit(LSN)
     /// The descriptors of tables are no longer those that the reader was opened with. The last message of a reader: the

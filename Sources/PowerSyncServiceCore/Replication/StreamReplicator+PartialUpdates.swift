@@ -1,4 +1,3 @@
-import Metrics
 import PowerSyncRules
 
 /// Updates of rows that the change stream does not know completely (docs/service.md "What a source promises").
@@ -42,7 +41,7 @@ extension StreamReplicator {
                 return .update(update.completed(by: row), oldKey: update.oldKey)
             }
             rejections.report(try await writer.save(changes, of: table, mode: .stream))
-            replicatedRows.increment(by: changes.count)
+            statistics.didSave(changes)
             touch()
         }
         // An idle source would never get beyond the position.

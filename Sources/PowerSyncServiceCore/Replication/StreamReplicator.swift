@@ -1,5 +1,4 @@
 import Logging
-import Metrics
 import PowerSyncRules
 
 /// Replicates the source into one replication stream, until the stream is replaced or the task is cancelled.
@@ -34,15 +33,14 @@ struct StreamReplicator {
     private let now: @Sendable () -> Double
 
     let rejections: RejectionLog
-    let replicatedRows = Counter(label: "powersync_rows_replicated_total")
-    private let lagGauge = Gauge(label: "powersync_replication_lag_seconds")
-    private let replicatedTransactions = Counter(label: "powersync_transactions_replicated_total")
+    let statistics: ReplicationStatistics
 
     /// Creates a replicator for a stream.
     init(
         stream: ReplicationStream,
         storage: any BucketStorage,
         source: any ReplicationSource,
+        statistics: ReplicationStatistics,
         logger: Logger,
         now: @escaping @Sendable () -> Double,
         didCommit: @escaping @Sendable () -> Void,
@@ -52,6 +50,7 @@ struct StreamReplicator {
         self.stream = stream
         self.storage = storage
         self.source = source
+        self.statistics = statistics
         self.now = now
         self.didCommit = didCommit
         self.didActivate = didActivate
@@ -68,6 +67,8 @@ struct StreamReplicator {
     func run() async throws -> Outcome {
         do {
             return try await storage.withWriter(of: stream.id) { try await replicate(with: &$0) }
+        } catch let error as BucketStorageError where error.code == .unknownStream {
+            return .replaced
         } catch let error as ReplicationSourceError where error.code == .historyLost || error.code == .retentionExceeded
         {
             // Another first copy would most likely end in the same way, and load the source again and again.
@@ -95,7 +96,8 @@ struct StreamReplicator {
         )
         if writer.resumePosition == nil { try await writer.setResumePosition(position) }
 
-        var progress = Progress(position: position, isActive: stream.state == .active)
+        let storesIntoLog = try await storage.isWritten(to: position.history)
+        var progress = Progress(position: position, isActive: stream.state == .active, storesIntoLog: storesIntoLog)
         while true {
             try Task.checkCancellation()
             do {
@@ -115,8 +117,22 @@ struct StreamReplicator {
         var position: SourcePosition
         /// Whether clients are served from the stream.
         var isActive: Bool
+        /// Whether what is stored comes back in the change stream.
+        var storesIntoLog: Bool
+        /// Whether somebody waits for the next position.
+        var isAwaited = true
+        /// When the last checkpoint was made, in seconds since 1970.
+        var publishedAt = 0.0
         var lag = ReplicationLag()
+
+        /// Whether a position is published also if nothing new is stored.
+        func wantsPosition(at now: Double) -> Bool {
+            !storesIntoLog || isAwaited || now - publishedAt >= StreamReplicator.emptyCheckpointInterval
+        }
     }
+
+    /// Seconds after which a position is published although it says nothing new, and publishing it makes another one.
+    private static let emptyCheckpointInterval = 60.0
 
     // MARK: Tables
 
@@ -181,7 +197,7 @@ struct StreamReplicator {
             try await writer.flush()
             rows += chunk.rows.count
             try await source.checkRetention(for: stream.slotName)
-            replicatedRows.increment(by: chunk.rows.count)
+            statistics.didCopy(chunk.rows)
             touch()
         }
         return rows
@@ -210,12 +226,13 @@ struct StreamReplicator {
             while true {
                 let messages = try await reader.next()
                 touch()
-                for message in messages {
+                let lastCommit = messages.indexOfLastCommit
+                for (index, message) in messages.enumerated() {
                     switch message {
                     case .changes(let changes, let relationID):
                         guard let table = byRelation[relationID] else { continue }
                         rejections.report(try await writer.save(changes, of: table, mode: .stream))
-                        replicatedRows.increment(by: changes.count)
+                        statistics.didSave(changes)
                     case .partialUpdates(let updates, let relationID):
                         guard let table = byRelation[relationID] else { continue }
                         try await save(updates, of: table, with: &writer, history: progress.position.history)
@@ -224,6 +241,11 @@ struct StreamReplicator {
                         progress.lag.didBegin(committedAt: committedAt)
                     case .truncate(let relationID):
                         if let table = byRelation[relationID] { try await writer.truncate(table, touch: touch) }
+                    case .marker:
+                        progress.isAwaited = true
+                    case .commit where index < lastCommit:
+                        // The transactions that follow are here already: one checkpoint shows all of them.
+                        statistics.didCommit()
                     case .commit(let lsn):
                         if let outcome = try await commit(lsn, with: &writer, progress: &progress) { return outcome }
                     case .tablesChanged:
@@ -231,7 +253,7 @@ struct StreamReplicator {
                     }
                 }
                 if messages.isEmpty { progress.lag.didCatchUp() }
-                if progress.isActive { lagGauge.record(progress.lag.seconds(at: now())) }
+                if progress.isActive { statistics.recordLag(progress.lag.seconds(at: now())) }
             }
         }
     }
@@ -243,14 +265,16 @@ struct StreamReplicator {
     ) async throws -> Outcome? {
         let result: CommitResult
         do {
-            result = try await writer.commit(lsn, createsEmptyCheckpoints: true)
+            result = try await writer.commit(lsn, createsEmptyCheckpoints: progress.wantsPosition(at: now()))
         } catch let error as BucketStorageError where error.code == .unknownStream {
             return .replaced
         }
         didCommit()
         progress.position.lsn = lsn
-        replicatedTransactions.increment()
+        statistics.didCommit()
         guard case .created(let checkpoint) = result else { return nil }
+        progress.isAwaited = false
+        progress.publishedAt = now()
         progress.lag.didPublish(at: now())
         logger.debug(
             "Checkpoint.",
@@ -266,5 +290,13 @@ struct StreamReplicator {
         logger.notice("The replication stream is active.")
         didActivate()
         return nil
+    }
+}
+
+extension [SourceMessage] {
+    /// Where the last transaction boundary is before the tables change; -1 when there is none.
+    fileprivate var indexOfLastCommit: Int {
+        let end = firstIndex { if case .tablesChanged = $0 { true } else { false } } ?? endIndex
+        return self[..<end].lastIndex { if case .commit = $0 { true } else { false } } ?? -1
     }
 }

@@ -14,11 +14,11 @@ package struct WriteCheckpointIssuer: Sendable {
     private let storage: any BucketStorage
     private let source: any ReplicationSource
     private let dispatcher: CheckpointDispatcher?
-    /// One record at a time.
+    /// One record of a user at a time, and a few of all users.
     ///
     /// A client may have several requests under way. Recorded in another order than their positions were read, the last
     /// number would be visible before the position of an earlier one is reached.
-    private let order = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
+    private let queues = (0..<4).map { _ in ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max) }
 
     /// Creates an issuer.
     ///
@@ -63,7 +63,8 @@ package struct WriteCheckpointIssuer: Sendable {
         for userKey: String,
         _ body: (SourcePosition) async throws -> WriteCheckpoint
     ) async throws -> WriteCheckpoint {
-        let (head, checkpoint) = try await order.withSlot {
+        let queue = queues[Int(UInt(bitPattern: userKey.hashValue) % UInt(queues.count))]
+        let (head, checkpoint) = try await queue.withSlot {
             let head = try await source.head(having: try await storage.publishedPosition())
             return (head, try await body(head))
         }

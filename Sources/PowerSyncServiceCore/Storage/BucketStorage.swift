@@ -51,9 +51,11 @@ package protocol BucketStorage: Sendable {
     /// Replaces a stream whose source history is lost.
     ///
     /// The stream becomes errored, if it was active, and keeps serving its last checkpoint; otherwise it is stopped. A
-    /// processing stream with the same text starts from nothing.
+    /// processing stream with the same text starts from nothing, unless a newer config is being copied. Nothing happens to a
+    /// stream that is not replicated any more: somebody else has found out, too, or it was replaced.
     ///
-    /// - Returns: The new stream.
+    /// - Returns: The stream that takes over.
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none.
     func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream
 
     /// Deletes all data of a stopped stream in small transactions, and marks it as terminated.
@@ -71,10 +73,10 @@ package protocol BucketStorage: Sendable {
     ///   - body: Writes.
     /// - Returns: The result of `body`.
     /// - Throws: ``BucketStorageError`` with code `inUse` when the stream has a writer, `unknownStream` when it is not
-    ///   stored here, or what `body` throws.
+    ///   stored here or not replicated any more, or what `body` throws.
     func withWriter<Result>(
         of stream: ReplicationStreamID,
-        _ body: (inout any BucketStorageWriter) async throws -> Result
+        _ body: @escaping (inout any BucketStorageWriter) async throws -> Result
     ) async throws -> Result
 
     // MARK: Checkpoints
@@ -206,6 +208,34 @@ package protocol BucketStorage: Sendable {
     /// - Throws: An error of the database.
     func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN?
 
+    // MARK: Operators
+
+    /// The buckets of a stream by their number of operations, the most first, then by name.
+    ///
+    /// Counts what is stored, which may be more than what is published.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream.
+    ///   - search: Only buckets with this text in their name; all when it is empty.
+    ///   - offset: How many to leave out.
+    ///   - limit: How many to return at most.
+    /// - Returns: A part of the list.
+    /// - Throws: An error of the database.
+    func buckets(
+        of stream: ReplicationStreamID,
+        search: String,
+        offset: Int,
+        limit: Int
+    ) async throws -> BucketList
+
+    /// How much is stored, in all streams.
+    ///
+    /// - Returns: `nil` when nothing was written since a call that returned `version`.
+    /// - Parameter version: That of the sizes that the caller has.
+    /// - Throws: An error of the database.
+    /// - Complexity: Reads everything that is not in segments, and a part of the rest.
+    func sizes(after version: Int64?) async throws -> StorageSizes?
+
     // MARK: Compaction
 
     /// Puts what has been written since the last call into the form that is read fastest; clients see no difference.
@@ -225,11 +255,37 @@ package protocol BucketStorage: Sendable {
     /// - Throws: An error of the database, or `CancellationError`.
     func compact() async throws -> CompactionResult
 
+    // MARK: Processes
+
+    /// Learns of checkpoints and streams that other processes make, until the task is cancelled.
+    ///
+    /// Without it, this process knows its own only. A storage of one process has nothing to learn.
+    ///
+    /// - Parameter look: Called every few seconds, and soon after other processes have changed something.
+    /// - Throws: `CancellationError`, or ``BucketStorageError`` with code `otherStorage`, after which this process has to end;
+    ///   other trouble with the storage is logged, and passes.
+    func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws
+
+    /// Whether what is written to the storage is in the log of a source: then a checkpoint that says nothing new would make the
+    /// source say something, for ever.
+    func isWritten(to history: SourceHistory) async throws -> Bool
+
+    /// The bytes that the storage takes.
+    func size() async throws -> Int64
+
     /// Closes the storage. Calls that are running fail.
     func close() throws
 }
 
 extension BucketStorage {
+    /// Waits for the end of the task, as there are no other processes.
+    package func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws {
+        try await ChangeSignal().wait(after: 0)
+    }
+
+    /// No: the storage is somewhere else.
+    package func isWritten(to history: SourceHistory) async throws -> Bool { false }
+
     /// Makes a sync config the one to replicate, unless it is already.
     package func deploy(_ content: String, plan: SyncPlan) async throws -> ReplicationStream {
         try await deploy(content, plan: plan, mode: .ifChanged)

@@ -4,7 +4,7 @@ package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
             case cannotOpen, inUse, unsupportedVersion, corrupted, noActiveStream, unknownStream,
-                checkpointInvalidated
+                checkpointInvalidated, leaseLost, otherStorage
         }
 
         private let value: Value
@@ -23,6 +23,11 @@ package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
         package static let unknownStream = Code(value: .unknownStream)
         /// Compaction has taken away what a checkpoint consists of; a later one can be read.
         package static let checkpointInvalidated = Code(value: .checkpointInvalidated)
+        /// Another process writes the stream now; this one has stopped (`PSYNC_S1003`).
+        package static let leaseLost = Code(value: .leaseLost)
+
+        /// The storage was deleted, made again, or set back while this process used it: nothing that it remembers is true.
+        package static let otherStorage = Code(value: .otherStorage)
 
         package var description: String { value.rawValue }
     }
@@ -42,6 +47,11 @@ package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
     }
 
     package var description: String { message }
+
+    /// A stream is not replicated any more.
+    package static func replaced(_ stream: ReplicationStreamID) -> BucketStorageError {
+        BucketStorageError(.unknownStream, "Replication stream \(stream) has been replaced by another one.")
+    }
 
     /// Nothing has been replicated yet.
     package static let noActiveStream = BucketStorageError(

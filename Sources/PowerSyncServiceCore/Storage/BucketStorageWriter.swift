@@ -139,4 +139,24 @@ package struct ResolvedTable: Sendable {
         self.table = table
         self.outdated = outdated
     }
+
+    /// Finds the record of a source table among those of a stream, or makes one that is to be stored.
+    ///
+    /// - Parameters:
+    ///   - descriptor: The table as the source describes it now.
+    ///   - tables: The records of the stream.
+    ///   - makeID: Makes the id of a new record.
+    package init(
+        _ descriptor: SourceTableDescriptor,
+        among tables: some Sequence<SourceTable>,
+        makeID: () -> String
+    ) {
+        let candidates = tables.filter { table in
+            table.descriptor.relationID == descriptor.relationID || table.descriptor.name == descriptor.name
+        }
+        let compatible = candidates.filter { $0.descriptor == descriptor }
+        let kept = compatible.first(where: \.isSnapshotDone) ?? compatible.first
+        table = kept ?? SourceTable(id: makeID(), descriptor: descriptor)
+        outdated = candidates.filter { $0.id != kept?.id }
+    }
 }

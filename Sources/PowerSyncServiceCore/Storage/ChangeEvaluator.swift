@@ -10,10 +10,10 @@ package struct ChangeEvaluator {
     private let identityNames: [String]
     /// Where the columns of the identity are in rows of one layout.
     private var identity: (layout: RowLayout, positions: [Int?])?
-    private let maximumRowBytes: Int
+    private let maximumDataBytes: Int
 
-    /// The most bytes of a stored row.
-    static let maximumRowBytes = 15 * 1024 * 1024
+    /// The most bytes of a row on clients.
+    static let maximumDataBytes = 15 * 1024 * 1024
 
     /// Creates an evaluator for a table.
     package init(
@@ -21,13 +21,13 @@ package struct ChangeEvaluator {
         bucketPrefix: String,
         table: SourceTable,
         mode: SaveMode,
-        maximumRowBytes: Int = Self.maximumRowBytes
+        maximumDataBytes: Int = Self.maximumDataBytes
     ) {
         evaluator = plan.evaluator(for: table.descriptor.name)
         self.bucketPrefix = bucketPrefix
         self.table = table
         self.mode = mode
-        self.maximumRowBytes = maximumRowBytes
+        self.maximumDataBytes = maximumDataBytes
         identityNames = table.descriptor.identity.map(\.name)
     }
 
@@ -45,7 +45,7 @@ package struct ChangeEvaluator {
         )
         guard let row = change.row, let newKey else { return record }
         let key = change.oldKey == nil ? beforeKey : ReplicaID(names: identityNames, values: newKey)
-        var content = PendingRecord.Content(key: key, rows: [], entries: [], isTooLarge: false)
+        var content = PendingRecord.Content(key: key, rows: [], entries: [], withheld: [])
         func reject(_ reason: RejectedRow.Reason) {
             record.rejections.append(
                 RejectedRow(
@@ -55,20 +55,25 @@ package struct ChangeEvaluator {
                 )
             )
         }
-        let bytes = row.estimatedBytes
-        if bytes > maximumRowBytes {
-            content.isTooLarge = true
-            reject(.tooLarge(bytes: bytes, limit: maximumRowBytes))
-        } else {
-            let rows = evaluator.evaluate(row, bucketPrefix: bucketPrefix) { reject(.notEvaluated($0)) }
-            content.rows = rows.map { row in
-                record.size += 100 + row.data.utf8.count
-                return (row, Checksum.put(table: row.table, id: row.id, data: row.data))
+        let rows = evaluator.evaluate(row, bucketPrefix: bucketPrefix) { reject(.notEvaluated($0)) }
+        if let nameless = rows.first(where: \.id.isEmpty) { reject(.withoutID(table: nameless.table)) }
+        var most = 0
+        for var row in rows {
+            let bytes = row.data.utf8.count
+            if bytes > maximumDataBytes {
+                most = max(most, bytes)
+                row.data = ""
+                content.withheld.append(row)
+            } else {
+                record.size += 100 + bytes
+                content.rows.append((row, Checksum.put(table: row.table, id: row.id, data: row.data)))
             }
-            if let nameless = rows.first(where: \.id.isEmpty) { reject(.withoutID(table: nameless.table)) }
-            content.entries = evaluator.evaluateParameters(row) { reject(.notEvaluated($0)) }
-            record.size += content.entries.count * 100
         }
+        if most > 0 {
+            reject(.tooLarge(bytes: most, limit: maximumDataBytes, buckets: content.withheld.map(\.bucket)))
+        }
+        content.entries = evaluator.evaluateParameters(row) { reject(.notEvaluated($0)) }
+        record.size += content.entries.count * 100
         record.content = content
         return record
     }

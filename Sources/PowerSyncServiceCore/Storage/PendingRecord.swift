@@ -11,8 +11,8 @@ package struct PendingRecord: Sendable {
         package var rows: [(row: BucketRow, checksum: Checksum)]
         /// What it adds to parameter indexes.
         package var entries: [ParameterEntry]
-        /// Whether the row is too large: nothing is known about it, and what is stored of it stays.
-        package var isTooLarge: Bool
+        /// Where it is too large, without the data: what is stored of it there stays.
+        package var withheld: [BucketRow]
     }
 
     /// What happened.

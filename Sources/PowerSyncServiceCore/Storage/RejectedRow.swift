@@ -1,11 +1,14 @@
+package import PowerSyncProtocol
 package import PowerSyncRules
 
 /// A row that is not synced as the config says.
 package struct RejectedRow: Sendable, Hashable {
     /// Why.
     package enum Reason: Sendable, Hashable {
-        /// It is larger than what is stored, in bytes; clients keep the previous version.
-        case tooLarge(bytes: Int, limit: Int)
+        /// It is larger than what is stored: in some buckets, clients keep the previous version.
+        ///
+        /// The bytes are those of the largest form that it has in these buckets.
+        case tooLarge(bytes: Int, limit: Int, buckets: [BucketName])
         /// It cannot be evaluated for some buckets or for an index, and is not there.
         case notEvaluated(RowEvaluationError)
         /// It has no id in a table of clients, which show one such row.

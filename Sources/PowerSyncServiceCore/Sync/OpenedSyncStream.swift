@@ -38,14 +38,17 @@ package struct OpenedSyncStream: Sendable {
         environment: SyncSession.Environment,
         logger: Logger
     ) async throws {
-        place = try environment.userStreams.enter(token.userID)
-        guard let active = try await environment.storage.activeStream() else { throw BucketStorageError.noActiveStream }
+        place = try environment.userStreams.enter(
+            StreamClient(userID: token.userID, clientID: request.clientID, userAgent: userAgent, format: format)
+        )
+        var active = try await environment.storage.activeStream()
+        if active == nil { throw BucketStorageError.noActiveStream }
         var logger = logger
         logger[metadataKey: "user_id"] = "\(token.userID)"
         if let clientID = request.clientID { logger[metadataKey: "client_id"] = "\(clientID)" }
         self.logger = logger
         keepalives = Keepalives(schedule: schedule, format: format, timing: environment.timing)
-        statistics = StreamStatistics()
+        statistics = place.statistics
         logger.info(
             "Sync stream started",
             metadata: [
@@ -61,18 +64,27 @@ package struct OpenedSyncStream: Sendable {
             session = nil
             return
         }
-        var session = SyncSession(
-            request: request,
-            token: token,
-            stream: active,
-            environment: environment,
-            encoding: SyncSession.Encoding(format: format, isRawData: request.rawData),
-            statistics: statistics,
-            logger: logger
-        )
-        guard let line = try await session.open() else { throw BucketStorageError.noActiveStream }
-        firstLine = line
-        self.session = session
+        // More than once, when another stream becomes active in the middle.
+        while let stream = active {
+            var session = SyncSession(
+                request: request,
+                token: token,
+                stream: stream,
+                environment: environment,
+                encoding: SyncSession.Encoding(format: format, isRawData: request.rawData),
+                statistics: statistics,
+                logger: logger
+            )
+            if let line = try await session.open() {
+                firstLine = line
+                self.session = session
+                return
+            }
+            active = try await environment.storage.activeStream()
+            // The service shuts down.
+            if active?.id == stream.id { break }
+        }
+        throw BucketStorageError.noActiveStream
     }
 }
 

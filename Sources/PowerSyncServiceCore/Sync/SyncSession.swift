@@ -144,7 +144,8 @@ package struct SyncSession: Sendable {
                 guard let prepared = machine.prepareLine(for: candidate) else { return nil }
                 return announce(prepared)
             } catch let error as BucketStorageError where error.code == .unknownStream {
-                return nil
+                // Another one is active, or is about to be: when the subscription has been told, the storage names it.
+                continue
             }
         }
         return nil
@@ -173,12 +174,14 @@ package struct SyncSession: Sendable {
             case .waitForCheckpoint(after: let missed):
                 try await batch.flush(to: lines)
                 if let missed { subscription.awaitAny(after: missed) }
+                statistics.began(.waitingForCheckpoint)
                 guard let news = try await subscription.next() else { return }
                 _ = try await announceIfNews(news)
             case .read(let positions, let checkpoint):
                 try await sendData(positions, checkpoint, lines)
             case .send(let line):
                 try await batch.add(encode(line), flushingTo: lines)
+                if case .checkpointComplete(let completion) = line { statistics.didComplete(completion.lastOpID) }
                 logCompletion(line)
             }
         }
@@ -216,6 +219,11 @@ package struct SyncSession: Sendable {
 
     private mutating func announce(_ prepared: PreparedLine) -> ByteBuffer {
         machine.advance(to: prepared)
+        statistics.didAnnounce(
+            prepared.candidate.checkpoint.opID,
+            buckets: prepared.candidate.buckets.count,
+            downloads: prepared.downloads.count
+        )
         logCheckpoint(prepared)
         return encode(prepared.line)
     }
@@ -242,11 +250,12 @@ package struct SyncSession: Sendable {
             var held = isShared ? 0 : run.readableBytes
             defer { if held > 0 { share.remove(held) } }
             guard !subscription.isFinished else { return }
+            statistics.began(.sending)
             for line in run.lines {
                 if !isShared { held -= line.bytes.readableBytes }
                 try await batch.add(line.bytes, isHeld: !isShared, flushingTo: lines)
                 machine.didSend(line.contents)
-                statistics.didSend(line.operationCounts)
+                statistics.didSend(line.operationCounts, bucketsLeft: machine.pendingDownloads.count)
                 if line.bytes.readableBytes > Self.readAheadBytes { try await lines.waitUntilWritten() }
                 if try await isSuperseded(checkpoint, lines) { return }
             }
@@ -287,11 +296,17 @@ package struct SyncSession: Sendable {
         _ lines: LineQueue
     ) async throws -> EncodedRun {
         // What may take a while is not waited for with lines in hand.
-        if environment.dataReaders.isBusy { try await batch.flush(to: lines) }
-        let (environment, encoding, share) = (environment, encoding, share)
+        if environment.dataReaders.isBusy {
+            try await batch.flush(to: lines)
+            statistics.began(.waitingForSlot)
+        } else {
+            statistics.began(.reading)
+        }
+        let (environment, encoding, share, statistics) = (environment, encoding, share, statistics)
         // The slot and the transaction of the storage are free again before the network is waited for.
         func readAndEncode() async throws -> EncodedRun {
-            EncodedRun(try await environment.storage.bucketData(positions, at: checkpoint), as: encoding)
+            statistics.began(.reading)
+            return EncodedRun(try await environment.storage.bucketData(positions, at: checkpoint), as: encoding)
         }
         if isShared {
             let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
@@ -302,7 +317,9 @@ package struct SyncSession: Sendable {
         while true {
             if !environment.readAhead.hasRoom {
                 try await batch.flush(to: lines)
+                statistics.began(.waitingForMemory)
                 try await environment.readAhead.waitForRoom()
+                statistics.began(.waitingForSlot)
             }
             let run = try await environment.dataReaders.withSlot { () -> EncodedRun? in
                 // Of all who have waited for room, those with a slot take it.

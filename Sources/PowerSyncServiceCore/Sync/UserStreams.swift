@@ -1,18 +1,22 @@
 import NIOConcurrencyHelpers
 
-/// Counts the streams of each user, so that one of them does not take the places of all.
+/// The open streams of the process: counts those of each user, so that one of them does not take the places of all, and tells
+/// operators who is there.
 package final class UserStreams: Sendable {
     /// One stream; it counts for as long as somebody holds this.
     package final class Place: Sendable {
+        /// Counts what the stream sends.
+        package let statistics: StreamStatistics
         private let streams: UserStreams
-        private let userID: String
+        private let id: UInt64
 
-        fileprivate init(_ streams: UserStreams, _ userID: String) {
+        fileprivate init(_ streams: UserStreams, _ id: UInt64, _ statistics: StreamStatistics) {
             self.streams = streams
-            self.userID = userID
+            self.id = id
+            self.statistics = statistics
         }
 
-        deinit { streams.leave(userID) }
+        deinit { streams.leave(id) }
     }
 
     /// The user has as many streams as one may have.
@@ -21,36 +25,102 @@ package final class UserStreams: Sendable {
         package let limit: Int
     }
 
+    /// What all streams have sent since the process began, those that have ended with them.
+    package struct Totals: Sendable, Equatable {
+        /// Operations.
+        package var operations = 0
+        /// Bytes of lines, before compression.
+        package var bytes = 0
+    }
+
+    private struct Entry {
+        var client: StreamClient
+        var openedAt: Double
+        var statistics: StreamStatistics
+    }
+
+    private struct State {
+        var lastID: UInt64 = 0
+        var counts: [String: Int] = [:]
+        var entries: [UInt64: Entry] = [:]
+        /// What ended streams have sent.
+        var ended = Totals()
+    }
+
     private let limit: Int
-    private let counts = NIOLockedValueBox<[String: Int]>([:])
+    private let now: @Sendable () -> Double
+    private let state = NIOLockedValueBox(State())
 
     /// Creates a count.
     ///
-    /// - Parameter limit: How many streams a user may have at the same time.
-    package init(limit: Int) {
+    /// - Parameters:
+    ///   - limit: How many streams a user may have at the same time.
+    ///   - now: The seconds since 1970.
+    package init(limit: Int, now: @escaping @Sendable () -> Double = { Timing().seconds }) {
         self.limit = limit
+        self.now = now
     }
 
     /// How many users have streams.
-    package var userCount: Int { counts.withLockedValue(\.count) }
+    package var userCount: Int { state.withLockedValue(\.counts.count) }
+
+    /// How many streams are open.
+    package var streamCount: Int { state.withLockedValue(\.entries.count) }
+
+    /// All open streams in the order in which they were opened, and what was sent by them and by those that have ended.
+    ///
+    /// - Complexity: O(n log n) for n streams.
+    package func report() -> (streams: [StreamReport], totals: Totals) {
+        let (entries, ended) = state.withLockedValue { ($0.entries, $0.ended) }
+        var totals = ended
+        var reports: [StreamReport] = []
+        reports.reserveCapacity(entries.count)
+        for (id, entry) in entries {
+            let state = entry.statistics.state
+            totals.operations += state.operations
+            totals.bytes += state.bytes
+            reports.append(
+                StreamReport(
+                    id: id,
+                    client: entry.client,
+                    openedAt: entry.openedAt,
+                    operations: state.operations,
+                    bytes: state.bytes,
+                    progress: state.progress,
+                    activity: state.activity,
+                    activeSince: state.activeSince
+                )
+            )
+        }
+        reports.sort { $0.id < $1.id }
+        return (reports, totals)
+    }
 
     /// Takes a place for a stream.
     ///
     /// - Throws: ``Overflow`` when there is none.
-    package func enter(_ userID: String) throws(Overflow) -> Place {
-        let isAdmitted = counts.withLockedValue { counts in
-            guard counts[userID, default: 0] < limit else { return false }
-            counts[userID, default: 0] += 1
-            return true
+    package func enter(_ client: StreamClient) throws(Overflow) -> Place {
+        let statistics = StreamStatistics(now: now)
+        let openedAt = now()
+        let id = state.withLockedValue { state -> UInt64? in
+            guard state.counts[client.userID, default: 0] < limit else { return nil }
+            state.counts[client.userID, default: 0] += 1
+            state.lastID += 1
+            state.entries[state.lastID] = Entry(client: client, openedAt: openedAt, statistics: statistics)
+            return state.lastID
         }
-        guard isAdmitted else { throw Overflow(limit: limit) }
-        return Place(self, userID)
+        guard let id else { throw Overflow(limit: limit) }
+        return Place(self, id, statistics)
     }
 
-    private func leave(_ userID: String) {
-        counts.withLockedValue { counts in
-            let left = counts[userID, default: 1] - 1
-            counts[userID] = left > 0 ? left : nil
+    private func leave(_ id: UInt64) {
+        state.withLockedValue { state in
+            guard let entry = state.entries.removeValue(forKey: id) else { return }
+            let sent = entry.statistics.state
+            state.ended.operations += sent.operations
+            state.ended.bytes += sent.bytes
+            let left = state.counts[entry.client.userID, default: 1] - 1
+            state.counts[entry.client.userID] = left > 0 ? left : nil
         }
     }
 }

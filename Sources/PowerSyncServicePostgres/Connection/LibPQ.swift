@@ -1,6 +1,5 @@
 import CLibPQ
 import NIOConcurrencyHelpers
-import NIOCore
 import PowerSyncProtocol
 
 /// One connection of libpq, used by one thread at a time, which it blocks.
@@ -27,18 +26,21 @@ final class LibPQ: @unchecked Sendable {
             let count = Int(PQgetlength(result, row, CInt(column)))
             return body(ByteView(UnsafeRawBufferPointer(start: text, count: count)))
         }
+
+        /// The memory of a value; `nil` for NULL.
+        ///
+        /// It is valid as long as the row.
+        func memory(_ column: Int) -> UnsafeRawBufferPointer? {
+            guard PQgetisnull(result, row, CInt(column)) == 0, let value = PQgetvalue(result, row, CInt(column)) else {
+                return nil
+            }
+            return UnsafeRawBufferPointer(start: value, count: Int(PQgetlength(result, row, CInt(column))))
+        }
     }
 
-    /// What comes on a replication connection.
-    enum CopyData {
-        case bytes(ByteBuffer)
-        /// Nothing at the moment.
-        case nothing
-    }
-
-    private var connection: OpaquePointer?
+    private(set) var connection: OpaquePointer?
     /// Removed from messages.
-    private var secrets: [String] = []
+    private(set) var secrets: [String] = []
     private let poll: WakeablePoll
     private let interrupted = NIOLockedValueBox(false)
 
@@ -84,7 +86,7 @@ final class LibPQ: @unchecked Sendable {
         until deadline: ContinuousClock.Instant
     ) throws {
         let activity = "connecting"
-        try readSecrets(of: string)
+        secrets = try Self.secrets(of: string)
         let all = [("dbname", string.text)] + parameters.map { ($0.name, $0.value) }
         connection = withCStrings(all.map(\.0)) { names in
             withCStrings(all.map(\.1)) { values in PQconnectStartParams(names, values, 1) }
@@ -101,33 +103,33 @@ final class LibPQ: @unchecked Sendable {
         guard PQsetnonblocking(connection, 1) == 0 else { throw failure(activity) }
     }
 
-    /// Finds the passwords that no message may have.
-    private func readSecrets(of string: PostgresConnectionString) throws {
-        let isOptions = string.text.contains("=") || string.text.contains("://")
-        guard isOptions else { return }
-        guard let options = PQconninfoParse(string.text, nil) else {
-            // libpq's message would have parts of the string.
-            throw PostgresError(.connection, "The connection string cannot be read.", activity: "connecting")
-        }
-        defer { PQconninfoFree(options) }
-        var option = options
-        while let keyword = option.pointee.keyword {
-            if let value = option.pointee.val, ["password", "sslpassword"].contains(String(cString: keyword)) {
-                secrets.append(String(cString: value))
-            }
-            option += 1
-        }
-    }
-
-    /// Closes the connection; what runs on the server is cancelled before.
-    func finish(cancels: Bool) {
-        if cancels, let cancel = PQgetCancel(connection) {
-            var buffer = [CChar](repeating: 0, count: 256)
-            _ = PQcancel(cancel, &buffer, CInt(buffer.count))
-            PQfreeCancel(cancel)
-        }
+    /// Closes the connection.
+    func finish() {
         PQfinish(connection)
         connection = nil
+    }
+
+    /// What cancels the statement that the server runs, also when the connection is closed; `nil` when there is none.
+    var cancellation: Cancellation? { PQgetCancel(connection).map { Cancellation($0) } }
+
+    /// Cancels a statement, on a connection of its own.
+    final class Cancellation: @unchecked Sendable {
+        // @unchecked: used by one thread, and libpq only reads it.
+        private let cancel: OpaquePointer
+
+        fileprivate init(_ cancel: OpaquePointer) {
+            self.cancel = cancel
+        }
+
+        deinit {
+            PQfreeCancel(cancel)
+        }
+
+        /// Asks the server; blocks until that has answered, which may be minutes if it cannot be reached.
+        func run() {
+            var buffer = [CChar](repeating: 0, count: 256)
+            _ = PQcancel(cancel, &buffer, CInt(buffer.count))
+        }
     }
 
     // MARK: Statements
@@ -150,6 +152,83 @@ final class LibPQ: @unchecked Sendable {
             }
         guard isSent == 1 else { throw failure(activity) }
         try flush(until: deadline, activity)
+    }
+
+    /// Sends a statement whose parameters and results have their binary form.
+    func send(
+        _ sql: String,
+        binary arguments: [PostgresArgument],
+        until deadline: ContinuousClock.Instant,
+        _ activity: String
+    ) throws {
+        try check(activity)
+        try Self.checkSizes(of: arguments, activity)
+        try queue(sql, arguments, activity)
+        try flush(until: deadline, activity)
+    }
+
+    /// Checks that the server takes values of this size, before anything is sent: the connection can be used on.
+    static func checkSizes(of arguments: [PostgresArgument], _ activity: String) throws {
+        guard arguments.allSatisfy({ $0.bytes.map { $0.count < PostgresArgument.maximumBytes } ?? true }) else {
+            throw PostgresError(.server, "A value is larger than the server takes: 1 GiB.", activity: activity)
+        }
+    }
+
+    /// Gives a statement to libpq, which sends it with the next flush.
+    func queue(_ sql: String, _ arguments: [PostgresArgument], _ activity: String) throws {
+        let types = arguments.map { Oid($0.type) }
+        let lengths = arguments.map { CInt($0.bytes?.count ?? 0) }
+        let formats = [CInt](repeating: 1, count: arguments.count)
+        let isSent = withPointers(arguments.map(\.bytes)) { values in
+            PQsendQueryParams(connection, sql, CInt(arguments.count), types, values, lengths, formats, 1)
+        }
+        guard isSent == 1 else { throw failure(activity) }
+    }
+
+    /// The rows of a result, as long as that is there.
+    func rows(of result: OpaquePointer) -> some Sequence<Row> {
+        (0..<PQntuples(result)).lazy.map { Row(result: result, row: $0) }
+    }
+
+    /// Receives the rows of one statement.
+    ///
+    /// What comes is received to its end also when `body` throws: then the connection can be used again.
+    ///
+    /// - Returns: The number of rows that were changed or returned.
+    func receiveRows(
+        until deadline: ContinuousClock.Instant,
+        _ activity: String,
+        _ body: (Row) throws -> Void
+    ) throws -> Int {
+        var count = 0
+        var failure: (any Error)?
+        while let result = try nextResult(until: deadline, activity) {
+            defer { PQclear(result) }
+            if let error = error(of: result, activity) { failure = failure ?? error }
+            if let changed = PQcmdTuples(result).flatMap({ Int(String(cString: $0)) }) { count = changed }
+            guard failure == nil else { continue }
+            do {
+                for row in rows(of: result) { try body(row) }
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return count
+    }
+
+    // MARK: Notifications
+
+    /// Takes the notifications that have come.
+    ///
+    /// - Returns: What they say.
+    func takeNotifications() -> [String] {
+        var texts: [String] = []
+        while let notification = PQnotifies(connection) {
+            texts.append(notification.pointee.extra.map { String(cString: $0) } ?? "")
+            PQfreemem(notification)
+        }
+        return texts
     }
 
     /// Receives everything that a statement returns; of several, the last one counts.
@@ -197,7 +276,8 @@ final class LibPQ: @unchecked Sendable {
         return false
     }
 
-    private func nextResult(
+    /// The next result of what was sent; `nil` at the end.
+    func nextResult(
         until deadline: ContinuousClock.Instant,
         _ activity: String
     ) throws -> OpaquePointer? {
@@ -208,47 +288,7 @@ final class LibPQ: @unchecked Sendable {
         return PQgetResult(connection)
     }
 
-    // MARK: Replication
-
-    /// Begins to stream.
-    func startCopy(_ sql: String, until deadline: ContinuousClock.Instant, _ activity: String) throws {
-        try send(sql, nil, until: deadline, activity)
-        guard let result = try nextResult(until: deadline, activity) else { throw failure(activity) }
-        defer { PQclear(result) }
-        if let error = error(of: result, activity) { throw error }
-        guard PQresultStatus(result) == PGRES_COPY_BOTH else {
-            throw PostgresError(.connection, "The server does not stream.", activity: activity)
-        }
-    }
-
-    /// The next message that has come.
-    func copyData(_ activity: String) throws -> CopyData {
-        var bytes: UnsafeMutablePointer<CChar>?
-        let count = PQgetCopyData(connection, &bytes, 1)
-        defer { if let bytes { PQfreemem(bytes) } }
-        switch count {
-        case 0: return .nothing
-        case 1...:
-            return .bytes(ByteBuffer(bytes: UnsafeRawBufferPointer(start: bytes, count: Int(count))))
-        default:
-            // The stream has ended, and the result says why.
-            while let result = PQgetResult(connection) {
-                defer { PQclear(result) }
-                if let error = error(of: result, activity) { throw error }
-                if PQresultStatus(result) == PGRES_COPY_IN { break }
-            }
-            guard count == -1 else { throw failure(activity) }
-            throw PostgresError(.connection, "The server has ended the stream.", activity: activity)
-        }
-    }
-
-    /// Sends a message.
-    func putCopyData(_ bytes: ByteBuffer, _ activity: String) throws {
-        let result = bytes.withUnsafeReadableBytes { bytes in
-            PQputCopyData(connection, bytes.bindMemory(to: CChar.self).baseAddress, CInt(bytes.count))
-        }
-        guard result >= 0 else { throw failure(activity) }
-    }
+    // MARK: Waiting
 
     /// Sends what can be sent.
     ///
@@ -267,9 +307,8 @@ final class LibPQ: @unchecked Sendable {
         if readiness.contains(.readable), PQconsumeInput(connection) != 1 { throw failure(activity) }
     }
 
-    // MARK: Waiting
-
-    private func check(_ activity: String) throws {
+    /// Checks that the connection can be used.
+    func check(_ activity: String) throws {
         if isInterrupted {
             throw PostgresError(.closed, "The connection was closed.", activity: activity)
         }
@@ -278,7 +317,8 @@ final class LibPQ: @unchecked Sendable {
         }
     }
 
-    private func flush(until deadline: ContinuousClock.Instant, _ activity: String) throws {
+    /// Sends everything.
+    func flush(until deadline: ContinuousClock.Instant, _ activity: String) throws {
         while try !flushSome(activity) {
             try wait([.readable, .writable], until: deadline, activity)
             guard PQconsumeInput(connection) == 1 else { throw failure(activity) }
@@ -299,52 +339,5 @@ final class LibPQ: @unchecked Sendable {
             let readiness = poll.wait(for: PQsocket(connection), interest, timeout: rest)
             if !readiness.isDisjoint(with: [.readable, .writable]) { return }
         }
-    }
-
-    // MARK: Errors
-
-    /// What the connection says is wrong.
-    private func failure(_ activity: String) -> PostgresError {
-        let message = PQerrorMessage(connection).map { String(cString: $0) } ?? "there is no memory"
-        return PostgresError(.connection, withoutSecrets(message), activity: activity)
-    }
-
-    /// What a result says is wrong.
-    private func error(of result: OpaquePointer, _ activity: String) -> PostgresError? {
-        switch PQresultStatus(result) {
-        case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE: break
-        default: return nil
-        }
-        func field(_ letter: Character) -> String? {
-            PQresultErrorField(result, CInt(letter.asciiValue ?? 0)).map { String(cString: $0) }
-        }
-        // Only the primary message (M): details may have values of rows.
-        guard let state = field("C"), let message = field("M") else { return failure(activity) }
-        return PostgresError(.server, withoutSecrets(message), sqlState: state, activity: activity)
-    }
-
-    private func withoutSecrets(_ message: String) -> String {
-        let text = message.split(whereSeparator: \.isNewline).joined(separator: " ")
-        return secrets.filter { !$0.isEmpty }.reduce(text) { text, secret in
-            text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: "(secret)")
-        }
-    }
-}
-
-/// Calls `body` with texts that end with zero bytes, in an array that ends with a null pointer.
-private func withCStrings<Result>(
-    _ texts: [String?],
-    _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result
-) -> Result {
-    var bytes: [CChar] = []
-    let offsets = texts.map { text -> Int? in
-        guard let text else { return nil }
-        defer { bytes += text.utf8CString }
-        return bytes.count
-    }
-    return bytes.withUnsafeBufferPointer { bytes in
-        let pointers =
-            offsets.map { offset in offset.flatMap { offset in bytes.baseAddress.map { $0 + offset } } } + [nil]
-        return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
     }
 }

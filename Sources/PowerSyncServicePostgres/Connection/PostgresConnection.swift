@@ -15,7 +15,7 @@ package final class PostgresConnection: Sendable {
         case replication
     }
 
-    /// How long connecting may take, if the connection string does not say it.
+    /// How long connecting may take, over all hosts, if the connection string does not say it.
     static let connectTimeout = Duration.seconds(15)
     /// How long a statement may take that has no other limit.
     static let statementTimeout = Duration.seconds(60)
@@ -37,11 +37,13 @@ package final class PostgresConnection: Sendable {
     /// - Parameters:
     ///   - string: Where to.
     ///   - purpose: What for.
+    ///   - settings: Of the session, stronger than those that every session has.
     /// - Returns: The connection.
     /// - Throws: ``PostgresError``, or `CancellationError`.
     package static func open(
         _ string: PostgresConnectionString,
-        for purpose: Purpose = .statements
+        for purpose: Purpose = .statements,
+        settings: [(name: String, value: String)] = []
     ) async throws -> PostgresConnection {
         let libpq = try LibPQ()
         var parameters = [
@@ -53,11 +55,22 @@ package final class PostgresConnection: Sendable {
         ]
         if purpose == .replication { parameters.append((name: "replication", value: "database")) }
         let connection = PostgresConnection(libpq)
+        let statement = sessionSettings(settings)
         let version = try await connection.run { [parameters] libpq in
-            let deadline = ContinuousClock.now.advanced(by: string.connectTimeout ?? connectTimeout)
-            try libpq.connect(string, parameters, until: deadline)
-            try libpq.send(sessionSettings, nil, until: deadline, "preparing a connection")
-            _ = try libpq.receiveAll(until: deadline, "preparing a connection")
+            let hosts = string.hosts
+            // What the string says counts for each host.
+            let timeout = string.connectTimeout ?? connectTimeout / hosts.count
+            for (index, host) in hosts.enumerated() {
+                let deadline = ContinuousClock.now.advanced(by: timeout)
+                do {
+                    try libpq.connect(string, parameters + host, until: deadline)
+                    try libpq.send(statement, nil, until: deadline, "preparing a connection")
+                    _ = try libpq.receiveAll(until: deadline, "preparing a connection")
+                    break
+                } catch let error as PostgresError where error.code != .closed && index < hosts.count - 1 {
+                    libpq.finish()
+                }
+            }
             return libpq.serverVersion
         }
         connection.version.withLockedValue { $0 = version }
@@ -70,20 +83,45 @@ package final class PostgresConnection: Sendable {
     /// What every session begins with.
     ///
     /// Set by statements: what the connection string says about `options` stays.
-    private static var sessionSettings: String {
+    private static func sessionSettings(_ others: [(name: String, value: String)]) -> String {
         let settings =
             PostgresSession.settings + [
                 ("statement_timeout", "0"), ("lock_timeout", "0"), ("idle_in_transaction_session_timeout", "0"),
                 // What is waited for is the own disk, not that of a standby.
                 ("synchronous_commit", "local"), ("default_transaction_isolation", "read committed"),
-            ]
+            ] + others
         return settings.map { "SET \($0.name) TO '\($0.value)'" }.joined(separator: "; ")
     }
 
     /// Closes the connection; what is running fails.
     package func close() {
         libpq.interrupt()
-        queue.async { [libpq] in libpq.finish(cancels: false) }
+        queue.async { [libpq] in libpq.finish() }
+    }
+
+    /// Cancels what the server runs, without waiting for it: the server may be out of reach, and libpq sets no limit then.
+    private static func cancel(_ libpq: LibPQ) {
+        guard let cancellation = libpq.cancellation else { return }
+        DispatchQueue(label: "powersync.postgres.cancel").async { cancellation.run() }
+    }
+
+    /// Runs a last statement, if that is possible within a second, and closes the connection; waits for the end.
+    ///
+    /// Cancellation does not shorten it.
+    func finish(_ sql: String) async {
+        // It is closed already, or will be when what is running ends.
+        guard isUsable else { return close() }
+        await withCheckedContinuation { continuation in
+            queue.async { [libpq] in
+                let deadline = ContinuousClock.now.advanced(by: .seconds(1))
+                if (try? libpq.send(sql, nil, until: deadline, "closing a connection")) != nil {
+                    _ = try? libpq.receiveAll(until: deadline, "closing a connection")
+                }
+                libpq.interrupt()
+                libpq.finish()
+                continuation.resume()
+            }
+        }
     }
 
     /// Whether statements can be sent.
@@ -162,6 +200,24 @@ package final class PostgresConnection: Sendable {
         }
     }
 
+    /// Waits for a notification of a channel that this connection listens to.
+    ///
+    /// Those that have come since the last call count, too.
+    ///
+    /// - Parameter deadline: Until when to wait.
+    /// - Returns: What the notifications say; empty when the time is up.
+    /// - Throws: ``PostgresError``, or `CancellationError`.
+    func waitForNotifications(until deadline: ContinuousClock.Instant) async throws -> [String] {
+        try await run { libpq in
+            while true {
+                let texts = libpq.takeNotifications()
+                let rest = ContinuousClock.now.duration(to: deadline)
+                guard texts.isEmpty, rest > .zero else { return texts }
+                try libpq.waitForActivity(.readable, timeout: rest, "waiting for notifications")
+            }
+        }
+    }
+
     // MARK: Running
 
     /// Runs something with libpq on the queue that nobody waits for; it ends when the connection is closed.
@@ -185,7 +241,8 @@ package final class PostgresConnection: Sendable {
                     // Before anybody hears of the error, who could use the connection again.
                     libpq.interrupt()
                     call.finish(result)
-                    libpq.finish(cancels: true)
+                    if (error as? PostgresError)?.code != .connection { Self.cancel(libpq) }
+                    libpq.finish()
                 }
             }
         } onCancel: {

@@ -20,6 +20,8 @@ package struct PostgresError: Error, Sendable, Hashable {
     /// What went wrong.
     package let code: Code
     /// The server's code of five characters, such as `42P01`; `nil` when the error does not come from the server.
+    ///
+    /// A connection that the server has ended may have one, too.
     package let sqlState: String?
     /// A sentence, without the details that may have values.
     package let message: String
@@ -46,7 +48,12 @@ extension PostgresError {
     enum SQLState {
         static let objectInUse = "55006"
         static let undefinedObject = "42704"
+        static let insufficientPrivilege = "42501"
         static let undefinedTable = "42P01"
+        /// A statement has taken longer than it may.
+        static let queryCanceled = "57014"
         static let objectNotInPrerequisiteState = "55000"
+        /// A deadlock, and transactions that cannot be put one after the other: a repetition helps.
+        static let ofConflicts: Set<String> = ["40P01", "40001"]
     }
 }

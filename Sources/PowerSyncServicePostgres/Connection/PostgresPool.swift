@@ -9,6 +9,7 @@ final class PostgresPool: Sendable {
     }
 
     private let string: PostgresConnectionString
+    private let settings: [(name: String, value: String)]
     private let state = NIOLockedValueBox(State())
     private let slots: ConcurrencyQueue
 
@@ -17,8 +18,10 @@ final class PostgresPool: Sendable {
     /// - Parameters:
     ///   - string: Where to connect.
     ///   - maximumConnections: The most connections.
-    init(_ string: PostgresConnectionString, maximumConnections: Int) {
+    ///   - settings: Of the sessions; see ``PostgresConnection/open(_:for:settings:)``.
+    init(_ string: PostgresConnectionString, maximumConnections: Int, settings: [(name: String, value: String)] = []) {
         self.string = string
+        self.settings = settings
         slots = ConcurrencyQueue(maximumRunning: maximumConnections, maximumWaiting: .max)
     }
 
@@ -45,7 +48,7 @@ final class PostgresPool: Sendable {
                     dropIdle()
                 }
             }
-            return try await use(try await PostgresConnection.open(string), body)
+            return try await use(try await PostgresConnection.open(string, settings: settings), body)
         }
     }
 

@@ -51,6 +51,8 @@ struct ChangeAssembly {
     private var changes: [SourceChange] = []
     private var partialUpdates: [PartialUpdate] = []
     private var relationID = ""
+    /// Whether somebody waits for the end of the transaction.
+    private var isMarked = false
 
     /// Whether tables may have become others, or new ones may be there.
     ///
@@ -85,6 +87,8 @@ struct ChangeAssembly {
         case .commit(_, let end, _):
             transaction = nil
             endRun()
+            if isMarked { messages.append(.marker) }
+            isMarked = false
             boundary = end
         case .relation(let relation):
             mayHaveOtherTables = true
@@ -102,7 +106,9 @@ struct ChangeAssembly {
             delete(old, oid)
         case .truncate(let oids, _):
             for oid in oids { truncate(oid) }
-        case .origin, .type, .message: break
+        case .message(let message):
+            if message.prefix == PostgresSource.markerPrefix { isMarked = true }
+        case .origin, .type: break
         }
     }
 

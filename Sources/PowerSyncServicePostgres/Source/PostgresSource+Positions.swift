@@ -29,11 +29,14 @@ extension PostgresSource {
         return SourcePosition(position.lsn, of: SourceHistory(rawValue: history))
     }
 
+    /// What distinguishes the markers of services from other messages in the log.
+    static let markerPrefix = "powersync"
+
     package func emitMarker() async throws {
         try await pool.withConnection { connection in
             // In a transaction, which is flushed at once, and comes in the stream after everything before.
             _ = try await connection.query(
-                "SELECT pg_logical_emit_message(true, 'powersync', 'ping')",
+                "SELECT pg_logical_emit_message(true, '\(Self.markerPrefix)', 'ping')",
                 activity: "writing a marker"
             )
         }

@@ -115,15 +115,19 @@ extension PostgresSource {
 
     package func dropStream(_ slotName: String) async throws {
         try await whileInUse(slotName) {
-            try await pool.withConnection { connection in
-                _ = try await connection.query(
-                    """
-                    SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
-                    WHERE slot_name = $1 AND database = current_database()
-                    """,
-                    [slotName],
-                    activity: "dropping replication slot \(slotName)"
-                )
+            do {
+                try await pool.withConnection { connection in
+                    _ = try await connection.query(
+                        """
+                        SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+                        WHERE slot_name = $1 AND database = current_database()
+                        """,
+                        [slotName],
+                        activity: "dropping replication slot \(slotName)"
+                    )
+                }
+            } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedObject {
+                // Another process has dropped it in between.
             }
         }
         slots.withLockedValue { _ = $0.removeValue(forKey: slotName) }

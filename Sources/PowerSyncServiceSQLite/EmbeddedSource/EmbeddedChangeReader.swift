@@ -67,7 +67,7 @@ struct EmbeddedChangeReader: ChangeReader {
             // Read before the transaction begins, so that the transaction must have it.
             let known = source.known.withLockedValue { $0 }
             let answersAtOnce = !hasDeliveredCommit
-            let look = try await source.pool.read { [source] db in
+            let look = try await source.pool.uncancelledRead { [source] db in
                 guard try Self.isOwn(position, of: history, db), try known?.isPlausible(db) ?? true else {
                     return Look.historyLost
                 }

@@ -40,7 +40,7 @@ struct EmbeddedSnapshotReader: SnapshotReader {
     }
 
     private func read(after lastKey: EmbeddedKey?) async throws -> Page {
-        try await source.pool.read { [table, schemaVersion] db in
+        try await source.pool.uncancelledRead { [table, schemaVersion] db in
             guard try ChangeCapture.schemaVersion(db) == schemaVersion else {
                 throw ReplicationSourceError(
                     .tablesChanged,

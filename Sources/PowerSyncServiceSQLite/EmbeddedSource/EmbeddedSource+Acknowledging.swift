@@ -1,5 +1,6 @@
 import GRDB
 import NIOConcurrencyHelpers
+import PowerSyncSQLite
 package import PowerSyncServiceCore
 
 /// Which entries of the log are still needed.
@@ -36,7 +37,7 @@ extension EmbeddedSource {
     package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
         guard let acknowledged = EmbeddedPosition(position.position.lsn) else { return }
         let now = now()
-        try await pool.write { db in
+        try await pool.uncancelledWrite { db in
             guard try SourceHistory.current(db) == position.position.history else { return }
             try db.execute(
                 sql: "UPDATE _ps_streams SET acknowledged = max(acknowledged, ?), seen = ? WHERE name = ?",
@@ -49,7 +50,7 @@ extension EmbeddedSource {
     }
 
     package func dropStream(_ slotName: String) async throws {
-        try await pool.write { db in
+        try await pool.uncancelledWrite { db in
             try db.execute(sql: "DELETE FROM _ps_streams WHERE name = ?", arguments: [slotName])
         }
         acknowledged.withLockedValue { _ = $0.removeValue(forKey: slotName) }
@@ -59,7 +60,7 @@ extension EmbeddedSource {
     ///
     /// The last acknowledged entry stays, and so does the newest: they are what positions are compared with.
     private func deleteUnneededEntries() async throws {
-        while try await pool.write({ db in
+        while try await pool.uncancelledWrite({ db in
             try db.execute(
                 sql: """
                     DELETE FROM _ps_log WHERE seq IN (
@@ -104,7 +105,7 @@ extension EmbeddedSource {
 
     /// Gives the file another history: it is not the one that positions were read from.
     func beginHistory(after lost: SourceHistory) async throws {
-        try await pool.write { db in try SourceHistory.replace(lost, db) }
+        try await pool.uncancelledWrite { db in try SourceHistory.replace(lost, db) }
         known.withLockedValue { known in
             if known?.history == lost { known = nil }
         }

@@ -1,12 +1,13 @@
 import GRDB
 import PowerSyncRules
+import PowerSyncSQLite
 package import PowerSyncServiceCore
 
 /// The embedded source as operators see it.
 extension EmbeddedSource: DescribedSource {
     package func describeTables() async throws -> [DescribedTable] {
         let tables = try await synchroniseCapture().tables
-        return try await pool.read { db in
+        return try await pool.uncancelledRead { db in
             try tables.sorted { $0.name < $1.name }.map { table in
                 DescribedTable(
                     name: table.descriptor.name,

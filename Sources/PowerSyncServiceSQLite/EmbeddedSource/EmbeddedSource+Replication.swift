@@ -2,6 +2,7 @@ import GRDB
 import Logging
 import NIOConcurrencyHelpers
 package import PowerSyncRules
+import PowerSyncSQLite
 package import PowerSyncServiceCore
 
 /// The embedded source as the replicator sees it.
@@ -18,10 +19,10 @@ extension EmbeddedSource: ReplicationSource {
         if let known, try await !pool.read({ db in try known.isPlausible(db) }) {
             try await beginHistory(after: known.history)
         }
-        if let published, try await pool.read({ db in try Self.contradicts(published, db) }) {
+        if let published, try await pool.uncancelledRead({ db in try Self.contradicts(published, db) }) {
             try await beginHistory(after: published.history)
         }
-        let (position, history) = try await pool.read { db in
+        let (position, history) = try await pool.uncancelledRead { db in
             (try EmbeddedPosition.head(db), try SourceHistory.current(db))
         }
         learn(position, of: history)
@@ -29,7 +30,7 @@ extension EmbeddedSource: ReplicationSource {
     }
 
     package func emitMarker() async throws {
-        try await pool.write { db in try db.execute(sql: "INSERT INTO _ps_log (table_id) VALUES (0)") }
+        try await pool.uncancelledWrite { db in try db.execute(sql: "INSERT INTO _ps_log (table_id) VALUES (0)") }
         signal.advance()
     }
 
@@ -39,7 +40,7 @@ extension EmbeddedSource: ReplicationSource {
         reached: LSN?
     ) async throws -> SourcePosition {
         let now = now()
-        let prepared = try await pool.write { db in
+        let prepared = try await pool.uncancelledWrite { db in
             let history = try SourceHistory.current(db)
             let kept = try Int64.fetchOne(
                 db,
@@ -120,7 +121,7 @@ extension EmbeddedSource: ReplicationSource {
     package func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
         let state = capture
         let (captured, outdated) = try captured(table, in: state)
-        let (rows, position) = try await pool.read { db in
+        let (rows, position) = try await pool.uncancelledRead { db in
             guard try ChangeCapture.schemaVersion(db) == state.schemaVersion else { throw outdated }
             let head = SourcePosition(try EmbeddedPosition.head(db).lsn, of: try SourceHistory.current(db))
             return (try captured.rows(keys, db), head)

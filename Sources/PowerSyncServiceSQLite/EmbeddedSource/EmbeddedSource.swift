@@ -4,6 +4,7 @@ package import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncSQLite
 import PowerSyncServiceCore
 
 /// A source database in one SQLite file, for development and tests (docs/service.md "The embedded source").
@@ -105,9 +106,11 @@ package final class EmbeddedSource: Sendable {
     @discardableResult
     func synchroniseCapture() async throws -> ChangeCapture.State {
         let known = capture
-        let isCurrent = try await pool.read { db in try ChangeCapture.schemaVersion(db) == known.schemaVersion }
+        let isCurrent = try await pool.uncancelledRead { db in
+            try ChangeCapture.schemaVersion(db) == known.schemaVersion
+        }
         if isCurrent { return known }
-        let state = try await pool.write { db in try ChangeCapture.synchronise(db) }
+        let state = try await pool.uncancelledWrite { db in try ChangeCapture.synchronise(db) }
         captureState.withLockedValue { $0 = state }
         return state
     }

@@ -116,37 +116,9 @@ struct BucketCompaction {
 
     // MARK: Clearing
 
-    /// Operations at the beginning of a bucket that leave no row behind.
-    private struct Beginning {
-        var count = 0
-        var hasClear = false
-        var checksum = Checksum.zero
-        var targetOp: Int64?
-        var lastOp: Int64 = 0
-
-        /// The operations that are not a `CLEAR`.
-        var others: Int { count - (hasClear ? 1 : 0) }
-        /// Whether one `CLEAR` is better.
-        ///
-        /// A single operation is not worth one, which makes clients drop what they have.
-        var isWorthClearing: Bool { others >= 2 || others == 1 && hasClear }
-        /// What stands for the operations.
-        var clear: StoredOperation {
-            StoredOperation(opID: lastOp, kind: .clear, checksum: checksum, targetOp: targetOp)
-        }
-
-        mutating func add(_ operation: StoredOperation) {
-            count += 1
-            lastOp = operation.opID
-            if operation.kind == .clear { hasClear = true }
-            checksum += operation.checksum
-            if let target = operation.targetOp { targetOp = max(targetOp ?? 0, target) }
-        }
-    }
-
     /// Clears the beginning of the bucket, or a part of it.
     private func clear() throws -> Step {
-        var beginning = Beginning()
+        var beginning = BucketBeginning()
         /// The operations that follow in the last segment that was read.
         var rest: SegmentEncoder?
         var read: [BucketSegments.Segment] = []

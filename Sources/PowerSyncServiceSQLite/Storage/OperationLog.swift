@@ -6,14 +6,6 @@ import PowerSyncServiceCore
 
 /// Appends operations and parameter entries in one storage transaction.
 struct OperationLog {
-    /// What happens to a row in a bucket.
-    enum Change {
-        /// The row has this content, and the operation this checksum.
-        case put(String, Checksum)
-        /// The row is gone.
-        case remove
-    }
-
     private let db: Database
     private let streamID: ReplicationStreamID
     private var buckets: BucketTable
@@ -81,7 +73,7 @@ struct OperationLog {
     /// Appends an operation.
     ///
     /// - Returns: Its op id.
-    mutating func append(_ change: Change, _ membership: Membership, of row: SourceRowKey) throws -> Int64 {
+    mutating func append(_ change: OperationChange, _ membership: Membership, of row: SourceRowKey) throws -> Int64 {
         lastOp += 1
         let checksum: Checksum
         insertOperation.bind(lastOp, at: 1)

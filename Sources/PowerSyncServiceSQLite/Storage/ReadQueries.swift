@@ -1,3 +1,5 @@
+import PowerSyncServiceCore
+
 /// The queries by which a stream is read at a checkpoint.
 struct ReadQueries {
     /// The outputs of the newest entry of each source row.

@@ -2,13 +2,14 @@ import Foundation
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
+import PowerSyncSQLite
 package import PowerSyncServiceCore
 
 /// Compaction (docs/service.md "Compaction").
 extension SQLiteBucketStorage {
     package func seal() async throws {
         // Nothing has become longer.
-        let last = try await pool.read { db in try OpID.last(db) }
+        let last = try await pool.uncancelledRead { db in try OpID.last(db) }
         guard sealingProgress.withLockedValue({ $0.lastOp != last }) else { return }
         var bucket: Int64 = 0
         var sealed = 0
@@ -40,7 +41,7 @@ extension SQLiteBucketStorage {
         var result = CompactionResult()
         result.deletedRequests = try await deleteOldRequests()
         guard
-            let compaction = try await pool.read({ [sealingLimits] db in
+            let compaction = try await pool.uncancelledRead({ [sealingLimits] db in
                 try StreamCompaction(db, sealing: sealingLimits)
             })
         else { return result }
@@ -82,7 +83,7 @@ extension SQLiteBucketStorage {
     /// counts: a client may remember them.
     private func deleteOldRequests() async throws -> Int {
         let before = now().addingTimeInterval(-Self.requestRetention).ISO8601Format()
-        return try await pool.write { db in
+        return try await pool.uncancelledWrite { db in
             var arguments = try Self.publishedArguments(db)
             arguments["before"] = before
             try db.execute(

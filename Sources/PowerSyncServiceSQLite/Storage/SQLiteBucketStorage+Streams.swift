@@ -3,47 +3,49 @@ import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 package import PowerSyncRules
+import PowerSyncSQLite
 package import PowerSyncServiceCore
 
 /// Replication streams (docs/service.md "Replication streams").
 extension SQLiteBucketStorage {
     package func activeStream() async throws -> ActiveSyncStream? {
         guard let checkpoint = feed.current else { return nil }
-        let record = try await pool.read { db in try StreamRecord.find(checkpoint.streamID, db) }
-        return ActiveSyncStream(id: record.id, plan: try plan(of: record))
+        let config = try await pool.uncancelledRead { [configs] db in
+            try configs.config(of: checkpoint.streamID) { try .find($0, db) }
+        }
+        return ActiveSyncStream(id: checkpoint.streamID, plan: config.plan)
     }
 
     package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {
         let encodedPlan = try plan.encodedJSON()
         let slotName = slotPrefix + makeID()
-        let record = try await pool.write { db in
-            let replicated = try StreamRecord.all(in: [.processing, .active], db)
-            let same = replicated.last { record in
+        let (record, stored) = try await pool.uncancelledWrite { [configs] db in
+            let same = try StreamRecord.all(in: [.processing, .active], db).last { record in
                 // What was stored under a plan that this service cannot read has no meaning for another one.
-                mode == .ifChanged && record.content.utf8.elementsEqual(content.utf8)
-                    && (try? self.plan(of: record)) != nil
+                let config = try configs.readableConfig(of: record.id) { try .find($0, db) }
+                return mode == .ifChanged && config?.content.utf8.elementsEqual(content.utf8) == true
             }
-            for record in replicated where record.state == .processing && record.id != same?.id {
-                try StreamRecord.setState(.stop, of: record.id, db)
-            }
-            return try same ?? StreamRecord.insert(content: content, plan: encodedPlan, slotName: slotName, db)
+            _ = try StreamSuccession.change(db) { $0.deploy(keeping: same?.id) }
+            let stored = StreamConfig.Stored(content: content, encodedPlan: encodedPlan)
+            let record = try same ?? StreamRecord.insert(stored, slotName: slotName, db)
+            // Not kept yet: the transaction may be rolled back, and the number be given out again.
+            return (record, try .find(record.id, db) as StreamConfig.Stored)
         }
-        return try stream(of: record)
+        return ReplicationStream(record, try configs.config(of: record.id) { _ in stored })
     }
 
     package func streams() async throws -> [ReplicationStream] {
-        let records = try await pool.read { db in
-            try StreamRecord.all(in: [.processing, .active, .errored, .stop], db)
-        }
-        return records.compactMap { record in
-            if let stream = try? stream(of: record) { return stream }
-            // The others are replaced when their text is deployed again; this one is only to be deleted.
-            return record.state == .stop ? ReplicationStream(record, plan: .empty) : nil
+        try await pool.uncancelledRead { [configs] db in
+            try StreamRecord.all(in: [.processing, .active, .errored, .stop], db).compactMap { record in
+                // Those that cannot be read are replaced when their text is deployed again.
+                try configs.readableConfig(of: record.id) { try .find($0, db) }.map { ReplicationStream(record, $0) }
+                    ?? ReplicationStream(deleting: record)
+            }
         }
     }
 
     package func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
-        try await pool.read { db in
+        try await pool.uncancelledRead { db in
             let record = try StreamRecord.find(stream, db)
             let history = try SourceHistory.find(record.historyID, db)
             let time = try String.fetchOne(
@@ -51,11 +53,10 @@ extension SQLiteBucketStorage {
                 sql: "SELECT last_checkpoint_ts FROM sync_rules WHERE id = ?",
                 arguments: [stream.rawValue]
             )
-            let lsn = record.lastCheckpointLSN ?? record.snapshotLSN
             return StreamProgress(
                 checkpoint: record.checkpoint,
                 checkpointedAt: time.flatMap { try? Date($0, strategy: .iso8601) },
-                resumePosition: history.flatMap { history in lsn.map { SourcePosition($0, of: history) } },
+                resumePosition: record.resumePosition(in: history),
                 tables: try SourceTable.all(of: stream, db)
             )
         }
@@ -63,29 +64,33 @@ extension SQLiteBucketStorage {
 
     package func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
         let slotName = slotPrefix + makeID()
-        let record = try await pool.write { db in
-            let lost = try StreamRecord.find(stream, db)
-            try StreamRecord.setState(lost.state == .active ? .errored : .stop, of: stream, db)
-            return try StreamRecord.insert(content: lost.content, plan: lost.plan, slotName: slotName, db)
+        let (record, stored) = try await pool.uncancelledWrite { db in
+            let record =
+                switch try StreamSuccession.change(db, { $0.restart(stream) }) {
+                case .new: try StreamRecord.insert(try .find(stream, db), slotName: slotName, db)
+                case .stream(let successor): try StreamRecord.find(successor, db)
+                case .none: throw BucketStorageError.replaced(stream)
+                }
+            return (record, try .find(record.id, db) as StreamConfig.Stored)
         }
-        return try self.stream(of: record)
+        return ReplicationStream(record, try configs.config(of: record.id) { _ in stored })
     }
 
     package func deleteData(of stream: ReplicationStreamID) async throws {
-        let record = try await pool.read { db in try StreamRecord.find(stream, db) }
+        let record = try await pool.uncancelledRead { db in try StreamRecord.find(stream, db) }
         guard record.state == .stop else { return }
         let isLegacy = record.storageVersion == LegacyTables.storageVersion
         for step in isLegacy ? LegacyTables.deletions : StreamDeletion.steps { try await delete(step, of: stream) }
-        try await pool.write { db in
+        try await pool.uncancelledWrite { db in
             try StreamRecord.setState(.terminated, of: stream, db)
             try LegacyTables.dropIfUnused(db)
         }
-        forget(stream)
+        configs.forget(stream)
     }
 
     package func withWriter<Result>(
         of stream: ReplicationStreamID,
-        _ body: (inout any BucketStorageWriter) async throws -> Result
+        _ body: @escaping (inout any BucketStorageWriter) async throws -> Result
     ) async throws -> Result {
         guard leases.withLockedValue({ $0.insert(stream).inserted }) else {
             throw BucketStorageError(.inUse, "[PSYNC_S1003] Replication stream \(stream) is written already.")
@@ -97,29 +102,26 @@ extension SQLiteBucketStorage {
 
     /// A writer for a stream; the caller has the lease.
     func writer(of stream: ReplicationStreamID) async throws -> SQLiteBucketWriter {
-        let (record, history, reached, tables) = try await pool.read { db in
+        let (record, config, history, reached, tables) = try await pool.uncancelledRead { [configs] db in
             let record = try StreamRecord.find(stream, db)
+            guard record.state.isReplicated else { throw BucketStorageError.replaced(stream) }
             let reached = try String.fetchOne(
                 db,
                 sql: "SELECT max(lsn) FROM write_checkpoints WHERE history_id = ?",
                 arguments: [record.historyID]
             )
             let history = try SourceHistory.find(record.historyID, db)
-            return (record, history, reached.map { LSN($0) }, try SourceTable.all(of: stream, db))
+            let config = try configs.config(of: stream) { try .find($0, db) }
+            return (record, config, history, reached.map { LSN($0) }, try SourceTable.all(of: stream, db))
         }
-        let lsn = record.lastCheckpointLSN ?? record.snapshotLSN
         return SQLiteBucketWriter(
             storage: self,
             streamID: stream,
-            plan: try plan(of: record),
-            resumePosition: history.flatMap { history in lsn.map { SourcePosition($0, of: history) } },
-            reachedLSN: reached.flatMap { reached in lsn.map { reached > $0 } ?? false ? reached : nil },
+            plan: config.plan,
+            resumePosition: record.resumePosition(in: history),
+            reachedLSN: record.notReached(reached),
             tables: tables
         )
-    }
-
-    private func stream(of record: StreamRecord) throws -> ReplicationStream {
-        ReplicationStream(record, plan: try plan(of: record))
     }
 
     /// Deletes the rows of a stream, some at a time, so that the writer is never blocked for long.
@@ -136,18 +138,5 @@ extension SQLiteBucketStorage {
             try db.execute(sql: statement, arguments: ["stream": stream.rawValue])
             return db.changesCount
         }
-    }
-}
-
-extension ReplicationStream {
-    fileprivate init(_ record: StreamRecord, plan: SyncPlan) {
-        self.init(
-            id: record.id,
-            state: record.state,
-            slotName: record.slotName,
-            content: record.content,
-            plan: plan,
-            isSnapshotDone: record.isSnapshotDone
-        )
     }
 }

@@ -1,12 +1,13 @@
 import Foundation
 import GRDB
 package import PowerSyncProtocol
+import PowerSyncSQLite
 package import PowerSyncServiceCore
 
 /// Write checkpoints (docs/service.md "Write checkpoints of the service").
 extension SQLiteBucketStorage {
     package func publishedPosition() async throws -> SourcePosition? {
-        try await pool.read { db in
+        try await pool.uncancelledRead { db in
             guard let served = try StreamRecord.served(db), let position = served.lastCheckpointLSN else { return nil }
             return try SourceHistory.find(served.historyID, db).map { SourcePosition(position, of: $0) }
         }
@@ -87,7 +88,7 @@ extension SQLiteBucketStorage {
         guard feed.current != nil else {
             throw BucketStorageError.noActiveStream
         }
-        return try await pool.write { db in
+        return try await pool.uncancelledWrite { db in
             var arguments = try Self.publishedArguments(db).merging(arguments) { $1 }
             arguments["user"] = userKey
             arguments["head"] = head.lsn.rawValue
@@ -122,7 +123,7 @@ extension SQLiteBucketStorage {
         userKey: String,
         at checkpoint: StorageCheckpoint
     ) async throws -> WriteCheckpoint? {
-        let number = try await pool.read { db in
+        let number = try await pool.uncancelledRead { db in
             try Int64.fetchOne(
                 db,
                 sql: """
@@ -145,7 +146,7 @@ extension SQLiteBucketStorage {
     }
 
     package func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN? {
-        let position = try await pool.read { db in
+        let position = try await pool.uncancelledRead { db in
             try String.fetchOne(
                 db,
                 sql: """

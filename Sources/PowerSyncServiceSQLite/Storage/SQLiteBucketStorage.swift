@@ -3,7 +3,8 @@ import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
-import PowerSyncServiceCore
+import PowerSyncSQLite
+package import PowerSyncServiceCore
 
 /// Bucket storage in one SQLite file (docs/service.md "Bucket storage").
 ///
@@ -25,7 +26,7 @@ package final class SQLiteBucketStorage: BucketStorage {
     /// The newest checkpoint of the active stream.
     ///
     /// Set after the commit that makes it.
-    let feed: CheckpointFeed
+    package let feed: CheckpointFeed
     /// Results of ``changes(from:to:)`` that other sessions are going to ask for.
     let recentChanges = NIOLockedValueBox<[OpRange: CheckpointChanges]>([:])
     /// When tails become segments.
@@ -41,21 +42,20 @@ package final class SQLiteBucketStorage: BucketStorage {
 
     /// What the names of slots begin with.
     let slotPrefix: String
-    /// The schema of tables that a plan names without one.
-    private let defaultSchema: String
     /// Makes ids of source tables and names of slots.
     let makeID: @Sendable () -> String
     /// Tells the time for diagnostics.
     let now: @Sendable () -> Date
 
-    /// Plans of streams, decoded once.
-    private let plans = NIOLockedValueBox<[ReplicationStreamID: SyncPlan]>([:])
+    /// What streams run, read once.
+    let configs: StreamConfigs
 
     /// Opens the file, and creates it when it does not exist.
     ///
     /// - Parameters:
     ///   - path: The file. Its folder must exist.
     ///   - use: What for. For maintenance, the file must exist, and be of the current version.
+    ///   - migrates: Whether a service makes the file, or brings it to the current version; otherwise it refuses to start.
     ///   - sealing: When tails become segments.
     ///   - slotPrefix: What the names of slots begin with.
     ///   - defaultSchema: The schema of tables that a plan names without one: that of the source.
@@ -67,57 +67,53 @@ package final class SQLiteBucketStorage: BucketStorage {
     package init(
         path: String,
         use: Use = .service,
+        migrates: Bool = true,
         sealing: SealingLimits = SealingLimits(),
         slotPrefix: String = SQLiteBucketStorage.defaultSlotPrefix,
         defaultSchema: String = "main",
         walLimit: Int = WriteAheadLog.limit,
         now: @escaping @Sendable () -> Date = { Date() },
-        makeID: @escaping @Sendable () -> String = { SQLiteBucketStorage.randomID() }
+        makeID: @escaping @Sendable () -> String = { RandomID.make() }
     ) throws {
         self.now = now
         self.makeID = makeID
         sealingLimits = sealing
         self.slotPrefix = slotPrefix
-        self.defaultSchema = defaultSchema
+        configs = StreamConfigs(defaultSchema: defaultSchema)
         do {
             switch use {
             case .service:
-                guard let lock = try FileLock.acquire(path: path + ".lock") else {
-                    throw BucketStorageError(
-                        .inUse,
-                        """
-                        [PSYNC_S1003] The bucket storage at \(path) is used by another process. \
-                        Stop it, or use another file.
-                        """
-                    )
+                guard let lock = try FileLock.acquire(path: Self.lockPath(of: path)) else {
+                    throw BucketStorageError.inUse(path)
                 }
                 self.lock = lock
+                // Before the pool, which writes when it is opened.
+                try SQLiteStorageMaintenance(path: path).storedVersion().checkUse(path, migrates: migrates)
                 pool = try DatabasePool(path: path, configuration: Self.configuration)
                 try pool.write { db in try SQLiteStorageSchema.migrate(db) }
                 log = try WriteAheadLog(of: path, limit: walLimit)
             case .maintenance:
                 lock = nil
                 guard FileManager.default.fileExists(atPath: path) else {
-                    throw BucketStorageError(.cannotOpen, "There is no bucket storage at \(path).")
+                    throw BucketStorageError.missing(path)
                 }
                 pool = try DatabasePool(path: path, configuration: Self.configuration)
                 try pool.read { db in try SQLiteStorageSchema.check(db) }
                 log = try WriteAheadLog(of: path, limit: walLimit)
             }
         } catch let error as DatabaseError {
-            throw BucketStorageError(
-                .cannotOpen,
-                "The bucket storage at \(path) cannot be opened: \(error.message ?? "unknown error").",
-                underlyingError: error
-            )
+            throw BucketStorageError.cannotOpen(path, error)
         } catch let error as POSIXError {
-            throw BucketStorageError(
-                .cannotOpen,
-                "The bucket storage at \(path) cannot be opened: \(String(cString: strerror(error.code.rawValue))).",
-                underlyingError: error
-            )
+            throw BucketStorageError.cannotOpen(path, error)
         }
         feed = CheckpointFeed(try pool.read { db in try StreamRecord.served(db)?.checkpoint })
+    }
+
+    package func size() async throws -> Int64 {
+        ["", "-wal", "-shm"].reduce(0) { size, suffix in
+            let attributes = try? FileManager.default.attributesOfItem(atPath: pool.path + suffix)
+            return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
+        }
     }
 
     package func close() throws {
@@ -126,11 +122,8 @@ package final class SQLiteBucketStorage: BucketStorage {
         try pool.close()
     }
 
-    /// 16 random hexadecimal digits.
-    package static func randomID() -> String {
-        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
-    }
+    /// The file whose lock keeps other processes away.
+    static func lockPath(of path: String) -> String { path + ".lock" }
 
     private static var configuration: Configuration {
         var configuration = Configuration()
@@ -153,27 +146,13 @@ package final class SQLiteBucketStorage: BucketStorage {
     func write<Result: Sendable>(
         _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        let result = try await pool.write(updates)
+        let result = try await pool.uncancelledWrite(updates)
         log.copyIfLong()
         if log.isTooLong {
             try await log.waitForCopy()
-            try await pool.writeWithoutTransaction { [log] db in try log.restart(db) }
+            try await pool.uncancelledWriteWithoutTransaction { [log] db in try log.restart(db) }
         }
         return result
-    }
-
-    /// The plan of a stream, decoded when it is first asked for.
-    func plan(of record: StreamRecord) throws -> SyncPlan {
-        if let plan = plans.withLockedValue({ $0[record.id] }) { return plan }
-        var plan = try SyncPlan(encodedJSON: record.plan)
-        plan.defaultSchema = defaultSchema
-        plans.withLockedValue { $0[record.id] = plan }
-        return plan
-    }
-
-    /// Forgets what is kept in memory of a stream.
-    func forget(_ stream: ReplicationStreamID) {
-        plans.withLockedValue { _ = $0.removeValue(forKey: stream) }
     }
 }
 

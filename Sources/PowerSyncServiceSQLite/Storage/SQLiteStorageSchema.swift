@@ -46,16 +46,8 @@ enum SQLiteStorageSchema {
     ///
     /// - Throws: ``BucketStorageError`` when the file was written by a newer version.
     static func migrate(_ db: Database) throws {
-        let found = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-        guard found <= version else {
-            throw BucketStorageError(
-                .unsupportedVersion,
-                """
-                The bucket storage has version \(found), this service can use versions up to \(version). \
-                Use the service version that wrote it, or another file.
-                """
-            )
-        }
+        let found = try version(db)
+        try checkKnown(found)
         if found < 1 { try db.execute(sql: streams) }
         if found == 1 { try LegacyTables.prepare(db) }
         if found < 2 { try db.execute(sql: version2) }
@@ -68,13 +60,45 @@ enum SQLiteStorageSchema {
     ///
     /// - Throws: ``BucketStorageError`` when it has another one.
     static func check(_ db: Database) throws {
-        let found = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+        let found = try version(db)
         guard found == version else {
             throw BucketStorageError(
                 .unsupportedVersion,
-                "The bucket storage has version \(found), not \(version): start the service of this version once."
+                """
+                The bucket storage has version \(found), not \(version): start the service of this version once, or run \
+                powersync migrate.
+                """
             )
         }
+    }
+
+    /// The version of a file; 0 for an empty one.
+    static func version(_ db: Database) throws -> Int {
+        try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+    }
+
+    /// Checks that a file is not newer than this service.
+    ///
+    /// - Throws: ``BucketStorageError`` when it is.
+    static func checkKnown(_ found: Int) throws {
+        guard found > version else { return }
+        throw BucketStorageError(
+            .unsupportedVersion,
+            """
+            The bucket storage has version \(found), this service can use versions up to \(version). \
+            Use the service version that wrote it, or another file.
+            """
+        )
+    }
+
+    /// What ``migrate(_:)`` does with a file of a version, for operators.
+    static func steps(from found: Int) -> [String] {
+        guard found > 0 else { return ["The file and its tables are made."] }
+        let copied = "The source is copied again; clients are served what there is until that is done."
+        var steps: [String] = []
+        if found < 2 { steps.append("Version 2: operations get tables of their own. \(copied)") }
+        if found < 3 { steps.append("Version 3: operations of long buckets are kept together. \(copied)") }
+        return steps
     }
 
     private static let streams = """

@@ -113,7 +113,7 @@ public final class InMemoryRemoteStorage: RemoteStorageAdapter {
 
     /// Gives a file.
     ///
-    /// - Throws: ``AttachmentStorageError/notFound``, or the error of a scripted failure.
+    /// - Throws: `AttachmentStorageError.notFound`, or the error of a scripted failure.
     public func downloadFile(attachment: Attachment) async throws -> Data {
         try await script.run(.download, of: attachment.id) {
             guard let data = content.withLockedValue({ $0[attachment.filename] }) else {
@@ -125,7 +125,7 @@ public final class InMemoryRemoteStorage: RemoteStorageAdapter {
 
     /// Deletes a file.
     ///
-    /// - Throws: ``AttachmentStorageError/notFound`` when there is none, or the error of a scripted failure.
+    /// - Throws: `AttachmentStorageError.notFound` when there is none, or the error of a scripted failure.
     public func deleteFile(attachment: Attachment) async throws {
         try await script.run(.delete, of: attachment.id) {
             let removed = content.withLockedValue { $0.removeValue(forKey: attachment.filename) }

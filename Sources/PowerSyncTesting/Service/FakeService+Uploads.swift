@@ -52,7 +52,7 @@ extension FakeService {
         /// The upload fails, and is tried again later: `uploadData` throws the error.
         public static func fail(_ error: any Error) -> Answer { Answer(kind: .fail(error)) }
 
-        /// The upload gets no answer before there is another one, by ``Uploads/answer(_:)``.
+        /// The upload gets no answer before there is another one, by ``Uploads/answer(_:)-(FakeService.Answer)``.
         public static let hold = Answer(kind: .hold)
     }
 

@@ -60,6 +60,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     }
 
     struct State {
+        /// The number of the first stream.
         let firstID: Int64
         var streams: [Stream] = []
         var lastOp = OpID.zero
@@ -73,6 +74,18 @@ package final class InMemoryBucketStorage: BucketStorage {
             return histories.count
         }
 
+        /// Where a stream is.
+        func index(of stream: ReplicationStreamID) -> Int { Int(stream.rawValue - firstID) }
+
+        /// Applies a rule to the streams.
+        @discardableResult
+        mutating func change<Result>(_ rule: (inout StreamSuccession) -> Result) -> Result {
+            var succession = StreamSuccession(streams.map { ($0.stream.id, $0.stream.state) })
+            let result = rule(&succession)
+            for (id, state) in succession.changes { streams[index(of: id)].stream.state = state }
+            return result
+        }
+
         var served: Stream? { streams.last { $0.stream.state.isServed } }
     }
 
@@ -80,19 +93,12 @@ package final class InMemoryBucketStorage: BucketStorage {
     /// Tells of checkpoints.
     package let feed = CheckpointFeed()
 
-    /// The number of the first stream.
-    private let firstID: Int64
-
     /// Creates an empty storage.
     ///
     /// - Parameter firstID: The number of its first stream, which is a part of the names of buckets.
     package init(firstID: Int64 = 1) {
-        self.firstID = firstID
         state = NIOLockedValueBox(State(firstID: firstID))
     }
-
-    /// Where a stream is in the state.
-    private func index(of stream: ReplicationStreamID) -> Int { Int(stream.rawValue - firstID) }
 
     // MARK: Streams
 
@@ -106,9 +112,7 @@ package final class InMemoryBucketStorage: BucketStorage {
                 mode == .ifChanged && stream.stream.state.isReplicated
                     && stream.stream.content.utf8.elementsEqual(content.utf8)
             }
-            for index in state.streams.indices where state.streams[index].stream.state == .processing {
-                if state.streams[index].stream.id != same?.stream.id { state.streams[index].stream.state = .stop }
-            }
+            state.change { $0.deploy(keeping: same?.stream.id) }
             return same?.stream ?? state.append(content, plan)
         }
     }
@@ -118,7 +122,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     }
 
     package func progress(of stream: ReplicationStreamID) throws -> StreamProgress {
-        let found = state.withLockedValue { $0.streams[index(of: stream)] }
+        let found = state.withLockedValue { $0.streams[$0.index(of: stream)] }
         return StreamProgress(
             checkpoint: found.checkpoint,
             checkpointedAt: nil,
@@ -130,17 +134,19 @@ package final class InMemoryBucketStorage: BucketStorage {
     }
 
     package func restart(_ stream: ReplicationStreamID) throws -> ReplicationStream {
-        state.withLockedValue { state in
-            let index = self.index(of: stream)
-            let lost = state.streams[index].stream
-            state.streams[index].stream.state = lost.state == .active ? .errored : .stop
-            return state.append(lost.content, lost.plan)
+        try state.withLockedValue { state in
+            let lost = state.streams[state.index(of: stream)].stream
+            switch state.change({ $0.restart(stream) }) {
+            case .new: return state.append(lost.content, lost.plan)
+            case .stream(let successor): return state.streams[state.index(of: successor)].stream
+            case .none: throw BucketStorageError.replaced(stream)
+            }
         }
     }
 
     package func deleteData(of stream: ReplicationStreamID) throws {
         state.withLockedValue { state in
-            let index = self.index(of: stream)
+            let index = state.index(of: stream)
             guard state.streams[index].stream.state == .stop else { return }
             state.streams[index].stream.state = .terminated
         }
@@ -148,15 +154,17 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     package func withWriter<Result>(
         of stream: ReplicationStreamID,
-        _ body: (inout any BucketStorageWriter) async throws -> Result
+        _ body: @escaping (inout any BucketStorageWriter) async throws -> Result
     ) async throws -> Result {
         var writer: any BucketStorageWriter = writer(of: stream)
+        let isReplicated = state.withLockedValue { $0.streams[$0.index(of: stream)].stream.state.isReplicated }
+        guard isReplicated else { throw BucketStorageError.replaced(stream) }
         return try await body(&writer)
     }
 
     /// A writer of a stream of this storage.
     func writer(of stream: ReplicationStreamID) -> InMemoryBucketWriter {
-        InMemoryBucketWriter(storage: self, index: index(of: stream))
+        InMemoryBucketWriter(storage: self, index: state.withLockedValue { $0.index(of: stream) })
     }
 
     // MARK: Reading
@@ -232,7 +240,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     }
 
     private func read(_ checkpoint: StorageCheckpoint) throws -> Stream {
-        let stream = state.withLockedValue { $0.streams[index(of: checkpoint.streamID)] }
+        let stream = state.withLockedValue { $0.streams[$0.index(of: checkpoint.streamID)] }
         guard stream.stream.state != .stop, stream.stream.state != .terminated else {
             throw BucketStorageError(.unknownStream, "replaced")
         }
@@ -287,7 +295,7 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     package func visibleWriteCheckpoint(userKey: String, at checkpoint: StorageCheckpoint) throws -> WriteCheckpoint? {
         state.withLockedValue { state in
-            let history = state.streams[index(of: checkpoint.streamID)].history
+            let history = state.streams[state.index(of: checkpoint.streamID)].history
             return [state.numbers[userKey], state.visible[userKey]].compactMap(\.self)
                 .first { $0.isCovered(by: checkpoint, history: history) }?.number
         }
@@ -295,15 +303,58 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     package func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) throws -> LSN? {
         state.withLockedValue { state in
-            let history = state.streams[index(of: checkpoint.streamID)].history
+            let history = state.streams[state.index(of: checkpoint.streamID)].history
             guard let number = state.numbers[userKey], number.history == history else { return nil }
             return number.lsn > checkpoint.lsn ? number.lsn : nil
+        }
+    }
+
+    // MARK: Operators
+
+    package func buckets(
+        of stream: ReplicationStreamID,
+        search: String,
+        offset: Int,
+        limit: Int
+    ) throws -> BucketList {
+        let found = state.withLockedValue { $0.streams[$0.index(of: stream)].operations }
+            .filter { search.isEmpty || $0.key.rawValue.utf8.contains(search.utf8) }
+            .map { name, operations in
+                BucketList.Bucket(
+                    name: name.rawValue,
+                    operations: Int64(operations.count),
+                    bytes: operations.reduce(0) { $0 + Int64(($1.data?.utf8.count ?? 0) + $1.id.utf8.count) }
+                )
+            }
+            .sorted { ($1.operations, $0.name) < ($0.operations, $1.name) }
+        return BucketList(
+            total: found.count,
+            operations: found.reduce(0) { $0 + $1.operations },
+            buckets: Array(found.dropFirst(offset).prefix(limit))
+        )
+    }
+
+    package func sizes(after version: Int64?) throws -> StorageSizes? {
+        state.withLockedValue { state in
+            let present = Int64(state.lastOp.rawValue)
+            guard present != version else { return nil }
+            let operations = state.streams.flatMap { $0.operations.values.joined() }
+            return StorageSizes(
+                version: present,
+                operations: operations.reduce(0) { $0 + Int64(($1.data?.utf8.count ?? 0) + $1.id.utf8.count) },
+                parameters: 0,
+                rows: 0,
+                bucketCount: state.streams.reduce(0) { $0 + $1.operations.count }
+            )
         }
     }
 
     package func seal() {}
 
     package func compact() -> CompactionResult { CompactionResult() }
+
+    /// Nothing: there is no disk.
+    package func size() -> Int64 { 0 }
 
     package func close() {}
 }

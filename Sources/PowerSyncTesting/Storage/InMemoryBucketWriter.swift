@@ -75,7 +75,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         try storage.state.withLockedValue { state -> CommitResult in
             let stream = state.streams[index]
             guard stream.stream.state.isReplicated else {
-                throw BucketStorageError(.unknownStream, "replaced")
+                throw BucketStorageError.replaced(stream.stream.id)
             }
             let isAllowed =
                 stream.stream.isSnapshotDone && stream.checkpoint.map { $0.lsn <= lsn } ?? true
@@ -84,11 +84,8 @@ struct InMemoryBucketWriter: BucketStorageWriter {
             let opID = max(stream.lastOp, stream.checkpoint?.opID ?? .zero)
             if !createsEmptyCheckpoints, opID == stream.checkpoint?.opID { return .unchanged }
             let checkpoint = StorageCheckpoint(streamID: stream.stream.id, opID: opID, lsn: lsn)
-            if stream.stream.state == .processing {
-                for other in state.streams.indices where state.streams[other].stream.state.isServed {
-                    state.streams[other].stream.state = .stop
-                }
-                state.streams[index].stream.state = .active
+            if stream.stream.state == .processing, !state.change({ $0.activate(stream.stream.id) }) {
+                throw BucketStorageError.replaced(stream.stream.id)
             }
             state.streams[index].checkpoint = checkpoint
             // Nobody sees that the stream is active before its checkpoint is there.
@@ -152,20 +149,21 @@ extension InMemoryBucketStorage.Stream {
         let after = InMemoryBucketStorage.RowKey(table: record.tableID, key: content.key)
         if after != before, record.kind != .insert { remove(before, &lastOp) }
         let old = record.kind == .insert || after != before ? nil : rows[after]
-        if content.isTooLarge {
-            rows[after] = old ?? InMemoryBucketStorage.Row()
-            return
-        }
         for (row, checksum) in content.rows { append(.put, row, after, checksum, row.data, &lastOp) }
+        var kept: [BucketRow] = []
         for row in old?.memberships ?? [] where !content.rows.contains(where: { $0.row.isSame(as: row) }) {
-            append(.remove, row, after, nil, nil, &lastOp)
+            if content.withheld.contains(where: { $0.isSame(as: row) }) {
+                kept.append(row)
+            } else {
+                append(.remove, row, after, nil, nil, &lastOp)
+            }
         }
         for entry in content.entries { append(entry.lookup, entry.rows, after, &lastOp) }
         for lookup in old?.lookups ?? [] where !content.entries.contains(where: { $0.lookup == lookup }) {
             append(lookup, [], after, &lastOp)
         }
         rows[after] = InMemoryBucketStorage.Row(
-            memberships: content.rows.map(\.row),
+            memberships: content.rows.map(\.row) + kept,
             lookups: content.entries.map(\.lookup)
         )
     }

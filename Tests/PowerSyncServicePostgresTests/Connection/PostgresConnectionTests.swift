@@ -1,3 +1,5 @@
+import NIOCore
+import NIOPosix
 import PostgresTestSupport
 import PowerSyncProtocol
 import Testing
@@ -77,6 +79,47 @@ import Testing
         // The server's process ends although the lock is still held.
         while try !database.run("SELECT 1 FROM pg_stat_activity WHERE pid = \(process)").isEmpty {}
         try lock.run("ROLLBACK")
+    }
+
+    @Test("a kept connection that the server has ended, whatever its reason")
+    func connectionsThatWereEndedAreReplaced() async throws {
+        let pool = PostgresPool(database.connectionString, maximumConnections: 1)
+        let process = try await pool.withConnection { connection in
+            let rows = try await connection.query("SELECT pg_backend_pid()", activity: "asking")
+            try await connection.query("SET idle_session_timeout TO 1", activity: "setting")
+            return rows.first?.first.flatMap(\.self)
+        }
+        while try !database.run("SELECT 1 FROM pg_stat_activity WHERE pid = \(try #require(process))").isEmpty {}
+        let rows = try await pool.withConnection { try await $0.query("SELECT 1", activity: "asking") }
+        #expect(rows == [["1"]])
+        pool.close()
+    }
+
+    @Test("each of several hosts gets its share of the time")
+    func aHostThatDoesNotAnswerIsPassedOver() async throws {
+        // It takes connections, and never says a word.
+        let silent = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(silent.localAddress?.port)
+        var keywords = try #require(database.connectionString.keywords)
+        let host = keywords.last { $0.name == "host" }?.value ?? "127.0.0.1"
+        let own = keywords.last { $0.name == "port" }?.value ?? "5432"
+        keywords.removeAll { ["host", "port"].contains($0.name) }
+        keywords += [
+            (name: "host", value: "127.0.0.1,\(host)"), (name: "port", value: "\(port),\(own)"),
+            (name: "connect_timeout", value: "1"),
+        ]
+        let string = PostgresConnectionString(keywords: keywords)
+        let connection = try await PostgresConnection.open(string)
+        #expect(try await connection.query("SELECT 1", activity: "asking") == [["1"]])
+        try await silent.close()
+        #expect(PostgresConnectionString("host=a,b port=1").hosts.map { $0.map(\.value) } == [["a"], ["b"]])
+        #expect(PostgresConnectionString("host=a,b port=1,2,3").hosts.map(\.count) == [0])
+        #expect(
+            PostgresConnectionString("postgresql://a:1,b:2/x").hosts.map { $0.map(\.value) } == [
+                ["a", "1"], ["b", "2"],
+            ]
+        )
     }
 
     @Test func callsOfCancelledTasksDoNotBegin() async throws {

@@ -88,6 +88,7 @@ import Testing
             case .partialUpdates(let updates, _):
                 updates.map { "part \($0.row.columns.map(\.name)) \($0.oldKey ?? [])" }.joined(separator: ", ")
             case .truncate: "truncate"
+            case .marker: "marker"
             case .tablesChanged: "tables changed"
             }
         }

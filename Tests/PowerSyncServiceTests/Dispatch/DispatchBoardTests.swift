@@ -168,6 +168,18 @@ import Testing
         #expect(board.take(Self.first)?.scope == CheckpointNews.Scope(hasWriteCheckpoint: true))
     }
 
+    @Test func whenSomeMayHaveBeenMissedAllSessionsLookForTheirWriteCheckpoints() {
+        var board = Self.board(.of(["a"]))
+        board.add(Self.second, userKey: "u2")
+        _ = board.take(Self.second)
+        board.settle(.of(["b"]), of: Self.second)
+        #expect(Set(board.announceWriteCheckpoints()) == [Self.first, Self.second])
+        for session in [Self.first, Self.second] {
+            #expect(board.take(session)?.scope == CheckpointNews.Scope(hasWriteCheckpoint: true))
+            #expect(board.take(session) == nil)
+        }
+    }
+
     @Test func ofTooManyWriteCheckpointsTheLastOneCounts() {
         var board = Self.board(.of([]))
         for position in 2...40 { _ = board.expectWriteCheckpoint(of: "u1", at: .at(Int64(position))) }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Logging
 import NIOConcurrencyHelpers
+import ServiceTestSupport
 import TestSupport
 import Testing
 

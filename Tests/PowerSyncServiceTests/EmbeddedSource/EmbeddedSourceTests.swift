@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -21,7 +22,7 @@ import Testing
                     case .truncate: texts.append("truncate")
                     case .partialUpdates: texts.append("partial updates")
                     case .tablesChanged: return texts + ["tables changed"]
-                    case .begin: continue
+                    case .begin, .marker: continue
                     case .commit: return texts
                     }
                 }

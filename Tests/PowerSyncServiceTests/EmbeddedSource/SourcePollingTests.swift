@@ -2,6 +2,7 @@ import GRDB
 import Logging
 import PowerSyncRules
 import PowerSyncTesting
+import ServiceTestSupport
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import GRDB
 import Logging
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import GRDB
 import PowerSyncUpload
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

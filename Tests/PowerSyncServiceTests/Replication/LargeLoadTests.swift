@@ -1,4 +1,5 @@
 import GRDB
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

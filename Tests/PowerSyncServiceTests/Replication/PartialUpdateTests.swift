@@ -3,6 +3,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncTesting
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -21,29 +22,19 @@ import Testing
             query: SELECT body AS id, name FROM items WHERE name = 1
         """
 
-    /// The storages.
-    enum StorageKind: String, CaseIterable, CustomTestStringConvertible {
-        case inMemory, sqlite
-        var testDescription: String { rawValue }
-    }
-
     /// A source, a storage and what makes checkpoints of one in the other.
     private struct Scenario: Sendable {
-        let folder: TemporaryFolder
+        let home: StorageHome
         let source = ModelSource(largeColumns: ["body"])
         let storage: any BucketStorage
         let plan: SyncPlan
         /// Advances while replication is alive.
         let progress = ChangeSignal()
 
-        init(_ kind: StorageKind) throws {
-            folder = try TemporaryFolder()
-            plan = try PowerSyncServiceTests.plan(config)
-            storage =
-                switch kind {
-                case .inMemory: InMemoryBucketStorage()
-                case .sqlite: try SQLiteBucketStorage(path: folder.path("buckets.db"))
-                }
+        init(_ kind: TestedStorage) async throws {
+            plan = try ServiceTestSupport.plan(config)
+            home = try StorageHome(kind)
+            storage = try await home.open()
             source.alter(.create("items", columns: ["id", "name", "body"]))
         }
 
@@ -101,9 +92,9 @@ import Testing
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func largeCellsAreKept(_ kind: StorageKind) async throws {
-        let scenario = try Scenario(kind)
+    @Test(arguments: TestedStorage.distinct)
+    func largeCellsAreKept(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(kind)
         scenario.source.write([
             .insert("items", id: "a", ["name": 1, "body": "large a"]),
             .insert("items", id: "b", ["name": 1, "body": "large b"]),
@@ -155,9 +146,9 @@ import Testing
         ]
     }
 
-    @Test("what happened between an update and the reading of its row", arguments: StorageKind.allCases, Race.all)
-    func rowsThatHaveChangedMeanwhile(_ kind: StorageKind, _ race: Race) async throws {
-        let scenario = try Scenario(kind)
+    @Test("what happened between an update and the reading of its row", arguments: TestedStorage.distinct, Race.all)
+    func rowsThatHaveChangedMeanwhile(_ kind: TestedStorage, _ race: Race) async throws {
+        let scenario = try await Scenario(kind)
         let source = scenario.source
         source.write([
             .insert("items", id: "a", ["name": 1, "body": "large a"]),
@@ -184,10 +175,14 @@ import Testing
         }
     }
 
-    @Test("random writes, some of them while rows are read", arguments: StorageKind.allCases, [1, 2, 3, 4, 5, 6, 7, 8])
-    func everyCheckpointIsAStateOfTheSource(_ kind: StorageKind, _ seed: UInt64) async throws {
+    @Test(
+        "random writes, some of them while rows are read",
+        arguments: TestedStorage.distinct,
+        [1, 2, 3, 4, 5, 6, 7, 8]
+    )
+    func everyCheckpointIsAStateOfTheSource(_ kind: TestedStorage, _ seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
-        let scenario = try Scenario(kind)
+        let scenario = try await Scenario(kind)
         let source = scenario.source
         let hooks = NIOLockedValueBox(SeededGenerator(seed: seed &+ 1000))
         source.beforeRows.withLockedValue { hook in

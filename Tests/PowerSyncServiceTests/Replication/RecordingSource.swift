@@ -1,15 +1,14 @@
 import GRDB
 import Logging
 import NIOConcurrencyHelpers
-import PowerSyncRules
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
 
 /// A source that records when its position is read, its marker written, and a position acknowledged, with a number that the
 /// storage holds at that moment.
-final class RecordingSource: ReplicationSource {
-    private let source: EmbeddedSource
+final class RecordingSource: ForwardingSource {
+    let source: EmbeddedSource
     private let storage: SQLiteBucketStorage
     private let query: String
     private let recorded = NIOLockedValueBox<[String]>([])
@@ -49,55 +48,9 @@ final class RecordingSource: ReplicationSource {
         try await source.emitMarker()
     }
 
-    func checkConfiguration() async throws {
-        try await source.checkConfiguration()
-    }
-
-    func prepareStream(
-        _ slotName: String,
-        resumingAfter position: SourcePosition?,
-        reached: LSN?
-    ) async throws -> SourcePosition {
-        try await source.prepareStream(slotName, resumingAfter: position, reached: reached)
-    }
-
-    func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
-        try await source.tables(for: plan)
-    }
-
-    func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
-        try await source.snapshot(of: table, after: key)
-    }
-
-    func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
-        try await source.rows(of: table, keys: keys)
-    }
-
-    func withChanges<Result>(
-        of slotName: String,
-        after position: SourcePosition,
-        tables: [SourceTable],
-        plan: SyncPlan,
-        _ body: (inout any ChangeReader) async throws -> Result
-    ) async throws -> Result {
-        try await source.withChanges(of: slotName, after: position, tables: tables, plan: plan, body)
-    }
-
-    func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
-        source.wantsAcknowledgement(of: lsn, by: slotName)
-    }
-
     func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
         try await record("acknowledgement")
         try await source.acknowledge(position, of: slotName)
         acknowledgements.advance()
-    }
-
-    func dropStream(_ slotName: String) async throws {
-        try await source.dropStream(slotName)
-    }
-
-    func close() throws {
-        try source.close()
     }
 }

@@ -1,4 +1,6 @@
+import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -56,10 +58,15 @@ import Testing
         let row = RejectedRow(
             table: SourceTableName(schema: "main", name: "test"),
             key: [SourceRow.Column(name: "id", value: "x")],
-            reason: .tooLarge(bytes: 16_000_000, limit: 15_000_000)
+            reason: .tooLarge(
+                bytes: 16_000_000,
+                limit: 15_000_000,
+                buckets: [BucketName("a|0[]"), BucketName("b|0[]")]
+            )
         )
         log.report([row, row])
         #expect(collected.lines.count == 2)
         #expect(collected.lines.allSatisfy { $0.contains("ps.bytes=16000000") && $0.contains("ps.code=PSYNC_S1002") })
+        #expect(collected.lines.allSatisfy { $0.contains("a|0[] and 1 more") })
     }
 }

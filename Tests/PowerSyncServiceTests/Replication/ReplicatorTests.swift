@@ -3,6 +3,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncUpload
+import ServiceTestSupport
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import PowerSyncRules
 import PowerSyncTesting
+import ServiceTestSupport
 import TestSupport
 import Testing
 

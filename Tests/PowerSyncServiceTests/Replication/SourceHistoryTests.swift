@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -24,8 +25,8 @@ import Testing
         ])
     }
 
-    private func scenario(_ changes: [SourceChange]) async throws -> StorageScenario {
-        var scenario = try await StorageScenario(Self.config)
+    private func scenario(on kind: TestedStorage, _ changes: [SourceChange]) async throws -> StorageScenario {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("test")
         _ = try await scenario.writer.save(changes, of: table, mode: .stream)
         try await scenario.commit()
@@ -81,9 +82,9 @@ import Testing
     private let u1 = #"1#o|0["u1"]"#
     private let u2 = #"1#o|0["u2"]"#
 
-    @Test("limit of operations")
-    func readsAreChainedByTheirPositions() async throws {
-        let scenario = try await scenario((1...10).map { row($0) })
+    @Test("limit of operations", arguments: TestedStorage.durable)
+    func readsAreChainedByTheirPositions(_ kind: TestedStorage) async throws {
+        let scenario = try await scenario(on: kind, (1...10).map { row($0) })
         var after: Int64 = 0
         var found: [Chunk] = []
         repeat {
@@ -100,11 +101,14 @@ import Testing
         )
     }
 
-    @Test("the limit counts all buckets")
-    func limitCountsAllBuckets() async throws {
-        let scenario = try await scenario([
-            row(1), row(2), row(3, owner: "u2"), row(4, owner: "u2"),
-        ])
+    @Test("the limit counts all buckets", arguments: TestedStorage.durable)
+    func limitCountsAllBuckets(_ kind: TestedStorage) async throws {
+        let scenario = try await scenario(
+            on: kind,
+            [
+                row(1), row(2), row(3, owner: "u2"), row(4, owner: "u2"),
+            ]
+        )
         #expect(
             try await chunks(scenario, [("u2", 0), ("u1", 0)], operations: 3) == [
                 Chunk(u1, count: 2, after: 0, nextAfter: 2, hasMore: false),
@@ -113,9 +117,9 @@ import Testing
         )
     }
 
-    @Test("a large operation is alone in its chunk")
-    func largeOperationIsAloneInItsChunk() async throws {
-        let scenario = try await scenario([row(1), row(2, bytes: 5 * 1024 * 1024), row(3), row(4)])
+    @Test("a large operation is alone in its chunk", arguments: TestedStorage.durable)
+    func largeOperationIsAloneInItsChunk(_ kind: TestedStorage) async throws {
+        let scenario = try await scenario(on: kind, [row(1), row(2, bytes: 5 * 1024 * 1024), row(3), row(4)])
         #expect(
             try await chunks(scenario) == [
                 Chunk(u1, count: 1, after: 0, nextAfter: 1, hasMore: true),
@@ -125,25 +129,25 @@ import Testing
         )
     }
 
-    @Test("Wire case 11: a chunk is closed before it exceeds its size")
-    func threeRowsOf600KiBAreThreeChunks() async throws {
-        let scenario = try await scenario((1...3).map { row($0, bytes: 600 * 1024) })
+    @Test("Wire case 11: a chunk is closed before it exceeds its size", arguments: TestedStorage.durable)
+    func threeRowsOf600KiBAreThreeChunks(_ kind: TestedStorage) async throws {
+        let scenario = try await scenario(on: kind, (1...3).map { row($0, bytes: 600 * 1024) })
         #expect(try await chunks(scenario).map(\.count) == [1, 1, 1])
         #expect(try await chunks(scenario).map(\.hasMore) == [true, true, false])
     }
 
-    @Test("exactly the limit")
-    func exactlyTheLimitHasMoreAndThenNothing() async throws {
-        let scenario = try await scenario((1...1000).map { row($0) })
+    @Test("exactly the limit", arguments: TestedStorage.durable)
+    func exactlyTheLimitHasMoreAndThenNothing(_ kind: TestedStorage) async throws {
+        let scenario = try await scenario(on: kind, (1...1000).map { row($0) })
         #expect(
             try await chunks(scenario) == [Chunk(u1, count: 1000, after: 0, nextAfter: 1000, hasMore: true)]
         )
         #expect(try await chunks(scenario, [("u1", 1000)]).isEmpty)
     }
 
-    @Test("outside of the range")
-    func nothingIsReadBeyondTheCheckpoint() async throws {
-        var scenario = try await scenario([row(1)])
+    @Test("outside of the range", arguments: TestedStorage.durable)
+    func nothingIsReadBeyondTheCheckpoint(_ kind: TestedStorage) async throws {
+        var scenario = try await scenario(on: kind, [row(1)])
         #expect(try await chunks(scenario, [("u1", 99)]).isEmpty)
         #expect(try await chunks(scenario, [("u9", 0)]).isEmpty)
         let table = try await scenario.table("test")
@@ -152,9 +156,11 @@ import Testing
         #expect(try await chunks(scenario).map(\.count) == [1])
     }
 
-    @Test func readThatIsLargeEnoughEndsAndSaysThatThereIsMore() async throws {
+    @Test(arguments: TestedStorage.durable) func readThatIsLargeEnoughEndsAndSaysThatThereIsMore(
+        _ kind: TestedStorage
+    ) async throws {
         let changes = (1...6).map { row($0, owner: $0 <= 3 ? "u1" : "u2", bytes: 500) }
-        let scenario = try await scenario(changes)
+        let scenario = try await scenario(on: kind, changes)
         var found: [Chunk] = []
         var after: [String: Int64] = ["u1": 0, "u2": 0]
         repeat {
@@ -171,8 +177,8 @@ import Testing
         #expect(found.map(\.after) == [0, 1, 2, 0, 4, 5])
     }
 
-    @Test func operationsCarryTheirTexts() async throws {
-        var scenario = try await scenario([row(1)])
+    @Test(arguments: TestedStorage.durable) func operationsCarryTheirTexts(_ kind: TestedStorage) async throws {
+        var scenario = try await scenario(on: kind, [row(1)])
         let table = try await scenario.table("test")
         try await scenario.save(.delete(key: ["1"]), of: table)
         try await scenario.commit()
@@ -191,9 +197,9 @@ import Testing
 
     // MARK: Checksums
 
-    @Test("sums up to the checkpoint")
-    func checksumsAreTheSumsOfTheOperations() async throws {
-        var scenario = try await scenario((1...5).map { row($0) })
+    @Test("sums up to the checkpoint", arguments: TestedStorage.durable)
+    func checksumsAreTheSumsOfTheOperations(_ kind: TestedStorage) async throws {
+        var scenario = try await scenario(on: kind, (1...5).map { row($0) })
         let first = try scenario.checkpoint
         let table = try await scenario.table("test")
         for id in 6...9 { try await scenario.save(row(id), of: table) }

@@ -1,6 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -21,9 +22,9 @@ import Testing
     private static let second = first + "\n# another text\n"
     private static let third = first + "\n# yet another text\n"
 
-    @Test("flushed operations are not visible")
-    func flushDoesNotPublish() async throws {
-        var scenario = try await StorageScenario(Self.first)
+    @Test("flushed operations are not visible", arguments: TestedStorage.durable)
+    func flushDoesNotPublish(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.first, on: kind)
         let table = try await scenario.table("test")
         let before = try scenario.checkpoint
         try await scenario.save(.insert(["id": "a"]), of: table)
@@ -32,9 +33,9 @@ import Testing
         #expect(try await scenario.operations("g|0[]").isEmpty)
     }
 
-    @Test("the first checkpoint waits for the snapshot")
-    func firstCheckpointWaitsForTheSnapshot() async throws {
-        var scenario = try await StorageScenario(Self.first, isActive: false)
+    @Test("the first checkpoint waits for the snapshot", arguments: TestedStorage.durable)
+    func firstCheckpointWaitsForTheSnapshot(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.first, on: kind, isActive: false)
         let table = try await scenario.table("test")
         try await scenario.save(.insert(["id": "a"]), of: table)
         #expect(try await scenario.writer.commit(.at(5), createsEmptyCheckpoints: true) == .blocked)
@@ -50,9 +51,9 @@ import Testing
         #expect(try scenario.checkpoint == checkpoint)
     }
 
-    @Test("commits without operations")
-    func emptyCommitAdvancesThePositionIfWanted() async throws {
-        var scenario = try await StorageScenario(Self.first)
+    @Test("commits without operations", arguments: TestedStorage.durable)
+    func emptyCommitAdvancesThePositionIfWanted(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.first, on: kind)
         let before = try scenario.checkpoint
         #expect(try await scenario.writer.commit(.at(5), createsEmptyCheckpoints: false) == .unchanged)
         #expect(try scenario.checkpoint == before)
@@ -61,9 +62,9 @@ import Testing
         #expect(result == .created(StorageCheckpoint(streamID: before.streamID, opID: before.opID, lsn: .at(5))))
     }
 
-    @Test("replay after a restart does not show the past")
-    func replayFromAnOlderPositionIsBlockedUntilItCatchesUp() async throws {
-        var scenario = try await StorageScenario(Self.first)
+    @Test("replay after a restart does not show the past", arguments: TestedStorage.durable)
+    func replayFromAnOlderPositionIsBlockedUntilItCatchesUp(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.first, on: kind)
         _ = try await scenario.writer.commit(.at(20), createsEmptyCheckpoints: true)
         try await scenario.reopen()
         #expect(scenario.writer.resumePosition == .at(20))
@@ -74,9 +75,9 @@ import Testing
         }
     }
 
-    @Test("operations stored before a crash are published by the next commit")
-    func operationsOfACrashedWriterArePublished() async throws {
-        var scenario = try await StorageScenario(Self.first, isActive: false)
+    @Test("operations stored before a crash are published by the next commit", arguments: TestedStorage.durable)
+    func operationsOfACrashedWriterArePublished(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.first, on: kind, isActive: false)
         let table = try await scenario.table("test")
         try await scenario.save(.insert(["id": "a"]), of: table, mode: .snapshot)
         scenario.writer.recordSnapshotProgress(SnapshotKey(["a"]), of: table)
@@ -92,8 +93,10 @@ import Testing
         #expect(try await scenario.summary("g|0[]") == ["PUT a"])
     }
 
-    @Test func unflushedChangesVanishWithTheProcess() async throws {
-        var scenario = try await StorageScenario(Self.first)
+    @Test(arguments: TestedStorage.durable) func unflushedChangesVanishWithTheProcess(
+        _ kind: TestedStorage
+    ) async throws {
+        var scenario = try await StorageScenario(Self.first, on: kind)
         let table = try await scenario.table("test")
         try await scenario.save(.insert(["id": "a"]), of: table)
         try await scenario.reopen()
@@ -101,8 +104,10 @@ import Testing
         #expect(try await scenario.operations("g|0[]").isEmpty)
     }
 
-    @Test func flushedChangesAreRepeatedAfterACrash() async throws {
-        var scenario = try await StorageScenario(Self.first)
+    @Test(arguments: TestedStorage.durable) func flushedChangesAreRepeatedAfterACrash(
+        _ kind: TestedStorage
+    ) async throws {
+        var scenario = try await StorageScenario(Self.first, on: kind)
         var table = try await scenario.table("test")
         try await scenario.save(.insert(["id": "a"]), .insert(["id": "b"]), of: table)
         try await scenario.writer.flush()
@@ -114,22 +119,24 @@ import Testing
         #expect(try await scenario.rows("g|0[]") == ["test/a": #"{"id":"a"}"#])
     }
 
-    @Test func sameTextIsNotDeployedAgain() async throws {
-        let scenario = try await StorageScenario(Self.first)
+    @Test(arguments: TestedStorage.durable) func sameTextIsNotDeployedAgain(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.first, on: kind)
         let again = try await scenario.storage.deploy(Self.first, plan: try plan(Self.first))
         #expect(again.id == scenario.stream.id)
         #expect(again.slotName == scenario.stream.slotName)
     }
 
-    @Test func aTextThatDiffersInACommentIsDeployedAgain() async throws {
-        let scenario = try await StorageScenario(Self.first)
+    @Test(arguments: TestedStorage.durable) func aTextThatDiffersInACommentIsDeployedAgain(
+        _ kind: TestedStorage
+    ) async throws {
+        let scenario = try await StorageScenario(Self.first, on: kind)
         let text = Self.first + "\n# a comment\n"
         #expect(try await scenario.storage.deploy(text, plan: try plan(text)).id != scenario.stream.id)
     }
 
-    @Test("the old stream serves until the new one is active")
-    func secondConfigTakesOverAtItsFirstCheckpoint() async throws {
-        var scenario = try await StorageScenario(Self.first)
+    @Test("the old stream serves until the new one is active", arguments: TestedStorage.durable)
+    func secondConfigTakesOverAtItsFirstCheckpoint(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.first, on: kind)
         let active = try #require(try await scenario.storage.activeStream())
         let next = try await scenario.storage.deploy(Self.second, plan: try plan(Self.second))
         #expect(try await scenario.storage.streams().map(\.state) == [.active, .processing])
@@ -140,7 +147,7 @@ import Testing
         try await scenario.commit()
         #expect(try await connection.next()?.streamID == active.id)
 
-        var writer = try await scenario.storage.writer(of: next.id)
+        var writer = try await scenario.writer(of: next.id)
         try await writer.setResumePosition(.at(0))
         try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
         _ = try await writer.commit(.at(9), createsEmptyCheckpoints: true)
@@ -153,16 +160,17 @@ import Testing
         #expect(try await scenario.storage.streams().map(\.id) == [next.id])
     }
 
-    @Test("a third config replaces the second before it is active")
-    func thirdConfigStopsTheSecond() async throws {
-        let scenario = try await StorageScenario(Self.first)
+    @Test("a third config replaces the second before it is active", arguments: TestedStorage.durable)
+    func thirdConfigStopsTheSecond(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.first, on: kind)
         _ = try await scenario.storage.deploy(Self.second, plan: try plan(Self.second))
         _ = try await scenario.storage.deploy(Self.third, plan: try plan(Self.third))
         #expect(try await scenario.storage.streams().map(\.state) == [.active, .stop, .processing])
     }
 
-    @Test func lostHistoryKeepsTheOldStreamServing() async throws {
-        let scenario = try await StorageScenario(Self.first)
+    @Test(arguments: TestedStorage.durable) func lostHistoryKeepsTheOldStreamServing(_ kind: TestedStorage) async throws
+    {
+        let scenario = try await StorageScenario(Self.first, on: kind)
         let next = try await scenario.storage.restart(scenario.stream.id)
         #expect(next.content == Self.first)
         #expect(next.slotName != scenario.stream.slotName)
@@ -172,7 +180,8 @@ import Testing
         #expect(try await scenario.storage.deploy(Self.first, plan: try plan(Self.first)).id == next.id)
     }
 
-    @Test func deletedStreamLeavesNoRows() async throws {
+    @Test(arguments: TestedStorage.durable)
+    func deletedStreamLeavesNoRows(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(
             """
             config:
@@ -180,26 +189,28 @@ import Testing
             streams:
               d:
                 query: SELECT * FROM docs WHERE grp IN (SELECT grp FROM m WHERE uid = auth.user_id())
-            """
+            """,
+            on: kind
         )
         let docs = try await scenario.table("docs")
         let m = try await scenario.table("m")
         try await scenario.save(.insert(["id": "d1", "grp": "g1"]), of: docs)
         try await scenario.save(.insert(["id": "m1", "uid": "u1", "grp": "g1"]), of: m)
         try await scenario.commit()
-        try await scenario.storage.pool.write { [id = scenario.stream.id] db in
-            try StreamRecord.setState(.stop, of: id, db)
-        }
-        try await scenario.storage.deleteData(of: scenario.stream.id)
-        for table in [
-            "buckets", "operations", "lookups", "parameter_entries", "row_states", "segments",
-            "superseded_operations", "superseded_entries", "source_tables",
-        ] {
-            let count = try await scenario.storage.pool.read { db in
-                try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")
-            }
-            #expect(count == 0, "\(table)")
-        }
+        // Another text is deployed, and then the first one again.
+        let stopped = scenario.stream.id
+        let next = try await scenario.storage.deploy(Self.second, plan: try plan(Self.second))
+        var writer = try await scenario.writer(of: next.id)
+        try await writer.setResumePosition(.at(0))
+        try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
+        _ = try await writer.commit(.at(9), createsEmptyCheckpoints: true)
+        try await scenario.storage.deleteData(of: stopped)
+        var tables = ["buckets", "operations", "lookups", "parameter_entries", "row_states", "source_tables"]
+        tables += ["superseded_operations", "superseded_entries"]
+        if kind == .sqlite { tables.append("segments") }
+        for table in tables { #expect(try await scenario.rowCount(table) == 0, "\(table)") }
+        // Once more, as after an interruption.
+        try await scenario.storage.deleteData(of: stopped)
     }
 
     @Test func fileOfANewerServiceIsRefused() async throws {

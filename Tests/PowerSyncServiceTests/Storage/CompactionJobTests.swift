@@ -2,6 +2,7 @@ import Logging
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncTesting
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

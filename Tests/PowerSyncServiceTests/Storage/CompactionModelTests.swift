@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -40,14 +41,14 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func downloadsThatCompleteAreRight(seed: UInt64) async throws {
+    @Test(arguments: TestedStorage.durable, 1...12 as ClosedRange<UInt64>)
+    func downloadsThatCompleteAreRight(_ kind: TestedStorage, seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         var limits = SealingLimits()
         limits.minimum = 1 + Int(seed % 4)
         limits.segmentBytes = 100 * Int(seed % 5)
         limits.unswept = 10 * Int(seed % 3)
-        var scenario = try await StorageScenario(Self.config, sealing: limits)
+        var scenario = try await StorageScenario(Self.config, on: kind, sealing: limits)
         let table = try await scenario.table("test")
         var source: [String: Int64] = [:]
         /// The rows at each checkpoint.

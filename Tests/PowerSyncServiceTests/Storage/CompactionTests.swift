@@ -1,6 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -22,8 +23,8 @@ import Testing
         """
     private static let bucket = "g|0[]"
 
-    private func scenario() async throws -> (StorageScenario, SourceTable) {
-        var scenario = try await StorageScenario(Self.config)
+    private func scenario(_ kind: TestedStorage = .sqlite) async throws -> (StorageScenario, SourceTable) {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("test")
         return (scenario, table)
     }
@@ -33,9 +34,9 @@ import Testing
         return try await scenario.storage.checksums([name], at: try scenario.checkpoint)[name] ?? .empty
     }
 
-    @Test("two rows, one changed and one removed")
-    func supersededOperationsBecomeAClear() async throws {
-        var (scenario, table) = try await scenario()
+    @Test("two rows, one changed and one removed", arguments: TestedStorage.durable)
+    func supersededOperationsBecomeAClear(_ kind: TestedStorage) async throws {
+        var (scenario, table) = try await scenario(kind)
         try await scenario.save(
             .insert(["id": "r1", "v": 1]),
             .insert(["id": "r2", "v": 1]),
@@ -58,9 +59,9 @@ import Testing
         #expect(chunks.first?.targetOp == OpID(4))
     }
 
-    @Test("a row changed 1,000 times costs a new client two operations")
-    func rowThatChangesOftenIsTwoOperations() async throws {
-        var (scenario, table) = try await scenario()
+    @Test("a row changed 1,000 times costs a new client two operations", arguments: TestedStorage.durable)
+    func rowThatChangesOftenIsTwoOperations(_ kind: TestedStorage) async throws {
+        var (scenario, table) = try await scenario(kind)
         try await scenario.save(.insert(["id": "a", "v": 0]), of: table)
         for value in 1..<1000 { try await scenario.save(.update(["id": "a", "v": .integer(Int64(value))]), of: table) }
         try await scenario.commit()
@@ -81,9 +82,9 @@ import Testing
         #expect(try await scenario.storage.compact() == CompactionResult())
     }
 
-    @Test("rows that are all removed")
-    func removedRowsAreOneClear() async throws {
-        var (scenario, table) = try await scenario()
+    @Test("rows that are all removed", arguments: TestedStorage.durable)
+    func removedRowsAreOneClear(_ kind: TestedStorage) async throws {
+        var (scenario, table) = try await scenario(kind)
         try await scenario.save(
             .insert(["id": "a"]),
             .insert(["id": "b"]),
@@ -99,8 +100,10 @@ import Testing
         #expect(try await checksum(scenario) == BucketChecksum(checksum: before.checksum, count: 1))
     }
 
-    @Test func operationsAboveTheCheckpointAreLeftAlone() async throws {
-        var (scenario, table) = try await scenario()
+    @Test(arguments: TestedStorage.durable) func operationsAboveTheCheckpointAreLeftAlone(
+        _ kind: TestedStorage
+    ) async throws {
+        var (scenario, table) = try await scenario(kind)
         try await scenario.save(.insert(["id": "a", "v": 1]), .update(["id": "a", "v": 2]), of: table)
         try await scenario.commit()
         try await scenario.save(.update(["id": "a", "v": 3]), .update(["id": "a", "v": 4]), of: table)
@@ -113,8 +116,10 @@ import Testing
         #expect(try await scenario.summary(Self.bucket) == ["CLEAR ", "PUT a"])
     }
 
-    @Test func bucketsOfARowAreCompactedByThemselves() async throws {
-        var (scenario, table) = try await scenario()
+    @Test(arguments: TestedStorage.durable) func bucketsOfARowAreCompactedByThemselves(
+        _ kind: TestedStorage
+    ) async throws {
+        var (scenario, table) = try await scenario(kind)
         try await scenario.save(
             .insert(["id": "a", "owner": "u1"]),
             .update(["id": "a", "owner": "u2"]),
@@ -128,17 +133,17 @@ import Testing
         #expect(try await scenario.rows(Self.bucket).count == 1)
     }
 
-    @Test func streamThatIsNotActiveIsSkipped() async throws {
-        var scenario = try await StorageScenario(Self.config, isActive: false)
+    @Test(arguments: TestedStorage.durable) func streamThatIsNotActiveIsSkipped(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind, isActive: false)
         let table = try await scenario.table("test")
         try await scenario.save(.insert(["id": "a", "v": 1]), .update(["id": "a", "v": 2]), of: table)
         try await scenario.writer.flush()
         #expect(try await scenario.storage.compact() == CompactionResult())
     }
 
-    @Test("a checkpoint from before cannot be read any more, and says so")
-    func earlierCheckpointIsInvalidated() async throws {
-        var (scenario, table) = try await scenario()
+    @Test("a checkpoint from before cannot be read any more, and says so", arguments: TestedStorage.durable)
+    func earlierCheckpointIsInvalidated(_ kind: TestedStorage) async throws {
+        var (scenario, table) = try await scenario(kind)
         let m = try await scenario.table("m")
         try await scenario.save(.insert(["id": "m1", "uid": "u1", "grp": "g1"]), of: m)
         try await scenario.save(.insert(["id": "a", "v": 1]), .insert(["id": "b"]), of: table)
@@ -175,9 +180,9 @@ import Testing
         #expect(await isInvalidated { _ = try await storage.bucketData([.init(name: name, after: .zero)], at: early) })
     }
 
-    @Test("entries of parameter indexes that were superseded or removed are gone")
-    func parameterEntriesAreCompacted() async throws {
-        var (scenario, _) = try await scenario()
+    @Test("entries of parameter indexes that were superseded or removed are gone", arguments: TestedStorage.durable)
+    func parameterEntriesAreCompacted(_ kind: TestedStorage) async throws {
+        var (scenario, _) = try await scenario(kind)
         let m = try await scenario.table("m")
         try await scenario.save(.insert(["id": "m1", "uid": "u1", "grp": "g1"]), of: m)
         try await scenario.save(.insert(["id": "m2", "uid": "u1", "grp": "g2"]), of: m)
@@ -194,35 +199,35 @@ import Testing
         #expect(try await scenario.lookUp(#"0["u1"]"#) == [ParameterRow(values: [.integer(4)])])
         #expect(try await scenario.lookUp(#"0["u2"]"#) == [ParameterRow(values: [.text("g2")])])
         #expect(try await scenario.lookUp(#"0["u3"]"#).isEmpty)
-        let left = try await scenario.storage.pool.read { db in
-            try Int.fetchOne(db, sql: "SELECT count(*) FROM parameter_entries")
-        }
-        #expect(left == 2)
+        #expect(try await scenario.rowCount("parameter_entries") == 2)
         try await scenario.save(.delete(key: ["m1"]), of: m)
         try await scenario.commit()
         #expect(try await scenario.lookUp(#"0["u1"]"#).isEmpty)
     }
 
-    @Test("numbers of clients that are not asked for any more are forgotten, others are not")
-    func oldCheckpointRequestsAreDeleted() async throws {
-        let scenario = try await StorageScenario(Self.config)
+    @Test(
+        "numbers of clients that are not asked for any more are forgotten, others are not",
+        arguments: TestedStorage.durable
+    )
+    func oldCheckpointRequestsAreDeleted(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
         let storage = scenario.storage
         _ = try await storage.recordCheckpointRequest(WriteCheckpoint(7), userKey: "requests", head: .at(0))
         _ = try await storage.createWriteCheckpoint(userKey: "counter", head: .at(0))
         #expect(try await storage.compact().deletedRequests == 0)
-        try await makeRequestsOld(storage)
+        try await makeRequestsOld(scenario)
         #expect(try await storage.compact().deletedRequests == 1)
         let again = try await storage.recordCheckpointRequest(WriteCheckpoint(1), userKey: "requests", head: .at(0))
         #expect(again == WriteCheckpoint(1))
         #expect(try await storage.createWriteCheckpoint(userKey: "counter", head: .at(0)) == WriteCheckpoint(2))
     }
 
-    @Test("an old number of a client stays while replication has not reached it")
-    func checkpointRequestsThatWaitAreKept() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test("an old number of a client stays while replication has not reached it", arguments: TestedStorage.durable)
+    func checkpointRequestsThatWaitAreKept(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         let storage = scenario.storage
         _ = try await storage.recordCheckpointRequest(WriteCheckpoint(7), userKey: "requests", head: .at(100))
-        try await makeRequestsOld(storage)
+        try await makeRequestsOld(scenario)
         #expect(try await storage.compact().deletedRequests == 0)
         _ = try await scenario.writer.commit(.at(100), createsEmptyCheckpoints: true)
         let checkpoint = try scenario.checkpoint
@@ -230,8 +235,14 @@ import Testing
         #expect(try await storage.compact().deletedRequests == 1)
     }
 
-    private func makeRequestsOld(_ storage: SQLiteBucketStorage) async throws {
-        try await storage.pool.write { db in
+    private func makeRequestsOld(_ scenario: StorageScenario) async throws {
+        if scenario.home.kind == .postgres {
+            try scenario.home.run(
+                "UPDATE write_checkpoints SET requested_at = '2001-01-01T00:00:00Z' WHERE requested_at IS NOT NULL"
+            )
+            return
+        }
+        try await scenario.storage.pool.write { db in
             try db.execute(
                 sql: """
                     UPDATE write_checkpoints SET checkpoint_requested_at = '2001-01-01T00:00:00Z'

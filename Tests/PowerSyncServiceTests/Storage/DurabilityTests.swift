@@ -1,6 +1,7 @@
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncRules
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

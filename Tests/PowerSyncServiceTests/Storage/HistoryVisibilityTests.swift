@@ -21,26 +21,30 @@ import Testing
     /// Replaces the stream by one of another history, and commits at a position.
     private func activate(_ scenario: StorageScenario, _ position: SourcePosition) async throws {
         let next = try await scenario.storage.restart(scenario.stream.id)
-        var writer = try await scenario.storage.writer(of: next.id)
+        var writer = try await scenario.writer(of: next.id)
         try await writer.setResumePosition(position)
         try await writer.markSnapshotDone(noCheckpointBefore: position.lsn)
         _ = try await writer.commit(position.lsn, createsEmptyCheckpoints: true)
     }
 
-    @Test func positionsOfALaterHistoryAreNotReachedByTheOldOne() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test(arguments: TestedStorage.durable) func positionsOfALaterHistoryAreNotReachedByTheOldOne(
+        _ kind: TestedStorage
+    ) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         _ = try await scenario.writer.commit(.at(800), createsEmptyCheckpoints: true)
         _ = try await scenario.storage.createWriteCheckpoint(userKey: "u", head: .at(5, of: "second"))
         #expect(try await visible(scenario) == nil)
         try await activate(scenario, .at(4, of: "second"))
         #expect(try await visible(scenario) == nil)
-        var writer = try await scenario.storage.writer(of: ReplicationStreamID(rawValue: 2))
+        var writer = try await scenario.writer(of: ReplicationStreamID(rawValue: 2))
         _ = try await writer.commit(.at(5), createsEmptyCheckpoints: true)
         #expect(try await visible(scenario) == 1)
     }
 
-    @Test func everyCheckpointOfALaterHistoryCoversPositionsOfTheOldOne() async throws {
-        let scenario = try await StorageScenario(Self.config)
+    @Test(arguments: TestedStorage.durable) func everyCheckpointOfALaterHistoryCoversPositionsOfTheOldOne(
+        _ kind: TestedStorage
+    ) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
         _ = try await scenario.storage.createWriteCheckpoint(userKey: "u", head: .at(900))
         #expect(try await visible(scenario) == nil)
         try await activate(scenario, .at(1, of: "second"))
@@ -50,12 +54,15 @@ import Testing
         #expect(try await visible(scenario) == 1)
     }
 
-    @Test("a position that was read before the source got another history, and is recorded afterwards")
-    func positionOfTheOldHistoryMayBeRecordedLate() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test(
+        "a position that was read before the source got another history, and is recorded afterwards",
+        arguments: TestedStorage.durable
+    )
+    func positionOfTheOldHistoryMayBeRecordedLate(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         _ = try await scenario.writer.commit(.at(800), createsEmptyCheckpoints: true)
         let next = try await scenario.storage.restart(scenario.stream.id)
-        var writer = try await scenario.storage.writer(of: next.id)
+        var writer = try await scenario.writer(of: next.id)
         try await writer.setResumePosition(.at(1, of: "second"))
         _ = try await scenario.storage.createWriteCheckpoint(userKey: "u", head: .at(900))
         #expect(try await visible(scenario) == nil)
@@ -67,8 +74,10 @@ import Testing
         #expect(try await visible(scenario, "v") == 1)
     }
 
-    @Test func publishedPositionIsThatOfTheServedStream() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test(arguments: TestedStorage.durable) func publishedPositionIsThatOfTheServedStream(
+        _ kind: TestedStorage
+    ) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         try await scenario.writer.setResumePosition(.at(1))
         _ = try await scenario.writer.commit(.at(800), createsEmptyCheckpoints: true)
         #expect(try await scenario.storage.publishedPosition() == .at(800))
@@ -76,17 +85,20 @@ import Testing
         #expect(try await scenario.storage.publishedPosition() == .at(5, of: "second"))
     }
 
-    @Test func historyThatComesAgainFromABackupIsANewOne() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test(arguments: TestedStorage.durable) func historyThatComesAgainFromABackupIsANewOne(
+        _ kind: TestedStorage
+    ) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         _ = try await scenario.writer.commit(.at(800), createsEmptyCheckpoints: true)
         try await activate(scenario, .at(1, of: "second"))
         _ = try await scenario.storage.createWriteCheckpoint(userKey: "u", head: .at(500))
         #expect(try await visible(scenario) == nil)
     }
 
-    @Test func streamHasOneWriterAtATime() async throws {
-        let scenario = try await StorageScenario(Self.config)
+    @Test(arguments: TestedStorage.durable) func streamHasOneWriterAtATime(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
         let (storage, id) = (scenario.storage, scenario.stream.id)
+        await scenario.home.releaseWriters()
         try await storage.withWriter(of: id) { _ in
             _ = await #expect { try await storage.withWriter(of: id) { _ in } } throws: {
                 ($0 as? BucketStorageError)?.code == .inUse
@@ -97,8 +109,8 @@ import Testing
         }
     }
 
-    @Test func replacedStreamIsNotRead() async throws {
-        let scenario = try await StorageScenario(Self.config)
+    @Test(arguments: TestedStorage.durable) func replacedStreamIsNotRead(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
         let checkpoint = try scenario.checkpoint
         try await activate(scenario, .at(1, of: "second"))
         let bucket = BucketName(scenario.stream.bucketPrefix + "g|0[]")

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -20,9 +21,9 @@ import Testing
     private static let lookup = ParameterLookup(rawValue: #"0["u1"]"#)
 
     /// Writes a file as version 1 did: an active stream with two operations, and one that is being replicated.
-    private func write(_ path: String) async throws {
+    static func write(_ path: String) async throws {
         let database = try DatabaseQueue(path: path)
-        let encodedPlan = try plan(Self.config).encodedJSON()
+        let encodedPlan = try plan(config).encodedJSON()
         try await database.write { db in
             try db.execute(sql: Self.schema)
             let outputs = StoredValues.encode([ParameterRow(values: [.text("g1")])])
@@ -64,7 +65,7 @@ import Testing
 
     @Test func oldStreamIsServedUntilANewOneIsActive() async throws {
         let folder = try TemporaryFolder()
-        try await write(folder.path("buckets.db"))
+        try await Self.write(folder.path("buckets.db"))
         let storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
         let old = try #require(try await storage.activeStream())
         let checkpoint = try #require(storage.feed.current)

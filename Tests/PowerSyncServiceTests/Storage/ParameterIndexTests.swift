@@ -27,9 +27,9 @@ import Testing
         ParameterRow(values: [value])
     }
 
-    @Test("rows at the checkpoint that is asked for")
-    func lookupsSeeTheStateAtTheirCheckpoint() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test("rows at the checkpoint that is asked for", arguments: TestedStorage.durable)
+    func lookupsSeeTheStateAtTheirCheckpoint(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("m")
         try await scenario.save(.insert(member(1, "u1", "g1")), of: table)
         try await scenario.writer.flush()
@@ -51,9 +51,9 @@ import Testing
         #expect(try await scenario.lookUp(Self.u1, at: inserted) == [row("g1")])
     }
 
-    @Test("several rows under one key keep their types")
-    func rowsUnderOneKeyAreAllFound() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test("several rows under one key keep their types", arguments: TestedStorage.durable)
+    func rowsUnderOneKeyAreAllFound(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("m")
         let groups: [SQLiteValue] = [.integer(1), .real(1), .integer(.max), .text("ü"), .real(0.1)]
         for (index, group) in groups.enumerated() {
@@ -63,9 +63,9 @@ import Testing
         #expect(Set(try await scenario.lookUp(Self.u1)) == Set(groups.map { row($0) }))
     }
 
-    @Test("truncate empties the index")
-    func truncateEmptiesTheIndex() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test("truncate empties the index", arguments: TestedStorage.durable)
+    func truncateEmptiesTheIndex(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("m")
         try await scenario.save(.insert(member(1, "u1", "g1")), .insert(member(2, "u2", "g1")), of: table)
         let filled = try await scenario.commit()
@@ -76,9 +76,9 @@ import Testing
         #expect(try await scenario.lookUp(Self.u2, at: filled).count == 1)
     }
 
-    @Test("too many rows are an error")
-    func moreRowsThanTheLimitAreAnError() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test("too many rows are an error", arguments: TestedStorage.durable)
+    func moreRowsThanTheLimitAreAnError(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("m")
         for index in 0..<3 {
             try await scenario.save(.insert(member(Int64(index), "u1", .text("g\(index)"))), of: table)
@@ -90,8 +90,10 @@ import Testing
         }
     }
 
-    @Test func changesBetweenCheckpointsNameBucketsAndLookups() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test(arguments: TestedStorage.durable) func changesBetweenCheckpointsNameBucketsAndLookups(
+        _ kind: TestedStorage
+    ) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         let docs = try await scenario.table("docs")
         let m = try await scenario.table("m")
         let start = try await scenario.commit()

@@ -34,14 +34,20 @@ import Testing
     }
 
     private func isDeletable(_ scenario: StorageScenario) async throws -> Bool? {
-        try await scenario.storage.pool.read { db in
+        if scenario.home.kind == .postgres {
+            return try scenario.home.run("SELECT requested_at IS NOT NULL FROM write_checkpoints").first?.first == "t"
+        }
+        return try await scenario.storage.pool.read { db in
             try Bool.fetchOne(db, sql: "SELECT checkpoint_requested_at IS NOT NULL FROM write_checkpoints")
         }
     }
 
-    @Test("A larger number waits for its own position; the visible one stays meanwhile")
-    func largerNumbersAreRecorded() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test(
+        "A larger number waits for its own position; the visible one stays meanwhile",
+        arguments: TestedStorage.durable
+    )
+    func largerNumbersAreRecorded(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         try await commit(&scenario, at: 5)
         #expect(try await request(41, scenario, head: 5) == 41)
         #expect(try await visible(scenario) == 41)
@@ -52,18 +58,18 @@ import Testing
         #expect(try await isDeletable(scenario) == true)
     }
 
-    @Test("A repeated number keeps the position of its first request")
-    func repeatedNumbersKeepTheirPosition() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test("A repeated number keeps the position of its first request", arguments: TestedStorage.durable)
+    func repeatedNumbersKeepTheirPosition(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         #expect(try await request(3, scenario, head: 5) == 3)
         #expect(try await request(3, scenario, head: 9) == 3)
         try await commit(&scenario, at: 5)
         #expect(try await visible(scenario) == 3)
     }
 
-    @Test("A smaller number changes nothing and is answered with the recorded one")
-    func smallerNumbersChangeNothing() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test("A smaller number changes nothing and is answered with the recorded one", arguments: TestedStorage.durable)
+    func smallerNumbersChangeNothing(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         #expect(try await request(7, scenario, head: 5) == 7)
         #expect(try await request(6, scenario, head: 9) == 7)
         try await commit(&scenario, at: 5)
@@ -73,9 +79,9 @@ import Testing
         #expect(try await visible(scenario) == 7)
     }
 
-    @Test("Both ways of making write checkpoints share the numbers of a client")
-    func numbersAreShared() async throws {
-        let scenario = try await StorageScenario(Self.config)
+    @Test("Both ways of making write checkpoints share the numbers of a client", arguments: TestedStorage.durable)
+    func numbersAreShared(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
         #expect(try await create(scenario, head: 1) == 1)
         #expect(try await isDeletable(scenario) == false)
         #expect(try await request(1, scenario, head: 1) == 1)
@@ -87,9 +93,9 @@ import Testing
         #expect(try await isDeletable(scenario) == false)
     }
 
-    @Test("The largest number is not exceeded")
-    func largestNumber() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test("The largest number is not exceeded", arguments: TestedStorage.durable)
+    func largestNumber(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         #expect(try await request(.max - 1, scenario, head: 1) == .max - 1)
         #expect(try await create(scenario, head: 1) == .max)
         #expect(try await create(scenario, head: 2) == .max)
@@ -98,8 +104,10 @@ import Testing
         #expect(try await visible(scenario) == .max)
     }
 
-    @Test func withoutAnActiveStreamThereAreNoRequests() async throws {
-        let scenario = try await StorageScenario(Self.config, isActive: false)
+    @Test(arguments: TestedStorage.durable) func withoutAnActiveStreamThereAreNoRequests(
+        _ kind: TestedStorage
+    ) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind, isActive: false)
         await #expect { try await request(1, scenario, head: 1) } throws: {
             ($0 as? BucketStorageError)?.code == .noActiveStream
         }

@@ -1,16 +1,18 @@
+import GRDB
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
 
-/// A bucket storage in a temporary folder, with one stream and its writer.
+/// A bucket storage of its own, with one stream and its writer.
 struct StorageScenario {
-    let folder: TemporaryFolder
-    private(set) var storage: SQLiteBucketStorage
+    let home: StorageHome
+    private(set) var storage: any BucketStorage
     private(set) var stream: ReplicationStream
     var writer: any BucketStorageWriter
     /// The position of the last commit.
@@ -22,15 +24,16 @@ struct StorageScenario {
     /// Unless told otherwise, its (empty) snapshot is done and the stream is active.
     init(
         _ yaml: String,
+        on kind: TestedStorage = .sqlite,
         isActive: Bool = true,
         sealing: SealingLimits = SealingLimits(),
         walLimit: Int = WriteAheadLog.limit
     ) async throws {
         self.sealing = sealing
-        folder = try TemporaryFolder()
-        storage = try SQLiteBucketStorage(path: folder.path("buckets.db"), sealing: sealing, walLimit: walLimit)
+        home = try StorageHome(kind)
+        storage = try await home.open(sealing: sealing, walLimit: walLimit)
         stream = try await storage.deploy(yaml, plan: try plan(yaml))
-        writer = try await storage.writer(of: stream.id)
+        writer = try await home.writer(of: stream.id, in: storage)
         try await writer.setResumePosition(.at(0))
         if isActive {
             try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
@@ -38,20 +41,29 @@ struct StorageScenario {
         }
     }
 
-    /// Closes and opens the file, as after the end of a process.
+    /// The folder of a storage in SQLite.
+    var folder: TemporaryFolder { home.folder }
+
+    /// A writer for another stream.
+    func writer(of stream: ReplicationStreamID) async throws -> any BucketStorageWriter {
+        try await home.writer(of: stream, in: storage)
+    }
+
+    /// Closes and opens the storage, as after the end of a process.
     ///
     /// What was saved but not flushed is lost.
     mutating func reopen() async throws {
-        try reopenStorage()
+        try await reopenStorage()
         stream = try #require(try await storage.streams().last { $0.state.isReplicated })
-        writer = try await storage.writer(of: stream.id)
+        writer = try await home.writer(of: stream.id, in: storage)
     }
 
-    /// Closes and opens the file, and nothing more.
+    /// Closes and opens the storage, and nothing more.
     @discardableResult
-    mutating func reopenStorage() throws -> SQLiteBucketStorage {
+    mutating func reopenStorage() async throws -> any BucketStorage {
+        await home.releaseWriters()
         try storage.close()
-        storage = try SQLiteBucketStorage(path: folder.path("buckets.db"), sealing: sealing)
+        storage = try await home.open(sealing: sealing)
         return storage
     }
 
@@ -106,6 +118,14 @@ struct StorageScenario {
         reduce(try await operations(bucket, at: checkpoint))
     }
 
+    /// How many rows a table of the storage has.
+    func rowCount(_ table: String) async throws -> Int? {
+        if home.kind == .postgres {
+            return try home.run("SELECT count(*) FROM \(table)").first?.first.flatMap { $0 }.flatMap { Int($0) }
+        }
+        return try await storage.pool.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)") }
+    }
+
     /// The outputs that a lookup finds.
     func lookUp(
         _ text: String,
@@ -122,43 +142,6 @@ enum ScenarioError: Error {
     case noCheckpoint(CommitResult)
 }
 
-/// An operation with its texts.
-struct ReadOperation: Equatable, CustomStringConvertible {
-    var opID: OpID
-    var kind: String
-    var table: String
-    var id: String
-    var subkey: String
-    var data: String?
-    var checksum: Checksum
-
-    var description: String { "\(opID) \(kind) \(table)/\(id)/\(subkey) \(data ?? "")" }
-}
-
-/// The rows that are left when operations are applied in order, by `table/id/subkey`.
-func reduceByIdentity(_ operations: [ReadOperation]) -> [String: ReadOperation] {
-    operations.reduce(into: [:]) { rows, operation in
-        let identity = "\(operation.table)/\(operation.id)/\(operation.subkey)"
-        switch operation.kind {
-        case "PUT": rows[identity] = operation
-        case "REMOVE": rows[identity] = nil
-        case "CLEAR": rows = [:]
-        default: break
-        }
-    }
-}
-
-/// The data of the rows that are left, by `table/id`.
-func reduce(_ operations: [ReadOperation]) -> [String: String] {
-    reduceByIdentity(operations).values.reduce(into: [:]) { $0["\($1.table)/\($1.id)"] = $1.data }
-}
-
-/// Compiles a config that is known to be right.
-func plan(_ yaml: String) throws -> SyncPlan {
-    let result = SyncConfig.parse(yaml)
-    return try #require(result.plan, "\(result.diagnostics)")
-}
-
 extension LSN {
     /// A position for tests.
     static func at(_ sequence: Int64) -> LSN { EmbeddedPosition(sequence: sequence, token: 0).lsn }
@@ -168,41 +151,5 @@ extension SourcePosition {
     /// A position of a history for tests.
     static func at(_ sequence: Int64, of history: String = "first") -> SourcePosition {
         SourcePosition(.at(sequence), of: SourceHistory(rawValue: history))
-    }
-}
-
-extension BucketStorage {
-    /// Reads a bucket to its end, as a session would.
-    func allOperations(
-        _ bucket: String,
-        of stream: ReplicationStream,
-        at checkpoint: StorageCheckpoint,
-        limits: BucketDataLimits = BucketDataLimits()
-    ) async throws -> [ReadOperation] {
-        let name = BucketName(stream.bucketPrefix + bucket)
-        var operations: [ReadOperation] = []
-        var after = OpID.zero
-        var hasMore = true
-        while hasMore {
-            let chunks = try await bucketData([.init(name: name, after: after)], at: checkpoint, limits: limits)
-            for chunk in chunks {
-                operations += chunk.line.operations.map { ReadOperation($0, in: chunk.line) }
-                after = chunk.line.nextAfter ?? after
-            }
-            hasMore = chunks.last?.line.hasMore ?? false
-        }
-        return operations
-    }
-}
-
-extension ReadOperation {
-    init(_ operation: SyncOperation, in line: DataLine) {
-        opID = operation.opID
-        kind = "\(operation.kind)".uppercased()
-        table = operation.objectType.map { line.string($0) } ?? ""
-        id = operation.objectID.map { line.string($0) } ?? ""
-        subkey = operation.subkey.map { line.string($0) } ?? ""
-        data = operation.data.map { line.string($0) }
-        checksum = operation.checksum
     }
 }

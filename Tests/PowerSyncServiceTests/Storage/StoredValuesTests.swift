@@ -51,7 +51,8 @@ import Testing
         }
     }
 
-    @Test func damagedRowStateIsReportedAndStoresNothing() async throws {
+    @Test(arguments: TestedStorage.durable)
+    func damagedRowStateIsReportedAndStoresNothing(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(
             """
             config:
@@ -59,12 +60,17 @@ import Testing
             streams:
               g:
                 query: SELECT * FROM test
-            """
+            """,
+            on: kind
         )
         let table = try await scenario.table("test")
         try await scenario.save(.insert(["id": "a"]), of: table)
         try await scenario.commit()
-        try await scenario.storage.pool.write { db in try db.execute(sql: "UPDATE row_states SET state = x'01'") }
+        if kind == .postgres {
+            try scenario.home.run("UPDATE row_states SET state = '\\x01'")
+        } else {
+            try await scenario.storage.pool.write { db in try db.execute(sql: "UPDATE row_states SET state = x'01'") }
+        }
         try await scenario.save(.insert(["id": "b"]), .delete(key: ["a"]), of: table)
         await #expect { try await scenario.writer.flush() } throws: {
             ($0 as? BucketStorageError)?.code == .corrupted

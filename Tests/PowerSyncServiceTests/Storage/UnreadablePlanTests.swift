@@ -1,6 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -11,16 +12,21 @@ import Testing
     private static let yaml = "config: {edition: 3}\nstreams: {a: {query: SELECT * FROM t}}\n"
 
     private func spoilPlans(_ scenario: StorageScenario) async throws {
+        if scenario.home.kind == .postgres {
+            try scenario.home.run(#"UPDATE streams SET sync_plan = '{"version":99}'"#)
+            return
+        }
         try await scenario.storage.pool.write { db in
             try db.execute(sql: #"UPDATE sync_rules SET sync_plan = '{"version":99}'"#)
         }
     }
 
-    @Test func theSameTextIsDeployedAgainWhenItsPlanCannotBeRead() async throws {
-        var scenario = try await StorageScenario(Self.yaml)
+    @Test(arguments: TestedStorage.durable)
+    func theSameTextIsDeployedAgainWhenItsPlanCannotBeRead(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.yaml, on: kind)
         let old = scenario.stream.id
         try await spoilPlans(scenario)
-        let storage = try scenario.reopenStorage()
+        let storage = try await scenario.reopenStorage()
         #expect(try await storage.streams().isEmpty)
         await #expect(throws: SyncPlanError.unsupportedVersion(99)) { try await storage.activeStream() }
 
@@ -29,7 +35,7 @@ import Testing
         #expect(try await storage.streams().map(\.id) == [new.id])
         #expect(try await storage.deploy(Self.yaml, plan: try plan(Self.yaml)).id == new.id)
 
-        var writer = try await storage.writer(of: new.id)
+        var writer = try await scenario.writer(of: new.id)
         try await writer.setResumePosition(.at(0))
         try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
         _ = try await writer.commit(.at(1), createsEmptyCheckpoints: true)
@@ -40,10 +46,11 @@ import Testing
         #expect(try await storage.streams().map(\.id) == [new.id])
     }
 
-    @Test func anotherTextIsDeployedBesideAPlanThatCannotBeRead() async throws {
-        var scenario = try await StorageScenario(Self.yaml)
+    @Test(arguments: TestedStorage.durable)
+    func anotherTextIsDeployedBesideAPlanThatCannotBeRead(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.yaml, on: kind)
         try await spoilPlans(scenario)
-        let storage = try scenario.reopenStorage()
+        let storage = try await scenario.reopenStorage()
         let other = Self.yaml + "# a comment"
         let new = try await storage.deploy(other, plan: try plan(other))
         #expect(try await storage.streams().map(\.id) == [new.id])

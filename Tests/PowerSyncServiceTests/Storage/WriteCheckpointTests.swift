@@ -28,9 +28,9 @@ import Testing
         _ = try await scenario.writer.commit(.at(position), createsEmptyCheckpoints: true)
     }
 
-    @Test("visible when the head is reached")
-    func writeCheckpointIsVisibleWhenItsHeadIsReached() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test("visible when the head is reached", arguments: TestedStorage.durable)
+    func writeCheckpointIsVisibleWhenItsHeadIsReached(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         try await commit(&scenario, at: 5)
         #expect(try await visible(scenario) == nil)
         #expect(try await create(scenario, head: 5) == 1)
@@ -40,9 +40,9 @@ import Testing
         #expect(try await visible(scenario) == 2)
     }
 
-    @Test("Wire case 8: a visible number stays while a newer one waits")
-    func visibleNumberStaysWhileANewerOneWaits() async throws {
-        var scenario = try await StorageScenario(Self.config)
+    @Test("Wire case 8: a visible number stays while a newer one waits", arguments: TestedStorage.durable)
+    func visibleNumberStaysWhileANewerOneWaits(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
         try await commit(&scenario, at: 5)
         _ = try await create(scenario, head: 5)
         #expect(try await create(scenario, head: 9) == 2)
@@ -57,9 +57,9 @@ import Testing
         #expect(try await visible(scenario) == 3)
     }
 
-    @Test("clients of one user have their own numbers")
-    func keysAreIndependent() async throws {
-        let scenario = try await StorageScenario(Self.config)
+    @Test("clients of one user have their own numbers", arguments: TestedStorage.durable)
+    func keysAreIndependent(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
         #expect(try await create(scenario, head: 1, "u/a") == 1)
         #expect(try await create(scenario, head: 1, "u/b") == 1)
         #expect(try await create(scenario, head: 1, "u") == 1)
@@ -67,8 +67,10 @@ import Testing
         #expect(try await visible(scenario, "u/b") == 1)
     }
 
-    @Test func withoutAnActiveStreamThereAreNoWriteCheckpoints() async throws {
-        let scenario = try await StorageScenario(Self.config, isActive: false)
+    @Test(arguments: TestedStorage.durable) func withoutAnActiveStreamThereAreNoWriteCheckpoints(
+        _ kind: TestedStorage
+    ) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind, isActive: false)
         await #expect { try await create(scenario, head: 1) } throws: {
             ($0 as? BucketStorageError)?.code == .noActiveStream
         }

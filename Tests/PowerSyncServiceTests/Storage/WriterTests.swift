@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -30,9 +31,9 @@ import Testing
         ["id": .text(id), "description": .text(description)]
     }
 
-    @Test("changes and their replays")
-    func replaysLeaveTheReducedStateUnchanged() async throws {
-        var scenario = try await StorageScenario(Self.global)
+    @Test("changes and their replays", arguments: TestedStorage.durable)
+    func replaysLeaveTheReducedStateUnchanged(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
         let insert = SourceChange.insert(row("test1"))
         let delete = SourceChange.delete(key: ["test1"])
@@ -59,9 +60,9 @@ import Testing
         #expect(try await scenario.rows("g|0[]") == ["test/test1": #"{"id":"test1","description":""}"#])
     }
 
-    @Test("a row that comes back in one batch")
-    func rowComesBackInOneBatch() async throws {
-        var scenario = try await StorageScenario(Self.global)
+    @Test("a row that comes back in one batch", arguments: TestedStorage.durable)
+    func rowComesBackInOneBatch(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
         try await scenario.save(
             .insert(row("test1")),
@@ -73,8 +74,8 @@ import Testing
         #expect(try await scenario.summary("g|0[]") == ["PUT test1", "REMOVE test1", "PUT test1"])
     }
 
-    @Test("another row id under the same key")
-    func changedRowIDRemovesTheOldRow() async throws {
+    @Test("another row id under the same key", arguments: TestedStorage.durable)
+    func changedRowIDRemovesTheOldRow(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(
             """
             config:
@@ -82,7 +83,8 @@ import Testing
             streams:
               g:
                 query: SELECT client_id AS id, description FROM test
-            """
+            """,
+            on: kind
         )
         let table = try await scenario.table("test", key: ["k"])
         func row(_ id: String) -> SourceRow { ["k": "k", "client_id": .text(id), "description": "d"] }
@@ -93,9 +95,9 @@ import Testing
         #expect(Set(operations.map(\.subkey)).count == 1)
     }
 
-    @Test("changed keys")
-    func changedKeyMovesTheRowToAnotherSubkey() async throws {
-        var scenario = try await StorageScenario(Self.global)
+    @Test("changed keys", arguments: TestedStorage.durable)
+    func changedKeyMovesTheRowToAnotherSubkey(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
         try await scenario.save(.insert(row("test1", "one")), .insert(row("test2", "two")), of: table)
         try await scenario.save(
@@ -120,9 +122,9 @@ import Testing
         )
     }
 
-    @Test("all columns are the identity")
-    func fullIdentityGivesAnotherSubkeyWhenARowChanges() async throws {
-        var scenario = try await StorageScenario(Self.global)
+    @Test("all columns are the identity", arguments: TestedStorage.durable)
+    func fullIdentityGivesAnotherSubkeyWhenARowChanges(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test", key: ["id", "description"])
         try await scenario.save(
             .insert(row("a", "1")),
@@ -139,8 +141,8 @@ import Testing
         #expect(try await scenario.rows("g|0[]").count == 1)
     }
 
-    @Test("two source tables under one name")
-    func deletingOneOfTwoSourceRowsKeepsTheOther() async throws {
+    @Test("two source tables under one name", arguments: TestedStorage.durable)
+    func deletingOneOfTwoSourceRowsKeepsTheOther(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(
             """
             config:
@@ -148,7 +150,8 @@ import Testing
             streams:
               g:
                 query: SELECT id, description FROM "test_%" AS test
-            """
+            """,
+            on: kind
         )
         let first = try await scenario.table("test_a")
         let second = try await scenario.table("test_b")
@@ -159,9 +162,9 @@ import Testing
         #expect(try await scenario.rows("g|0[]") == ["test/x": #"{"id":"x","description":"first"}"#])
     }
 
-    @Test("a row moves to another bucket")
-    func rowMovesBetweenBuckets() async throws {
-        var scenario = try await StorageScenario(Self.byOwner)
+    @Test("a row moves to another bucket", arguments: TestedStorage.durable)
+    func rowMovesBetweenBuckets(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.byOwner, on: kind)
         let table = try await scenario.table("test")
         try await scenario.save(
             .insert(["id": "a", "owner": "u1"]),
@@ -173,18 +176,18 @@ import Testing
         #expect(try await scenario.summary(#"o|0["u2"]"#) == ["PUT a"])
     }
 
-    @Test("a row leaves because of a NULL")
-    func rowThatLosesItsBucketIsRemoved() async throws {
-        var scenario = try await StorageScenario(Self.byOwner)
+    @Test("a row leaves because of a NULL", arguments: TestedStorage.durable)
+    func rowThatLosesItsBucketIsRemoved(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.byOwner, on: kind)
         let table = try await scenario.table("test")
         try await scenario.save(.insert(["id": "a", "owner": "u1"]), .update(["id": "a", "owner": nil]), of: table)
         try await scenario.commit()
         #expect(try await scenario.summary(#"o|0["u1"]"#) == ["PUT a", "REMOVE a"])
     }
 
-    @Test("rows that are too large")
-    func rowThatIsTooLargeIsSkippedAndItsBucketsAreRemembered() async throws {
-        var scenario = try await StorageScenario(Self.global)
+    @Test("rows that are too large", arguments: TestedStorage.durable)
+    func rowThatIsTooLargeIsSkippedAndItsBucketsAreRemembered(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
         let large = String(repeating: "x", count: 16 * 1024 * 1024)
 
@@ -205,9 +208,12 @@ import Testing
         #expect(try await scenario.summary("g|0[]").suffix(1) == ["REMOVE b"])
     }
 
-    @Test("a removal of many rows shows after each step that it is alive")
-    func longRemovalTouches() async throws {
-        var scenario = try await StorageScenario("config: {edition: 3}\nstreams: {g: {query: SELECT * FROM test}}")
+    @Test("a removal of many rows shows after each step that it is alive", arguments: TestedStorage.durable)
+    func longRemovalTouches(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(
+            "config: {edition: 3}\nstreams: {g: {query: SELECT * FROM test}}",
+            on: kind
+        )
         let table = try await scenario.table("test")
         let rows = (0..<5_000).map { SourceChange.insert(["id": .text("\($0)")]) }
         _ = try await scenario.writer.save(rows, of: table, mode: .stream)
@@ -217,9 +223,9 @@ import Testing
         #expect(scenario.writer.sourceTables.isEmpty)
     }
 
-    @Test("truncate")
-    func truncateRemovesAllRowsAndAnEmptyTableWritesNothing() async throws {
-        var scenario = try await StorageScenario(Self.byOwner)
+    @Test("truncate", arguments: TestedStorage.durable)
+    func truncateRemovesAllRowsAndAnEmptyTableWritesNothing(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.byOwner, on: kind)
         let table = try await scenario.table("test")
         let before = try await scenario.commit()
         try await scenario.writer.truncate(table)
@@ -241,9 +247,9 @@ import Testing
         #expect(try await scenario.rows(#"o|0["u1"]"#).isEmpty)
     }
 
-    @Test("large rows of one transaction")
-    func largeTransactionIsVisibleAtOnce() async throws {
-        var scenario = try await StorageScenario(Self.global)
+    @Test("large rows of one transaction", arguments: TestedStorage.durable)
+    func largeTransactionIsVisibleAtOnce(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
         let text = String(repeating: "x", count: 2 * 1024 * 1024)
         let before = try scenario.checkpoint
@@ -254,9 +260,9 @@ import Testing
         #expect(try await scenario.operations("g|0[]").count == 22)
     }
 
-    @Test("a snapshot does not replace what streaming has stored")
-    func snapshotSkipsStoredRows() async throws {
-        var scenario = try await StorageScenario(Self.global)
+    @Test("a snapshot does not replace what streaming has stored", arguments: TestedStorage.durable)
+    func snapshotSkipsStoredRows(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
         try await scenario.save(.insert(row("a", "new")), of: table)
         try await scenario.save(.insert(row("a", "old")), .insert(row("b", "copied")), of: table, mode: .snapshot)
@@ -264,8 +270,10 @@ import Testing
         #expect(try await scenario.summary("g|0[]") == ["PUT a", "PUT b"])
     }
 
-    @Test func droppingATableRemovesItsRowsAndItsRecord() async throws {
-        var scenario = try await StorageScenario(Self.global)
+    @Test(arguments: TestedStorage.durable) func droppingATableRemovesItsRowsAndItsRecord(
+        _ kind: TestedStorage
+    ) async throws {
+        var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
         try await scenario.save(.insert(row("a")), of: table)
         try await scenario.writer.drop(table)
@@ -274,8 +282,10 @@ import Testing
         #expect(scenario.writer.sourceTables.isEmpty)
     }
 
-    @Test func tableIsResolvedByNameRelationAndIdentity() async throws {
-        var scenario = try await StorageScenario(Self.global)
+    @Test(arguments: TestedStorage.durable) func tableIsResolvedByNameRelationAndIdentity(
+        _ kind: TestedStorage
+    ) async throws {
+        var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test", relationID: "1")
         #expect(try await scenario.table("test", relationID: "1").id == table.id)
         try await scenario.reopen()

@@ -1,6 +1,7 @@
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -63,7 +64,7 @@ import Testing
 
             let other = Self.config + "\n# changed\n"
             let stream = try await scenario.storage.storage.deploy(other, plan: try plan(other))
-            var writer = try await scenario.storage.storage.writer(of: stream.id)
+            var writer = try await scenario.storage.writer(of: stream.id)
             try await writer.setResumePosition(.at(0))
             try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
             _ = try await writer.commit(.at(1), createsEmptyCheckpoints: true)

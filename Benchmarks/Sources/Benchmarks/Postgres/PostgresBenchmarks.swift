@@ -7,7 +7,8 @@ import PowerSyncServiceSQLite
 
 /// Replication from a PostgreSQL server into a bucket storage: the copy of a table, and a backlog of small transactions.
 ///
-/// Needs a server: `scripts/with-postgres` starts one. The floors read the same rows and changes, and store nothing.
+/// Needs a server: `scripts/with-postgres` starts one. The floors read the same rows and changes, and store nothing. Where the storage
+/// is PostgreSQL, too, it is another database of the same server.
 enum PostgresBenchmarks {
     private static let config = """
         config: {edition: 3}
@@ -24,17 +25,18 @@ enum PostgresBenchmarks {
         guard let server = ProcessInfo.processInfo.environment["POWERSYNC_POSTGRES"] else {
             return print("postgres: there is no server; scripts/with-postgres starts one for a command.")
         }
-        let database = try await BenchmarkDatabase(server: server)
-        do {
-            try await measure(database, rows: rows)
-        } catch {
-            try await database.drop()
-            throw error
+        try await BenchmarkDatabase.with(server: server) { source in
+            try await BenchmarkDatabase.with(server: server) { storage in
+                try await measure(source, storage, rows: rows)
+            }
         }
-        try await database.drop()
     }
 
-    private static func measure(_ database: BenchmarkDatabase, rows: Int) async throws {
+    private static func measure(
+        _ database: BenchmarkDatabase,
+        _ storageDatabase: BenchmarkDatabase,
+        rows: Int
+    ) async throws {
         try await database.fill(rows: rows)
         guard var plan = SyncConfig.parse(config).plan else { preconditionFailure("the config is wrong") }
         plan.defaultSchema = PostgresSource.defaultSchema
@@ -47,28 +49,36 @@ enum PostgresBenchmarks {
         let copyFloor = try await time { try await read(tables, from: source) }
 
         let folder = try TemporaryFolder()
-        let storage = try SQLiteBucketStorage(path: folder.path, defaultSchema: PostgresSource.defaultSchema)
-        let scenario = Scenario(storage: storage, source: source, config: config, plan: plan)
-        let copy = try await time { try await scenario.replicate() }
-        Report.line(
-            "postgres.copy.\(name)_rows",
-            ours: rate(rows, copy),
-            floors: [("reading the rows", rate(rows, copyFloor))]
-        )
+        let sqlite = try SQLiteBucketStorage(path: folder.path, defaultSchema: PostgresSource.defaultSchema)
+        let postgres = try await storageDatabase.storage()
+        let scenarios = [("sqlite", sqlite as any BucketStorage), ("postgresql", postgres)].map { storage in
+            (storage.0, Scenario(storage: storage.1, source: source, config: config, plan: plan))
+        }
+        for (storage, scenario) in scenarios {
+            let copy = try await time { try await scenario.replicate() }
+            Report.line(
+                "postgres.copy.\(name)_rows.\(storage)",
+                ours: rate(rows, copy),
+                floors: [("reading the rows", rate(rows, copyFloor))]
+            )
+        }
 
         try await database.update(rows)
         let head = try await source.head()
         let changesFloor = try await time {
             try await follow(tables, of: floorSlot, after: begin, to: head.lsn, from: source, plan: plan)
         }
-        let backlog = try await time { try await scenario.replicate() }
-        Report.line(
-            "postgres.backlog.\(name)_updates",
-            ours: rate(rows, backlog),
-            floors: [("reading the changes", rate(rows, changesFloor))]
-        )
+        for (storage, scenario) in scenarios {
+            let backlog = try await time { try await scenario.replicate() }
+            Report.line(
+                "postgres.backlog.\(name)_updates.\(storage)",
+                ours: rate(rows, backlog),
+                floors: [("reading the changes", rate(rows, changesFloor))]
+            )
+        }
         try source.close()
-        try storage.close()
+        try sqlite.close()
+        try postgres.close()
     }
 
     /// Reads all rows, and keeps none.
@@ -110,7 +120,7 @@ enum PostgresBenchmarks {
 
     /// A source, a storage, and a replicator between them.
     private struct Scenario {
-        var storage: SQLiteBucketStorage
+        var storage: any BucketStorage
         var source: PostgresSource
         var config: String
         var plan: SyncPlan
@@ -151,6 +161,28 @@ struct BenchmarkDatabase {
         keywords.append((name: "dbname", value: name))
         string = PostgresConnectionString(keywords: keywords)
         connection = try await PostgresConnection.open(string)
+    }
+
+    /// Uses a database, and drops it.
+    static func with(server: String, _ body: (BenchmarkDatabase) async throws -> Void) async throws {
+        let database = try await BenchmarkDatabase(server: server)
+        do {
+            try await body(database)
+        } catch {
+            try await database.drop()
+            throw error
+        }
+        try await database.drop()
+    }
+
+    /// A bucket storage in the database.
+    func storage() async throws -> PostgresBucketStorage {
+        var settings = PostgresBucketStorage.Settings(connection: string)
+        settings.defaultTableSchema = PostgresSource.defaultSchema
+        return try await PostgresBucketStorage.open(
+            settings,
+            logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
+        )
     }
 
     /// A source over the database.

@@ -61,7 +61,7 @@ struct BenchmarkStorage {
     /// Writes while the storage is kept in shape, as in a service.
     private mutating func writeBesideSealing(
         _ batches: StrideTo<Int>,
-        _ changes: (Int) -> [SourceChange]
+        _ changes: @escaping (Int) -> [SourceChange]
     ) async throws -> Duration {
         let job = CompactionJob(storage: open, logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
         let keeping = Task { try await job.run() }
@@ -82,7 +82,7 @@ struct BenchmarkStorage {
 
     private mutating func write(
         _ batches: StrideTo<Int>,
-        _ changes: (Int) -> [SourceChange]
+        _ changes: @escaping (Int) -> [SourceChange]
     ) async throws -> Duration {
         var position = position
         defer { self.position = position }

@@ -273,7 +273,7 @@ final class ModelSource: ReplicationSource {
             switch message {
             case .changes(_, let relationID), .partialUpdates(_, let relationID), .truncate(let relationID):
                 tables.contains { $0.relationID == relationID }
-            case .begin, .commit, .tablesChanged: true
+            case .begin, .commit, .marker, .tablesChanged: true
             }
         }
 

@@ -105,10 +105,12 @@ struct SourceFollower {
                 }
                 apply(row, oldKey: update.oldKey ?? table.key(of: update.row), of: table)
             }
+            // An idle source would never get beyond the barrier.
+            try await tested.source.emitMarker()
         case .truncate(let relationID):
             let table = try #require(tables.first { $0.descriptor.relationID == relationID }).descriptor
             rows[table.name] = [:]
-        case .begin, .commit: break
+        case .begin, .commit, .marker: break
         case .tablesChanged: return false
         }
         return true

@@ -3,6 +3,7 @@ import GRDB
 import Logging
 import PostgresTestSupport
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -36,7 +37,7 @@ struct TestedSource: Sendable {
 
     init(_ kind: SourceKind) async throws {
         folder = try TemporaryFolder()
-        plan = try PowerSyncServiceTests.plan(
+        plan = try ServiceTestSupport.plan(
             "config: {edition: 3}\nstreams: {all: {queries: [SELECT * FROM items, SELECT * FROM others]}}"
         )
         switch kind {

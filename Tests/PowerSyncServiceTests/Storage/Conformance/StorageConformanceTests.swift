@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncTesting
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -10,13 +11,6 @@ import Testing
 
 /// What every storage does, one list of cases for all of them (docs/service.md "Rows and operations", "Checkpoints").
 @Suite(.timeLimit(.minutes(2))) struct StorageConformanceTests {
-    /// The storages.
-    enum Kind: String, CaseIterable, CustomTestStringConvertible {
-        /// `sealed` is SQLite that moves everything into segments, again and again.
-        case inMemory, sqlite, sealed
-        var testDescription: String { rawValue }
-    }
-
     private static let config = """
         config:
           edition: 3
@@ -31,36 +25,17 @@ import Testing
 
     /// A storage with a stream.
     private struct Scenario {
-        let kind: Kind
-        let folder: TemporaryFolder
+        let kind: TestedStorage
+        let home: StorageHome
         let storage: any BucketStorage
         let stream: ReplicationStream
         var position: Int64 = 0
 
-        init(_ kind: Kind) async throws {
+        init(_ kind: TestedStorage) async throws {
             self.kind = kind
-            folder = try TemporaryFolder()
-            storage =
-                switch kind {
-                case .inMemory: InMemoryBucketStorage()
-                case .sqlite: try SQLiteBucketStorage(path: folder.path("buckets.db"), makeID: Self.makeIDs())
-                case .sealed:
-                    try SQLiteBucketStorage(
-                        path: folder.path("buckets.db"),
-                        sealing: Self.sealing,
-                        makeID: Self.makeIDs()
-                    )
-                }
+            home = try StorageHome(kind)
+            storage = try await home.open(makeID: Self.makeIDs())
             stream = try await storage.deploy(config, plan: try plan(config))
-        }
-
-        /// Segments of any number of operations, some of which are swept.
-        private static var sealing: SealingLimits {
-            var limits = SealingLimits()
-            limits.minimum = 1
-            limits.segmentBytes = 250
-            limits.unswept = 10
-            return limits
         }
 
         /// Ids like those of the model: they are part of checksums.
@@ -176,10 +151,37 @@ import Testing
             bucket: #"o|0["u1"]"#,
             operations: ["PUT a", "REMOVE a"]
         ),
+        Case(
+            name: "too large for the bucket, then deleted",
+            changes: [.insert(["id": "a"]), .update(["id": "a", "description": tooLarge]), .delete(key: ["a"])],
+            operations: ["PUT a", "REMOVE a"]
+        ),
+        Case(
+            name: "too large for the bucket, then small",
+            changes: [.insert(["id": "a"]), .update(["id": "a", "description": tooLarge]), .update(["id": "a"])],
+            operations: ["PUT a", "PUT a"]
+        ),
+        Case(
+            name: "too large for another bucket",
+            changes: [
+                .insert(["id": "k", "client_id": "a", "owner": "u1"]),
+                .update(["id": "k", "client_id": "b", "owner": "u1", "description": tooLarge]),
+                .update(["id": "k", "client_id": "b", "owner": "u2", "description": tooLarge]),
+            ],
+            bucket: #"o|0["u1"]"#,
+            operations: ["PUT a", "PUT b", "REMOVE a", "REMOVE b"]
+        ),
+        Case(
+            name: "too large when it is inserted",
+            changes: [.insert(["id": "a", "description": tooLarge]), .delete(key: ["a"]), .insert(["id": "a"])],
+            operations: ["PUT a"]
+        ),
     ]
 
-    @Test(arguments: Kind.allCases, cases)
-    func changesBecomeOperations(_ kind: Kind, _ testCase: Case) async throws {
+    private static let tooLarge = SQLiteValue.text(String(repeating: "x", count: ChangeEvaluator.maximumDataBytes))
+
+    @Test(arguments: TestedStorage.allCases, cases)
+    func changesBecomeOperations(_ kind: TestedStorage, _ testCase: Case) async throws {
         var scenario = try await Scenario(kind)
         let storage = scenario.storage
         let checkpoint = try await storage.withWriter(of: scenario.stream.id) { writer in
@@ -194,8 +196,8 @@ import Testing
         #expect(found.map { "\($0.kind) \($0.id)" } == testCase.operations)
     }
 
-    @Test(arguments: Kind.allCases)
-    func checkpointsWaitForTheSnapshotAndNeverGoBack(_ kind: Kind) async throws {
+    @Test(arguments: TestedStorage.allCases)
+    func checkpointsWaitForTheSnapshotAndNeverGoBack(_ kind: TestedStorage) async throws {
         let scenario = try await Scenario(kind)
         try await scenario.storage.withWriter(of: scenario.stream.id) { writer in
             try await writer.setResumePosition(.at(1))
@@ -212,11 +214,11 @@ import Testing
         #expect(try await scenario.storage.activeStream()?.id == scenario.stream.id)
     }
 
-    @Test("random changes, read through both storages", arguments: 1...8 as ClosedRange<UInt64>)
+    @Test("random changes, read through all storages", arguments: 1...8 as ClosedRange<UInt64>)
     func storagesAgree(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         var scenarios: [Scenario] = []
-        for kind in Kind.allCases { scenarios.append(try await Scenario(kind)) }
+        for kind in TestedStorage.allCases { scenarios.append(try await Scenario(kind)) }
         let script = (0..<40).map { _ in random.next() }
         var checkpoints = [[StorageCheckpoint]](repeating: [], count: scenarios.count)
         for index in scenarios.indices {
@@ -298,6 +300,18 @@ import Testing
         let found = try await other.storage.parameterRows(Self.lookups, at: later, limit: 100)
         let expected = try await model.storage.parameterRows(Self.lookups, at: later, limit: 100)
         #expect(found.mapValues { Set($0) } == expected.mapValues { Set($0) }, comment)
+        for (search, offset, limit) in [("", 0, 100), ("|0[", 1, 2), ("docs", 0, 1), ("no bucket", 0, 5)] {
+            let lists = try await [
+                model.storage.buckets(of: model.stream.id, search: search, offset: offset, limit: limit),
+                other.storage.buckets(of: other.stream.id, search: search, offset: offset, limit: limit),
+            ]
+            #expect(lists[0].total == lists[1].total && lists[0].operations == lists[1].operations, comment)
+            #expect(
+                lists[0].buckets.map { "\($0.name) \($0.operations)" }
+                    == lists[1].buckets.map { "\($0.name) \($0.operations)" }
+            )
+            #expect(lists[1].buckets.allSatisfy { ($0.bytes ?? 0) > 0 }, comment)
+        }
         for bucket in Self.buckets {
             let found = try await other.operations(bucket, at: later).map { "\($0.opID) \($0.kind) \($0.id)" }
             let expected = try await model.operations(bucket, at: later).map { "\($0.opID) \($0.kind) \($0.id)" }

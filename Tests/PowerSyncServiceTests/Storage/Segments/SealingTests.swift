@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -255,7 +256,7 @@ import Testing
         #expect(try await count("superseded_operations", scenario) > 0)
         let old = scenario.stream.id
         let new = try await scenario.storage.restart(old)
-        var writer = try await scenario.storage.writer(of: new.id)
+        var writer = try await scenario.writer(of: new.id)
         try await writer.setResumePosition(.at(0))
         try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
         _ = try await writer.commit(.at(50), createsEmptyCheckpoints: true)

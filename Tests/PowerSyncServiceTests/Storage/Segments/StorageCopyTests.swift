@@ -3,6 +3,7 @@ import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 

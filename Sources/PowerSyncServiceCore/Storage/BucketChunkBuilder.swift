@@ -1,0 +1,110 @@
+import NIOCore
+package import PowerSyncProtocol
+
+/// Makes chunks of operations that are read bucket by bucket (docs/service.md "Reading buckets").
+///
+/// Texts go from the memory of the database into the buffer of the line; no `String` is made of them.
+package struct BucketChunkBuilder {
+    private let limits: BucketDataLimits
+    private var chunks: [BucketChunk] = []
+    /// The chunk that is being filled; `nil` between two buckets.
+    private var current: BucketChunk?
+    /// The bytes of row data in ``current``.
+    private var currentBytes = 0
+    private var totalBytes = 0
+    /// How many operations there is room for.
+    package private(set) var remainingOperations: Int
+
+    /// Creates a builder without chunks.
+    package init(limits: BucketDataLimits) {
+        self.limits = limits
+        remainingOperations = limits.operations
+    }
+
+    /// Begins a bucket.
+    ///
+    /// - Returns: Whether there is room for operations of it.
+    package mutating func begin() -> Bool {
+        guard remainingOperations > 0 else { return false }
+        guard totalBytes <= limits.totalBytes else {
+            // The caller goes on while the last chunk says so, and other buckets are waiting.
+            chunks[chunks.count - 1].line.hasMore = true
+            return false
+        }
+        return true
+    }
+
+    /// Adds an operation to the line of its bucket, unless there are enough.
+    ///
+    /// - Returns: Whether there is room for another one.
+    package mutating func append(
+        _ stored: StoredOperation,
+        of position: StreamingSyncRequest.BucketPosition
+    ) -> Bool {
+        var after = position.after
+        if let chunk = current, currentBytes + stored.data.count > limits.chunkBytes {
+            after = chunk.line.nextAfter ?? after
+            close(hasMore: true)
+            if totalBytes > limits.totalBytes { return false }
+        }
+        var chunk = current ?? BucketChunk(line: DataLine(bucket: position.name, after: after))
+        current = nil
+        var operation = SyncOperation(opID: OpID(stored.opID), kind: stored.kind, checksum: stored.checksum)
+        if stored.kind == .put || stored.kind == .remove {
+            operation.objectType = append(stored.table, to: &chunk.line.text)
+            operation.objectID = append(stored.rowID, to: &chunk.line.text)
+            operation.subkey = appendSubkey(of: stored, to: &chunk.line.text)
+        }
+        if stored.kind == .put { operation.data = append(stored.data, to: &chunk.line.text) }
+        if let target = stored.targetOp { chunk.targetOp = max(chunk.targetOp ?? .zero, OpID(target)) }
+        chunk.line.operations.append(operation)
+        chunk.line.nextAfter = operation.opID
+        current = chunk
+        currentBytes += stored.data.count
+        totalBytes += stored.data.count
+        remainingOperations -= 1
+        return remainingOperations > 0
+    }
+
+    /// Ends the bucket whose operations were added last.
+    package mutating func endBucket() {
+        close(hasMore: remainingOperations == 0)
+    }
+
+    /// What was added.
+    ///
+    /// - Parameter mayContinue: Whether the database has stopped before the end, without being told to.
+    /// - Returns: The chunks, in the order of their operations.
+    package consuming func finish(mayContinue: Bool = false) -> [BucketChunk] {
+        if mayContinue, !chunks.isEmpty { chunks[chunks.count - 1].line.hasMore = true }
+        return chunks
+    }
+
+    private mutating func close(hasMore: Bool) {
+        guard var chunk = current else { return }
+        current = nil
+        currentBytes = 0
+        chunk.line.hasMore = hasMore
+        chunks.append(chunk)
+    }
+
+    private func append(_ bytes: UnsafeRawBufferPointer, to text: inout ByteBuffer) -> TextRange {
+        let offset = text.readableBytes
+        text.writeBytes(bytes)
+        return TextRange(offset: offset, count: bytes.count)
+    }
+
+    /// Appends `<source table id>/<replica id>`.
+    private func appendSubkey(of operation: StoredOperation, to text: inout ByteBuffer) -> TextRange {
+        let offset = text.readableBytes
+        let (table, key) = (operation.sourceTable, ReplicaID(bytes: operation.sourceKey))
+        let count = table.count + 1 + ReplicaID.textBytes
+        text.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { memory in
+            memory.copyMemory(from: table)
+            memory[table.count] = UInt8(ascii: "/")
+            key.writeText(to: UnsafeMutableRawBufferPointer(rebasing: memory[(table.count + 1)...]))
+            return count
+        }
+        return TextRange(offset: offset, count: count)
+    }
+}

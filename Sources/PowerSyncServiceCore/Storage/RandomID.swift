@@ -1,0 +1,8 @@
+/// Ids that nobody else has.
+package enum RandomID {
+    /// 16 random hexadecimal digits.
+    package static func make() -> String {
+        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+}

@@ -1,0 +1,13 @@
+/// What ``BucketStorage/follow(_:)`` has found out.
+package enum StorageLook: Sendable, Equatable {
+    /// The checkpoint of the served stream is known; streams are what they were.
+    case looked
+    /// So it is, and there are other streams, or some have another state.
+    case streamsChanged
+    /// The storage could not be asked.
+    case failed
+    /// Another process has recorded a write checkpoint of a user, which checkpoints from a position on cover.
+    case writeCheckpoint(userKey: String, LSN)
+    /// Other processes may have recorded write checkpoints of anybody.
+    case writeCheckpointsMissed
+}

@@ -1,0 +1,73 @@
+package import PowerSyncProtocol
+
+/// What a sync stream is doing, or waits for.
+package enum StreamActivity: String, Sendable, Hashable, Codable {
+    /// Its first line is being made.
+    case opening
+    /// It reads what its client wants.
+    case reading
+    /// It sends.
+    case sending
+    /// The client has everything: it waits for a checkpoint that concerns it.
+    case waitingForCheckpoint
+    /// As many streams as may are reading bucket data.
+    case waitingForSlot
+    /// Too much of what was read for clients is in memory.
+    case waitingForMemory
+    /// The client does not read.
+    case waitingForClient
+}
+
+/// How far a sync stream is.
+package struct StreamProgressReport: Sendable, Equatable {
+    /// The checkpoint that was announced last; `nil` before the first.
+    package var checkpoint: OpID?
+    /// The one that was completed last; `nil` before the first.
+    package var completed: OpID?
+    /// The buckets of the client.
+    package var buckets = 0
+    /// The buckets that the client has to download for the checkpoint.
+    package var downloads = 0
+    /// Those that it does not have completely.
+    package var bucketsLeft = 0
+}
+
+/// An open sync stream at one moment, for operators.
+package struct StreamReport: Sendable {
+    /// Counted from 1 in the order in which streams were opened.
+    package var id: UInt64
+    /// Who the client is.
+    package var client: StreamClient
+    /// When the stream was opened, in seconds since 1970.
+    package var openedAt: Double
+    /// Operations sent.
+    package var operations: Int
+    /// Bytes of lines sent, before compression.
+    package var bytes: Int
+    /// How far it is.
+    package var progress: StreamProgressReport
+    /// What it does.
+    package var activity: StreamActivity
+    /// Since when, in seconds since 1970.
+    package var activeSince: Double
+}
+
+/// Who opens a sync stream.
+package struct StreamClient: Sendable, Hashable {
+    /// The user.
+    package var userID: String
+    /// The id of the client's database, if it tells.
+    package var clientID: String?
+    /// What the client calls itself.
+    package var userAgent: String
+    /// The format of the lines.
+    package var format: SyncLineFormat?
+
+    /// Creates a description.
+    package init(userID: String, clientID: String? = nil, userAgent: String = "", format: SyncLineFormat? = nil) {
+        self.userID = userID
+        self.clientID = clientID
+        self.userAgent = userAgent
+        self.format = format
+    }
+}

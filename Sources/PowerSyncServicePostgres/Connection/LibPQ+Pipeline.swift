@@ -1,0 +1,50 @@
+import CLibPQ
+
+/// Several statements in one round trip (libpq's pipeline mode).
+extension LibPQ {
+    /// Sends statements together, and receives what they return.
+    ///
+    /// After one that fails, the server leaves out the rest.
+    ///
+    /// - Parameters:
+    ///   - statements: With their arguments.
+    ///   - deadline: Until when.
+    ///   - activity: What is being done, for errors.
+    ///   - body: Gets the rows, and which statement they are of.
+    /// - Throws: The first ``PostgresError``, or what `body` throws.
+    func runTogether(
+        _ statements: [(sql: String, arguments: [PostgresArgument])],
+        until deadline: ContinuousClock.Instant,
+        _ activity: String,
+        _ body: (Int, Row) throws -> Void
+    ) throws {
+        try check(activity)
+        for statement in statements { try Self.checkSizes(of: statement.arguments, activity) }
+        guard PQenterPipelineMode(connection) == 1 else { throw failure(activity) }
+        for statement in statements { try queue(statement.sql, statement.arguments, activity) }
+        guard PQpipelineSync(connection) == 1 else { throw failure(activity) }
+        try flush(until: deadline, activity)
+        var (index, failure) = (0, nil as (any Error)?)
+        while true {
+            guard let result = try nextResult(until: deadline, activity) else {
+                // The end of one statement; on a connection that is lost, there would be no end of them.
+                guard PQstatus(connection) == CONNECTION_OK, index < statements.count else {
+                    throw self.failure(activity)
+                }
+                index += 1
+                continue
+            }
+            defer { PQclear(result) }
+            if PQresultStatus(result) == PGRES_PIPELINE_SYNC { break }
+            if let error = error(of: result, activity) { failure = failure ?? error }
+            guard failure == nil else { continue }
+            do {
+                for row in rows(of: result) { try body(index, row) }
+            } catch {
+                failure = error
+            }
+        }
+        guard PQexitPipelineMode(connection) == 1 else { throw failure ?? self.failure(activity) }
+        if let failure { throw failure }
+    }
+}

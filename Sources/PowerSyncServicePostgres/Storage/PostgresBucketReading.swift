@@ -1,0 +1,85 @@
+import PowerSyncProtocol
+import PowerSyncServiceCore
+
+/// Reads operations into chunks (docs/service.md "Reading buckets").
+struct PostgresBucketReading: Sendable {
+    /// What to read, in the order of the names.
+    let positions: [StreamingSyncRequest.BucketPosition]
+    /// Up to where.
+    let checkpoint: StorageCheckpoint
+    /// How much.
+    let limits: BucketDataLimits
+
+    /// Reads.
+    ///
+    /// - Parameters:
+    ///   - db: Runs the query.
+    ///   - names: What the numbers of tables stand for.
+    /// - Returns: The chunks; `nil` when a name is missing.
+    /// - Throws: ``PostgresError``.
+    func read(_ db: PostgresStatements, names: [Int64: [UInt8]]) throws -> [BucketChunk]? {
+        var chunks = BucketChunkBuilder(limits: limits)
+        /// The bucket whose operations come, from 1.
+        var place = 0
+        var (isFull, isNameMissing) = (false, false)
+        // A chunk that is begun is filled.
+        let byteLimit = limits.totalBytes + limits.chunkBytes
+        var bytes = 0
+        let query = "SELECT * FROM bucket_operations($1, $2, $3, $4, $5, $6)"
+        let arguments: [PostgresArgument] = [
+            .integer(checkpoint.streamID.rawValue), .names(positions.map(\.name.rawValue)),
+            .integers(positions.map(\.after.rawValue)), .integer(checkpoint.opID.rawValue),
+            .integer(Int64(limits.operations)), .integer(Int64(byteLimit)),
+        ]
+        try db.run(query, arguments) { row in
+            guard !isFull else { return }
+            let next = Int(row.integer(0))
+            if next != place {
+                if place > 0 { chunks.endBucket() }
+                guard chunks.begin() else {
+                    isFull = true
+                    return
+                }
+                place = next
+            }
+            guard let table = names[row.integer(5)] ?? (row.isNull(5) ? [] : nil),
+                let clientTable = names[row.integer(7)] ?? (row.isNull(7) ? [] : nil)
+            else {
+                isNameMissing = true
+                return
+            }
+            var operation = StoredOperation(
+                opID: row.integer(1),
+                kind: Self.kind(row.integer(2)),
+                checksum: Checksum(truncating: row.integer(3)),
+                targetOp: row.optionalInteger(4)
+            )
+            operation.sourceKey = row.memory(6)
+            operation.rowID = row.memory(8)
+            operation.data = row.memory(9)
+            bytes += operation.data.count
+            isFull = table.withUnsafeBytes { table in
+                clientTable.withUnsafeBytes { clientTable in
+                    operation.sourceTable = table
+                    operation.table = clientTable
+                    return !chunks.append(operation, of: positions[place - 1])
+                }
+            }
+        }
+        if isNameMissing { return nil }
+        if place > 0 { chunks.endBucket() }
+        // With buckets left, the last chunk says that the caller is to come again.
+        if !isFull, place < positions.count { _ = chunks.begin() }
+        return chunks.finish(mayContinue: !isFull && bytes > byteLimit)
+    }
+
+    /// The kind of operation that a letter stands for.
+    static func kind(_ letter: Int64) -> SyncOperation.Kind {
+        switch UInt8(truncatingIfNeeded: letter) {
+        case UInt8(ascii: "P"): .put
+        case UInt8(ascii: "R"): .remove
+        case UInt8(ascii: "C"): .clear
+        default: .move
+        }
+    }
+}

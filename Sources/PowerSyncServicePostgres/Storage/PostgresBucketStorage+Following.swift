@@ -1,0 +1,132 @@
+import Logging
+package import PowerSyncServiceCore
+
+/// Learning of what other processes do (docs/postgres-storage.md "Several processes").
+extension PostgresBucketStorage {
+    /// How often to look when nobody says that there is news.
+    static let followInterval = Duration.seconds(5)
+    /// The pause before a lost connection is made again.
+    static let reconnectPause = Duration.seconds(1)
+
+    package func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws {
+        var isLost = false
+        // What has changed while there was no connection is seen with the first look of the next one.
+        var known: String?
+        while true {
+            do {
+                try await followOnce(&known) { news in
+                    if isLost {
+                        isLost = false
+                        logger.notice("The bucket storage can be followed again.")
+                    }
+                    look(news)
+                }
+            } catch {
+                if error is CancellationError || Task.isCancelled { throw CancellationError() }
+                if (error as? BucketStorageError)?.code == .otherStorage { throw error }
+                if !isLost {
+                    isLost = true
+                    logger.warning(
+                        "The bucket storage cannot be followed, and is tried again.",
+                        metadata: [ReplicationLogKey.error: "\(error)"]
+                    )
+                }
+                look(.failed)
+                try await clock.sleep(for: Self.reconnectPause)
+            }
+        }
+    }
+
+    /// Follows on one connection, until that is lost.
+    private func followOnce(_ known: inout String?, _ look: (StorageLook) -> Void) async throws {
+        let connection = try await PostgresConnection.open(settings.connection, settings: schema.sessionSettings)
+        defer { connection.close() }
+        try await connection.execute(
+            "LISTEN \(PostgresTable.quoted(schema.channel))",
+            activity: "listening to other processes"
+        )
+        var isNew = true
+        while true {
+            let (checkpoint, streams) = try await read(on: connection)
+            if let checkpoint { feed.publish(checkpoint) }
+            look(known == nil || known == streams ? .looked : .streamsChanged)
+            known = streams
+            // Nobody has said here what was recorded before.
+            if isNew { look(.writeCheckpointsMissed) }
+            isNew = false
+            try await waitForChanges(on: connection, look)
+        }
+    }
+
+    /// Waits until it is time to look again, and passes on what is said of write checkpoints meanwhile.
+    private func waitForChanges(on connection: PostgresConnection, _ look: (StorageLook) -> Void) async throws {
+        let deadline = ContinuousClock.now.advanced(by: Self.followInterval)
+        var isChanged = false
+        while !isChanged {
+            let texts = try await connection.waitForNotifications(until: deadline)
+            isChanged = texts.isEmpty
+            for text in texts {
+                switch StorageNotification(text: text) {
+                case .changed: isChanged = true
+                case .writeCheckpoint(processID, _, _): break
+                case .writeCheckpoint(_, _, nil): look(.writeCheckpointsMissed)
+                case .writeCheckpoint(_, let position, let userKey?): look(.writeCheckpoint(userKey: userKey, position))
+                }
+            }
+        }
+    }
+
+    /// Reads the published checkpoint, and the states of streams.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `otherStorage` when the storage is not the one that was opened, or goes back.
+    private func read(on connection: PostgresConnection) async throws -> (StorageCheckpoint?, streams: String) {
+        let published = feed.current
+        do {
+            return try await connection.statements("looking for checkpoints") { [self] db in
+                guard try schema.identity(db) == identity else { throw otherStorage }
+                let streams = try db.first("SELECT string_agg(id || state, ' ' ORDER BY id) FROM streams") {
+                    $0.text(0)
+                }
+                let checkpoint = try StreamRecord.served(db)?.checkpoint
+                // What was published before this look is stored for ever, unless a copy of the storage has taken its place.
+                if let checkpoint, let published, checkpoint.isBefore(published) { throw otherStorage }
+                return (checkpoint, (streams ?? nil) ?? "")
+            }
+        } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedTable {
+            throw otherStorage
+        }
+    }
+
+    private var otherStorage: BucketStorageError {
+        BucketStorageError(
+            .otherStorage,
+            """
+            The bucket storage in schema \(schema.name) was deleted, made again or set back while this process used it, which \
+            has to be started again. After a backup was restored, or a standby took over that had not got everything, run \
+            `powersync teardown` first.
+            """
+        )
+    }
+
+    package func isWritten(to history: SourceHistory) async throws -> Bool {
+        // As the source makes histories: the cluster, its timeline, and the database.
+        let parts = history.rawValue.prefix { $0 != "~" }.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return false }
+        let own = try await read("reading where the storage is") { db in
+            try db.first(
+                """
+                SELECT c.system_identifier::text, d.oid::text FROM pg_control_system() AS c, pg_database AS d
+                WHERE d.datname = current_database()
+                """
+            ) { [$0.text(0) ?? "", $0.text(1) ?? ""] }
+        }
+        return own == [String(parts[0]), String(parts[2])]
+    }
+}
+
+extension StorageCheckpoint {
+    /// Whether this checkpoint cannot have been published after another one.
+    fileprivate func isBefore(_ other: StorageCheckpoint) -> Bool {
+        streamID == other.streamID ? opID < other.opID || lsn < other.lsn : streamID < other.streamID
+    }
+}

@@ -1,0 +1,175 @@
+import NIOConcurrencyHelpers
+package import PowerSyncProtocol
+package import PowerSyncRules
+package import PowerSyncServiceCore
+
+/// Reading at a checkpoint (docs/service.md "Reading buckets").
+extension PostgresBucketStorage {
+    package func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence {
+        feed.checkpoints(of: stream.id)
+    }
+
+    /// The most op ids between two checkpoints that are looked through.
+    private static let maximumChanges: Int64 = 50_000
+
+    package func changes(
+        from earlier: StorageCheckpoint,
+        to later: StorageCheckpoint
+    ) async throws -> CheckpointChanges {
+        guard earlier.streamID == later.streamID else { return .unknown }
+        guard earlier.opID < later.opID else { return .known(buckets: [], lookups: []) }
+        guard later.opID.rawValue - earlier.opID.rawValue <= Self.maximumChanges else { return .unknown }
+        return try await ask("reading what has changed") { db in
+            func names(_ sql: String) throws -> [String] {
+                try db.rows(
+                    sql,
+                    [.integer(later.streamID.rawValue), .integer(earlier.opID.rawValue), .integer(later.opID.rawValue)]
+                ) { $0.text(0) ?? "" }
+            }
+            let buckets = try names(
+                """
+                SELECT b.name FROM (
+                    SELECT DISTINCT bucket FROM operations WHERE stream = $1 AND op_id > $2 AND op_id <= $3
+                ) AS o JOIN buckets AS b ON b.stream = $1 AND b.id = o.bucket
+                """
+            )
+            let lookups = try names(
+                """
+                SELECT l.name FROM (
+                    SELECT DISTINCT lookup FROM parameter_entries WHERE stream = $1 AND op_id > $2 AND op_id <= $3
+                ) AS e JOIN lookups AS l ON l.stream = $1 AND l.id = e.lookup
+                """
+            )
+            // What says what has changed may be gone.
+            guard try !PostgresStreamView(db, at: earlier).isCompacted else { return .unknown }
+            return .known(
+                buckets: Set(buckets.map { BucketName($0) }),
+                lookups: Set(lookups.map { ParameterLookup(rawValue: $0) })
+            )
+        }
+    }
+
+    package func parameterRows(
+        _ lookups: [ParameterLookup],
+        at checkpoint: StorageCheckpoint,
+        limit: Int
+    ) async throws -> [ParameterLookup: [ParameterRow]] {
+        guard !lookups.isEmpty else { return [:] }
+        let lookups = Array(Set(lookups))
+        return try await read("reading a parameter index", at: checkpoint) { db in
+            var result: [ParameterLookup: [ParameterRow]] = [:]
+            var total = 0
+            // The newest entry of each row of the source.
+            try db.run(
+                """
+                SELECT n.place, e.outputs
+                FROM (
+                    SELECT sha256(name) AS digest, place FROM unnest($2::bytea[]) WITH ORDINALITY AS given (name, place)
+                ) AS n
+                    JOIN lookups AS l ON l.stream = $1 AND l.digest = n.digest
+                    JOIN LATERAL (
+                        SELECT DISTINCT ON (source_table, source_key) outputs FROM parameter_entries
+                        WHERE stream = $1 AND lookup = l.id AND op_id <= $3
+                        ORDER BY source_table, source_key, op_id DESC
+                    ) AS e ON true
+                """,
+                [
+                    .integer(checkpoint.streamID.rawValue), .names(lookups.map(\.rawValue)),
+                    .integer(checkpoint.opID.rawValue),
+                ]
+            ) { row in
+                let rows: [ParameterRow]
+                do {
+                    rows = try StoredValues.decodeParameterRows(row.memory(1))
+                } catch {
+                    throw BucketStorageError(
+                        .corrupted,
+                        "A parameter entry of stream \(checkpoint.streamID) cannot be read.",
+                        underlyingError: error
+                    )
+                }
+                guard !rows.isEmpty else { return }
+                total += rows.count
+                guard total <= limit else { throw BucketLimitError(limit: .parameterResults(limit: limit)) }
+                result[lookups[Int(row.integer(0)) - 1], default: []].append(contentsOf: rows)
+            }
+            return result
+        } check: { stream, _ in
+            try stream.checkParameters()
+        }
+    }
+
+    package func checksums(
+        _ buckets: [BucketName],
+        at checkpoint: StorageCheckpoint
+    ) async throws -> [BucketName: BucketChecksum] {
+        try await read("reading checksums", at: checkpoint) { db in
+            var checksums: [BucketName: BucketChecksum] = [:]
+            checksums.reserveCapacity(buckets.count)
+            for bucket in buckets { checksums[bucket] = .empty }
+            // A bucket's state is that of its last operation. While more is written for the next checkpoint, which may be
+            // millions of operations, the state at the last one is beside it. At another checkpoint, what lies between the two
+            // is added or subtracted: that is little, as it was published a moment ago.
+            try db.run(
+                """
+                SELECT n.place,
+                    CASE WHEN b.last_op <= $3 THEN b.checksum ELSE b.published_checksum + coalesce(o.checksum, 0) END,
+                    CASE WHEN b.last_op <= $3 THEN b.count ELSE b.published_count + coalesce(o.count, 0) END
+                FROM (
+                    SELECT sha256(name) AS digest, place FROM unnest($2::bytea[]) WITH ORDINALITY AS given (name, place)
+                ) AS n
+                    JOIN buckets AS b ON b.stream = $1 AND b.digest = n.digest
+                    LEFT JOIN LATERAL (
+                        SELECT sum(CASE WHEN op_id > b.published_op THEN checksum ELSE -checksum END)::bigint AS checksum,
+                            sum(CASE WHEN op_id > b.published_op THEN 1 ELSE -1 END) AS count
+                        FROM operations
+                        WHERE b.last_op > $3 AND stream = $1 AND bucket = b.id
+                            AND op_id > least(b.published_op, $3) AND op_id <= greatest(b.published_op, $3)
+                    ) AS o ON true
+                """,
+                [
+                    .integer(checkpoint.streamID.rawValue), .names(buckets.map(\.rawValue)),
+                    .integer(checkpoint.opID.rawValue),
+                ]
+            ) { row in
+                checksums[buckets[Int(row.integer(0)) - 1]] = BucketChecksum(
+                    checksum: Checksum(truncating: row.integer(1)),
+                    count: row.integer(2)
+                )
+            }
+            return checksums
+        } check: { stream, db in
+            try stream.check(buckets, db)
+        }
+    }
+
+    package func bucketData(
+        _ positions: [StreamingSyncRequest.BucketPosition],
+        at checkpoint: StorageCheckpoint,
+        limits: BucketDataLimits
+    ) async throws -> [BucketChunk] {
+        let positions = positions.sorted { $0.name < $1.name }
+        let stream = checkpoint.streamID
+        return try await read("reading bucket data", at: checkpoint) { [names] db in
+            let reading = PostgresBucketReading(positions: positions, checkpoint: checkpoint, limits: limits)
+            if let chunks = try reading.read(db, names: names.withLockedValue { $0 }) { return chunks }
+            // A name is new since somebody has looked.
+            let found = try db.rows("SELECT id, name FROM names WHERE stream = $1", [.integer(stream.rawValue)]) {
+                ($0.integer(0), $0.bytes(1) ?? [])
+            }
+            let known = names.withLockedValue { known in
+                known.merge(found) { $1 }
+                return known
+            }
+            guard let chunks = try reading.read(db, names: known) else {
+                throw BucketStorageError(
+                    .corrupted,
+                    "The name of a table is missing in the data of replication stream \(stream)."
+                )
+            }
+            return chunks
+        } check: { stream, db in
+            try stream.check(positions.lazy.map(\.name), db)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import NIOConcurrencyHelpers
+import PowerSyncProtocol
+package import PowerSyncRules
+package import PowerSyncServiceCore
+
+/// Replication streams (docs/service.md "Replication streams").
+extension PostgresBucketStorage: BucketStorage {
+    package func activeStream() async throws -> ActiveSyncStream? {
+        guard let checkpoint = feed.current else { return nil }
+        let stream = checkpoint.streamID
+        if let config = configs.known(of: stream) { return ActiveSyncStream(id: stream, plan: config.plan) }
+        let config = try await read("reading the served stream") { [configs] db in
+            try configs.config(of: stream) { try .find($0, db) }
+        }
+        return ActiveSyncStream(id: stream, plan: config.plan)
+    }
+
+    package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {
+        let encodedPlan = try plan.encodedJSON()
+        let slotName = settings.slotPrefix + makeID()
+        let (record, stored) = try await changeStreams("deploying a sync config") { [configs] db in
+            let same = try StreamRecord.all(in: [.processing, .active], db).last { record in
+                // What was stored under a plan, or in a format, that this service cannot read has no meaning for another one.
+                guard mode == .ifChanged, record.isReadable else { return false }
+                let config = try configs.readableConfig(of: record.id) { try .find($0, db) }
+                return config?.content.utf8.elementsEqual(content.utf8) == true
+            }
+            _ = try StreamSuccession.change(db) { $0.deploy(keeping: same?.id) }
+            let stored = StreamConfig.Stored(content: content, encodedPlan: encodedPlan)
+            let record = try same ?? StreamRecord.insert(stored, slotName: slotName, db)
+            // Not kept yet: the transaction may be rolled back, and the number be given out again.
+            return (record, try .find(record.id, db) as StreamConfig.Stored)
+        }
+        return ReplicationStream(record, try configs.config(of: record.id) { _ in stored })
+    }
+
+    package func streams() async throws -> [ReplicationStream] {
+        try await read("reading the streams") { [configs] db in
+            try StreamRecord.all(in: [.processing, .active, .errored, .stop], db).filter(\.isReadable).compactMap {
+                record in
+                // Those that cannot be read are replaced when their text is deployed again.
+                try configs.readableConfig(of: record.id) { try .find($0, db) }.map { ReplicationStream(record, $0) }
+                    ?? ReplicationStream(deleting: record)
+            }
+        }
+    }
+
+    package func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
+        try await read("reading the progress of a stream") { db in
+            let record = try StreamRecord.find(stream, db)
+            let time = try db.first(
+                "SELECT extract(epoch FROM last_checkpoint_at)::text FROM streams WHERE id = $1",
+                [.integer(stream.rawValue)]
+            ) { $0.text(0).flatMap { Double($0) } }
+            return StreamProgress(
+                checkpoint: record.checkpoint,
+                checkpointedAt: time.flatMap(\.self).map { Date(timeIntervalSince1970: $0) },
+                resumePosition: record.resumePosition(in: try SourceHistory.find(record.historyID, db)),
+                tables: try SourceTable.all(of: stream, db)
+            )
+        }
+    }
+
+    package func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
+        let slotName = settings.slotPrefix + makeID()
+        let (record, stored) = try await changeStreams("starting a stream again") { db in
+            let record =
+                switch try StreamSuccession.change(db, { $0.restart(stream) }) {
+                case .new: try StreamRecord.insert(try .find(stream, db), slotName: slotName, db)
+                case .stream(let successor): try StreamRecord.find(successor, db)
+                case .none: throw BucketStorageError.replaced(stream)
+                }
+            return (record, try .find(record.id, db) as StreamConfig.Stored)
+        }
+        return ReplicationStream(record, try configs.config(of: record.id) { _ in stored })
+    }
+
+    package func deleteData(of stream: ReplicationStreamID) async throws {
+        try await changeStreams("deleting a stream") { db in
+            let record = try StreamRecord.find(stream, locked: true, db)
+            guard record.state == .stop else { return }
+            try PostgresStorageSchema.dropPartitions(of: stream, db)
+            try db.run("DELETE FROM source_tables WHERE stream = $1", [.integer(stream.rawValue)])
+            try StreamRecord.setState(.terminated, of: stream, db)
+        }
+        configs.forget(stream)
+        waiting.withLockedValue { $0.removeValue(forKey: stream) }?.close()
+    }
+
+    /// Changes which streams there are, one process after the other, and tells all of them.
+    private func changeStreams<Value: Sendable>(
+        _ activity: String,
+        _ body: @escaping @Sendable (PostgresStatements) throws -> Value
+    ) async throws -> Value {
+        try await write(activity) { [schema] db in
+            try schema.lockStreams(db)
+            let value = try body(db)
+            try schema.notify(db)
+            return value
+        }
+    }
+}
+
+/// The `source_tables` of a stream.
+extension SourceTable {
+    /// The tables of a stream, in no particular order.
+    static func all(of stream: ReplicationStreamID, _ db: PostgresStatements) throws -> [SourceTable] {
+        try db.rows(
+            """
+            SELECT id, relation_id, schema_name, table_name, identity_columns, snapshot_done, snapshot_last_key
+            FROM source_tables WHERE stream = $1
+            """,
+            [.integer(stream.rawValue)]
+        ) { row in
+            let name = SourceTableName(schema: row.text(2) ?? "", name: row.text(3) ?? "")
+            let identity: [SourceTableDescriptor.IdentityColumn]
+            do {
+                identity = try JSONDecoder().decode(
+                    [SourceTableDescriptor.IdentityColumn].self,
+                    from: Data(row.bytes(4) ?? [])
+                )
+            } catch {
+                throw BucketStorageError(
+                    .corrupted,
+                    "The identity columns of \(name) in the bucket storage cannot be read.",
+                    underlyingError: error
+                )
+            }
+            return SourceTable(
+                id: row.text(0) ?? "",
+                descriptor: SourceTableDescriptor(name: name, relationID: row.text(1) ?? "", identity: identity),
+                isSnapshotDone: row.boolean(5),
+                lastSnapshotKey: row.bytes(6).map { SnapshotKey(rawValue: $0) }
+            )
+        }
+    }
+
+    /// Stores a new record.
+    func insert(of stream: ReplicationStreamID, _ db: PostgresStatements) throws {
+        let identity = String(decoding: try JSONEncoder().encode(descriptor.identity), as: UTF8.self)
+        try db.run(
+            """
+            INSERT INTO source_tables (id, stream, relation_id, schema_name, table_name, identity_columns)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            """,
+            [
+                .text(id), .integer(stream.rawValue), .text(descriptor.relationID), .text(descriptor.name.schema),
+                .text(descriptor.name.name), .text(identity),
+            ]
+        )
+    }
+}

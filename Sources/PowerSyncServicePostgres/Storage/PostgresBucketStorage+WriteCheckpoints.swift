@@ -1,0 +1,229 @@
+import Foundation
+package import PowerSyncProtocol
+package import PowerSyncServiceCore
+
+/// Write checkpoints (docs/service.md "Write checkpoints of the service").
+///
+/// Several processes may record some of one user at the same time, and have read the position of the source in another order.
+/// So that no number is visible before those below it, positions of one history never go back.
+extension PostgresBucketStorage {
+    package func publishedPosition() async throws -> SourcePosition? {
+        try await ask("reading the published position") { db in
+            try db.first(
+                """
+                SELECT s.last_checkpoint_lsn, h.history FROM (\(Self.served)) AS s
+                    JOIN source_histories AS h ON h.id = s.history_id
+                WHERE s.last_checkpoint_lsn IS NOT NULL
+                """
+            ) { SourcePosition(LSN($0.text(0) ?? ""), of: SourceHistory(rawValue: $0.text(1) ?? "")) }
+        }
+    }
+
+    /// The stream that clients are served from, if this service knows the format of its data.
+    private static let served = """
+        SELECT last_checkpoint_lsn, history_id FROM (
+            SELECT * FROM streams WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1
+        ) AS newest
+        WHERE storage_version = \(PostgresStorageSchema.streamVersion)
+        """
+
+    package func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
+        // A client may have asked for the largest number there is: it stays.
+        try await writeCheckpoint(
+            userKey: userKey,
+            head: head,
+            recordedBy: """
+                INSERT INTO write_checkpoints AS w (user_key, digest, write_checkpoint, lsn, history_id)
+                SELECT $1, sha256($1), 1, $2, head.id FROM head, served
+                ON CONFLICT (digest) DO UPDATE SET
+                    \(Self.keepVisible),
+                    write_checkpoint = least(w.write_checkpoint, \(Int64.max - 1)) + 1,
+                    lsn = \(Self.laterPosition),
+                    history_id = greatest(w.history_id, excluded.history_id),
+                    requested_at = NULL
+                RETURNING write_checkpoint
+                """
+        )
+    }
+
+    package func recordCheckpointRequest(
+        _ id: WriteCheckpoint,
+        userKey: String,
+        head: SourcePosition
+    ) async throws -> WriteCheckpoint {
+        try await writeCheckpoint(
+            userKey: userKey,
+            head: head,
+            recordedBy: """
+                INSERT INTO write_checkpoints AS w (user_key, digest, write_checkpoint, lsn, history_id, requested_at)
+                SELECT $1, sha256($1), $4, $2, head.id, \(Self.time("$5")) FROM head, served
+                ON CONFLICT (digest) DO UPDATE SET
+                    \(Self.keepVisible),
+                    write_checkpoint = $4,
+                    lsn = CASE WHEN w.write_checkpoint = $4 THEN w.lsn ELSE \(Self.laterPosition) END,
+                    history_id = CASE WHEN w.write_checkpoint = $4 THEN w.history_id
+                        ELSE greatest(w.history_id, excluded.history_id) END,
+                    requested_at = excluded.requested_at
+                WHERE w.write_checkpoint <= $4
+                RETURNING write_checkpoint
+                """,
+            [.integer(id.rawValue), seconds(now())]
+        )
+    }
+
+    /// What is visible now stays visible while the new number waits.
+    private static let keepVisible = """
+        visible_write_checkpoint =
+            CASE WHEN \(isVisible) THEN w.write_checkpoint ELSE w.visible_write_checkpoint END,
+        visible_lsn = CASE WHEN \(isVisible) THEN w.lsn ELSE w.visible_lsn END,
+        visible_history_id = CASE WHEN \(isVisible) THEN w.history_id ELSE w.visible_history_id END
+        """
+
+    /// Whether what is recorded is visible now: as the statement finds it, or a number that was just shown could vanish.
+    private static let isVisible = isPublished(
+        "(SELECT last_checkpoint_lsn FROM served)",
+        "(SELECT history_id FROM served)"
+    )
+
+    /// The position of a new number: neither in an earlier history than that of the number before, nor before that in the same one.
+    private static let laterPosition = """
+        CASE WHEN w.history_id > excluded.history_id THEN w.lsn
+            WHEN w.history_id = excluded.history_id THEN greatest(w.lsn, excluded.lsn) ELSE excluded.lsn END
+        """
+
+    /// Whether a checkpoint covers the position of a record; with NULL, nothing is covered.
+    ///
+    /// Every checkpoint of a later history does: that copies the source as it is after the uploads.
+    private static func isPublished(_ lsn: String, _ history: String) -> String {
+        "coalesce(w.history_id < \(history) OR w.history_id = \(history) AND w.lsn <= \(lsn), false)"
+    }
+
+    /// A time that is given in seconds since 1970.
+    private static func time(_ parameter: String) -> String { "to_timestamp(\(parameter)::text::double precision)" }
+
+    private func seconds(_ time: Date) -> PostgresArgument { .text("\(time.timeIntervalSince1970)") }
+
+    /// The number of a history that the source had a moment ago: that of a stream, or of the history that was seen last.
+    private static func number(ofHistory history: String) -> String {
+        """
+        SELECT id FROM (
+            SELECT h.id, 1 AS rank FROM streams AS s JOIN source_histories AS h ON h.id = s.history_id
+            WHERE s.state IN ('ACTIVE', 'ERRORED', 'PROCESSING') AND h.history = \(history)
+            UNION ALL
+            SELECT id, 2 FROM (SELECT * FROM source_histories ORDER BY id DESC LIMIT 1) AS newest
+            WHERE history = \(history)
+        ) AS found
+        ORDER BY rank, id DESC LIMIT 1
+        """
+    }
+
+    /// Runs a statement that may change the record of a user.
+    ///
+    /// Its arguments are the user, position and history of the source. `head` has the number of that history, `served` what is
+    /// published; without one of them, it does nothing. What it records is told to all processes: the user's streams may be anywhere.
+    ///
+    /// A stream may have begun with a later history than the one that the source had a moment ago: then that has not come again.
+    ///
+    /// - Returns: The number that is recorded then.
+    private func writeCheckpoint(
+        userKey: String,
+        head: SourcePosition,
+        recordedBy sql: String,
+        _ arguments: [PostgresArgument] = []
+    ) async throws -> WriteCheckpoint {
+        let user = PostgresArgument.bytes(Array(userKey.utf8))
+        let notification = StorageNotification.writeCheckpoint(
+            process: processID,
+            position: head.lsn,
+            userKey: userKey
+        )
+        let values =
+            [user, .text(head.lsn.rawValue), .text(head.history.rawValue)] + arguments
+            + [.text(schema.channel), .text(notification.text)]
+        let statement = """
+            WITH served AS (\(Self.served)), head AS (\(Self.number(ofHistory: "$3"))), recorded AS (\(sql))
+            SELECT write_checkpoint, pg_notify($\(values.count - 1), $\(values.count)) FROM recorded
+            """
+        let number = try await ask("recording a write checkpoint") { db in
+            try db.first(statement, values) { $0.integer(0) }
+        }
+        if let number { return WriteCheckpoint(number) }
+        return try await write("recording a write checkpoint") { [self] db in
+            guard try StreamRecord.served(db) != nil else { throw BucketStorageError.noActiveStream }
+            let history = PostgresArgument.text(head.history.rawValue)
+            if try db.first(Self.number(ofHistory: "$1"), [history], { _ in true }) == nil {
+                try lockHistories(db)
+                _ = try head.history.number(db)
+            }
+            if let number = try db.first(statement, values, { $0.integer(0) }) { return WriteCheckpoint(number) }
+            // A larger one is there.
+            let larger = try db.first(
+                "SELECT write_checkpoint FROM write_checkpoints WHERE digest = sha256($1)",
+                [user]
+            ) { $0.integer(0) }
+            return WriteCheckpoint(larger ?? 1)
+        }
+    }
+
+    package func visibleWriteCheckpoint(
+        userKey: String,
+        at checkpoint: StorageCheckpoint
+    ) async throws -> WriteCheckpoint? {
+        let number = try await ask("reading a write checkpoint") { db in
+            try db.first(
+                """
+                SELECT CASE
+                    WHEN w.history_id < s.history_id OR w.history_id = s.history_id AND w.lsn <= $3
+                        THEN w.write_checkpoint
+                    WHEN w.visible_history_id < s.history_id
+                        OR w.visible_history_id = s.history_id AND w.visible_lsn <= $3
+                        THEN w.visible_write_checkpoint
+                    END
+                FROM write_checkpoints AS w JOIN streams AS s ON s.id = $2
+                WHERE w.digest = sha256($1)
+                """,
+                [
+                    .bytes(Array(userKey.utf8)), .integer(checkpoint.streamID.rawValue),
+                    .text(checkpoint.lsn.rawValue),
+                ]
+            ) { $0.optionalInteger(0) }
+        }
+        return number.flatMap(\.self).map { WriteCheckpoint($0) }
+    }
+
+    package func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN? {
+        try await ask("reading a write checkpoint") { db in
+            try db.first(
+                """
+                SELECT w.lsn FROM write_checkpoints AS w JOIN streams AS s ON s.id = $2
+                WHERE w.digest = sha256($1) AND w.history_id = s.history_id AND w.lsn > $3
+                """,
+                [
+                    .bytes(Array(userKey.utf8)), .integer(checkpoint.streamID.rawValue),
+                    .text(checkpoint.lsn.rawValue),
+                ]
+            ) { LSN($0.text(0) ?? "") }
+        }
+    }
+
+    // MARK: Deleting
+
+    /// How long checkpoint requests are kept, in seconds.
+    static let requestRetention: TimeInterval = 3600
+
+    /// Deletes numbers that clients have chosen, and have not asked for since long.
+    ///
+    /// A client that comes back learns from the answer to its next request that its number was not recorded. Those that still
+    /// wait for replication stay, or a client that waits with them would do so for ever. So do numbers that this service
+    /// counts: a client may remember them.
+    func deleteOldRequests() async throws -> Int {
+        let before = seconds(now().addingTimeInterval(-Self.requestRetention))
+        return try await write("deleting checkpoint requests") { db in
+            guard let served = try StreamRecord.served(db) else { return 0 }
+            return try db.run(
+                "DELETE FROM write_checkpoints AS w WHERE requested_at < \(Self.time("$1")) AND \(Self.isPublished("$2", "$3"))",
+                [before, .text(served.lastCheckpointLSN?.rawValue), .integer(served.historyID)]
+            )
+        }
+    }
+}

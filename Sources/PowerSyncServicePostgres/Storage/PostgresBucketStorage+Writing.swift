@@ -1,0 +1,98 @@
+import NIOConcurrencyHelpers
+package import PowerSyncServiceCore
+
+/// Writers of streams.
+extension PostgresBucketStorage {
+    package func withWriter<Result>(
+        of stream: ReplicationStreamID,
+        _ body: @escaping (inout any BucketStorageWriter) async throws -> Result
+    ) async throws -> Result {
+        let lease = try await takeLease(of: stream)
+        do {
+            let result = try await holding(lease, stream, Handover(value: body))
+            await lease.release()
+            return result.value
+        } catch {
+            await lease.release()
+            throw error
+        }
+    }
+
+    /// Takes the lease of a stream, and keeps the connection for the next attempt when somebody else has it.
+    private func takeLease(of stream: ReplicationStreamID) async throws -> WriterLease {
+        let kept = waiting.withLockedValue { $0.removeValue(forKey: stream) }
+        if let kept {
+            do {
+                return try await takeLease(of: stream, on: kept)
+            } catch let error as PostgresError where error.code == .connection || error.code == .closed {
+                // It was ended while nobody used it.
+            }
+        }
+        let connection = try await PostgresConnection.open(settings.connection, settings: schema.sessionSettings)
+        return try await takeLease(of: stream, on: connection)
+    }
+
+    private func takeLease(
+        of stream: ReplicationStreamID,
+        on connection: PostgresConnection
+    ) async throws -> WriterLease {
+        do {
+            return try await WriterLease.take(stream, schema, on: connection)
+        } catch let error as BucketStorageError where error.code == .inUse && connection.isUsable {
+            waiting.withLockedValue { $0.updateValue(connection, forKey: stream) }?.close()
+            throw error
+        } catch {
+            connection.close()
+            throw error
+        }
+    }
+
+    /// Runs `body` as long as the lease is there.
+    private func holding<Result>(
+        _ lease: WriterLease,
+        _ stream: ReplicationStreamID,
+        _ body: Handover<(inout any BucketStorageWriter) async throws -> Result>
+    ) async throws -> Handover<Result> {
+        try await withThrowingTaskGroup(of: Handover<Result>.self) { group in
+            group.addTask {
+                var writer: any BucketStorageWriter = try await self.writer(of: stream, lease)
+                return Handover(value: try await body.value(&writer))
+            }
+            group.addTask { try await lease.hold(self.clock) }
+            defer { group.cancelAll() }
+            guard let result = try await group.next() else { throw CancellationError() }
+            return result
+        }
+    }
+
+    /// A writer for a stream that has the lease.
+    func writer(of stream: ReplicationStreamID, _ lease: WriterLease) async throws -> PostgresBucketWriter {
+        let (record, config, history, reached, tables) = try await lease.statements("opening a writer") {
+            [configs] db in
+            let record = try StreamRecord.find(stream, db)
+            let reached = try db.first(
+                "SELECT max(lsn) FROM write_checkpoints WHERE history_id = $1",
+                [.integer(record.historyID)]
+            ) { $0.text(0).map { LSN($0) } }
+            let history = try SourceHistory.find(record.historyID, db)
+            let config = try configs.config(of: stream) { try .find($0, db) }
+            return (record, config, history, reached ?? nil, try SourceTable.all(of: stream, db))
+        }
+        return PostgresBucketWriter(
+            storage: self,
+            lease: lease,
+            streamID: stream,
+            plan: config.plan,
+            isActive: record.state == .active,
+            resumePosition: record.resumePosition(in: history),
+            reachedLSN: record.notReached(reached),
+            tables: tables
+        )
+    }
+}
+
+/// What one task gives to another one, and does not touch again.
+private struct Handover<Value>: @unchecked Sendable {
+    // @unchecked: whoever makes it waits for the task that gets it.
+    let value: Value
+}

@@ -1,0 +1,367 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import PowerSyncServiceCore
+
+/// Writes what ``RecordStore`` decides about many records with a few statements.
+///
+/// What the records need is read before, in one statement for each table; what becomes of them is collected, and written by
+/// ``finish()``. Until then op ids are not known: the first one is -1, the second one -2, and so on.
+struct PostgresRecordTables: RecordTables {
+    /// A row of the source.
+    private struct RowID: Hashable {
+        var table: Int64
+        var key: ReplicaID
+    }
+
+    /// What happens to the state of a bucket.
+    private struct BucketChange {
+        var lastOp: Int64 = 0
+        var checksum = Checksum.zero
+        var count: Int64 = 0
+    }
+
+    private let db: PostgresStatements
+    private let streamID: ReplicationStreamID
+    /// The op id of the published checkpoint; 0 before the first one.
+    private let published: Int64
+    private var stream: PostgresArgument { .integer(streamID.rawValue) }
+
+    /// By bytes: to Swift, some texts are equal that are not the same.
+    private var numbers: [[UInt8]: Int64] = [:]
+    private var buckets: [BucketName: Int64] = [:]
+    private var lookups: [ParameterLookup: Int64] = [:]
+    /// The rows that are stored.
+    private var rows: [RowID: StoredRow] = [:]
+    private var changedRows: Set<RowID> = []
+    /// The lookups of entries that rows have.
+    private var entryLookups: [Int64: Int64] = [:]
+
+    private var appended: Int64 = 0
+    private var operations = [OperationColumns()]
+    private var entries = [EntryColumns()]
+    private var bucketChanges: [Int64: BucketChange] = [:]
+    private var supersededOperations: [(bucket: Int64, opID: Int64, later: Int64)] = []
+    private var supersededEntries: [(opID: Int64, later: Int64)] = []
+
+    /// Reads what records need, in a transaction of the stream's writer.
+    init(_ db: PostgresStatements, _ stream: StreamRecord, for records: [PendingRecord] = []) throws {
+        self.db = db
+        streamID = stream.id
+        published = stream.lastCheckpoint?.rawValue ?? 0
+        guard !records.isEmpty else { return }
+        var names = Set(records.map { Array($0.tableID.utf8) })
+        var (bucketNames, lookupNames) = (Set<BucketName>(), Set<ParameterLookup>())
+        for content in records.lazy.compactMap(\.content) {
+            for row in content.rows.map(\.row) + content.withheld {
+                names.insert(Array(row.table.utf8))
+                bucketNames.insert(row.bucket)
+            }
+            for entry in content.entries { lookupNames.insert(entry.lookup) }
+        }
+        let interned = (
+            Interning(names, in: "names") { $0 }, Interning(bucketNames, in: "buckets") { Array($0.rawValue.utf8) },
+            Interning(lookupNames, in: "lookups") { Array($0.rawValue.utf8) }
+        )
+        try db.run(
+            together: [interned.0.find(self.stream), interned.1.find(self.stream), interned.2.find(self.stream)]
+                .compactMap(\.self)
+        )
+        try db.run(
+            together: [interned.0.insert(self.stream), interned.1.insert(self.stream), interned.2.insert(self.stream)]
+                .compactMap(\.self)
+        )
+        (numbers, buckets, lookups) = (interned.0.numbers, interned.1.numbers, interned.2.numbers)
+        try readRows(records.filter(\.readsStoredRow))
+    }
+
+    // MARK: Names
+
+    mutating func number(of name: String) throws -> Int64 {
+        let name = Array(name.utf8)
+        if let number = numbers[name] { return number }
+        let interning = Interning([name], in: "names") { $0 }
+        try db.run(together: [interning.find(stream)].compactMap(\.self))
+        try db.run(together: [interning.insert(stream)].compactMap(\.self))
+        numbers.merge(interning.numbers) { $1 }
+        return numbers[name] ?? 0
+    }
+
+    mutating func bucket(_ name: BucketName) throws -> Int64 {
+        guard let bucket = buckets[name] else { throw notRead("bucket") }
+        return bucket
+    }
+
+    mutating func lookup(_ lookup: ParameterLookup) throws -> Int64 {
+        guard let lookup = lookups[lookup] else { throw notRead("lookup") }
+        return lookup
+    }
+
+    private func notRead(_ what: String) -> BucketStorageError {
+        BucketStorageError(.corrupted, "A \(what) of stream \(streamID) is missing in the bucket storage.")
+    }
+
+    // MARK: Rows
+
+    private mutating func readRows(_ records: [PendingRecord]) throws {
+        guard !records.isEmpty else { return }
+        var (tables, keys) = (PostgresArray(.integer), PostgresArray(.uuid))
+        for id in Set(records.map({ RowID(table: numbers[Array($0.tableID.utf8)] ?? 0, key: $0.beforeKey) })) {
+            tables.append(id.table)
+            keys.append(id.key)
+        }
+        try db.run(
+            """
+            SELECT r.source_table, r.source_key, r.state
+            FROM unnest($2::bigint[], $3::uuid[]) AS k (source_table, source_key)
+                JOIN row_states AS r
+                    ON r.stream = $1 AND r.source_table = k.source_table AND r.source_key = k.source_key
+            """,
+            [stream, .array(tables), .array(keys)]
+        ) { row in
+            rows[RowID(table: row.integer(0), key: ReplicaID(bytes: row.memory(1)))] = try decode(row.memory(2))
+        }
+        try readLookups()
+    }
+
+    /// Reads the lookups of the entries that the rows have.
+    private mutating func readLookups() throws {
+        let opIDs = rows.values.flatMap(\.entries).filter { $0 > 0 && entryLookups[$0] == nil }
+        guard !opIDs.isEmpty else { return }
+        try db.run(
+            "SELECT op_id, lookup FROM parameter_entries WHERE stream = $1 AND op_id = ANY ($2)",
+            [stream, .integers(opIDs)]
+        ) { entryLookups[$0.integer(0)] = $0.integer(1) }
+    }
+
+    private func decode(_ state: UnsafeRawBufferPointer) throws -> StoredRow {
+        do {
+            return try StoredRow(state)
+        } catch {
+            throw BucketStorageError(
+                .corrupted,
+                "The state of a source row in the bucket storage cannot be read.",
+                underlyingError: error
+            )
+        }
+    }
+
+    func row(_ key: SourceRowKey) throws -> StoredRow? { rows[RowID(table: key.table, key: key.key)] }
+
+    mutating func rows(of table: Int64, limit: Int) throws -> [(key: ReplicaID, state: StoredRow)] {
+        let found = try db.rows(
+            """
+            SELECT source_key, state FROM row_states WHERE stream = $1 AND source_table = $2
+            ORDER BY source_key LIMIT $3
+            """,
+            [stream, .integer(table), .integer(Int64(limit))]
+        ) { (key: ReplicaID(bytes: $0.memory(0)), state: try decode($0.memory(1))) }
+        for (key, state) in found { rows[RowID(table: table, key: key)] = state }
+        try readLookups()
+        return found
+    }
+
+    mutating func store(_ state: StoredRow, of key: SourceRowKey) throws {
+        let id = RowID(table: key.table, key: key.key)
+        rows[id] = state
+        changedRows.insert(id)
+    }
+
+    mutating func delete(_ key: SourceRowKey) throws {
+        let id = RowID(table: key.table, key: key.key)
+        rows[id] = nil
+        changedRows.insert(id)
+    }
+
+    // MARK: Operations
+
+    mutating func append(_ change: OperationChange, _ membership: Membership, of row: SourceRowKey) throws -> Int64 {
+        appended += 1
+        let checksum =
+            switch change {
+            case .put(_, let checksum): checksum
+            case .remove: Checksum.remove(subkey: row.subkey)
+            }
+        if operations[operations.count - 1].isFull { operations.append(OperationColumns()) }
+        operations[operations.count - 1].append(-appended, change, checksum, membership, of: row)
+        bucketChanges[membership.bucket, default: BucketChange()].lastOp = -appended
+        bucketChanges[membership.bucket]?.checksum += checksum
+        bucketChanges[membership.bucket]?.count += 1
+        return -appended
+    }
+
+    mutating func append(_ outputs: [ParameterRow], lookup: Int64, of row: SourceRowKey) throws -> Int64 {
+        appended += 1
+        if entries[entries.count - 1].isFull { entries.append(EntryColumns()) }
+        entries[entries.count - 1].append(-appended, outputs, lookup: lookup, of: row)
+        entryLookups[-appended] = lookup
+        return -appended
+    }
+
+    func lookup(ofEntry opID: Int64) throws -> Int64 {
+        guard let lookup = entryLookups[opID] else { throw notRead("parameter entry") }
+        return lookup
+    }
+
+    mutating func supersede(_ put: StoredRow.Put, by later: Int64) throws {
+        supersededOperations.append((put.membership.bucket, put.opID, later))
+    }
+
+    mutating func supersedeEntry(_ opID: Int64, by later: Int64) throws {
+        supersededEntries.append((opID, later))
+    }
+
+    // MARK: Writing
+
+    consuming func finish() throws -> OpID? {
+        let ids = try OpIDs(appended, db)
+        let columns = operations.map { $0.statement(ids, stream) } + entries.map { $0.statement(ids, stream) }
+        try db.run(
+            together: columns.compactMap(\.self) + rowStatements(ids) + bucketStatements(ids)
+                + supersededStatements(ids)
+        )
+        return ids.last.map { OpID($0) }
+    }
+
+    private func rowStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
+        var statements: [PostgresStatements.Statement] = []
+        var (tables, keys, states) = (PostgresArray(.integer), PostgresArray(.uuid), PostgresArray(.bytes))
+        var (deletedTables, deletedKeys) = (PostgresArray(.integer), PostgresArray(.uuid))
+        for id in changedRows {
+            guard var state = rows[id] else {
+                deletedTables.append(id.table)
+                deletedKeys.append(id.key)
+                continue
+            }
+            for index in state.puts.indices { state.puts[index].opID = ids[state.puts[index].opID] }
+            for index in state.entries.indices { state.entries[index] = ids[state.entries[index]] }
+            tables.append(id.table)
+            keys.append(id.key)
+            states.append(state.encoded)
+        }
+        if tables.count > 0 {
+            statements.append(
+                PostgresStatements.Statement(
+                    sql: """
+                        INSERT INTO row_states (stream, source_table, source_key, state)
+                        SELECT $1, source_table, source_key, state
+                        FROM unnest($2::bigint[], $3::uuid[], $4::bytea[]) AS k (source_table, source_key, state)
+                        ON CONFLICT (stream, source_table, source_key) DO UPDATE SET state = excluded.state
+                        """,
+                    arguments: [stream, .array(tables), .array(keys), .array(states)]
+                )
+            )
+        }
+        if deletedTables.count > 0 {
+            statements.append(
+                PostgresStatements.Statement(
+                    sql: """
+                        DELETE FROM row_states AS r USING unnest($2::bigint[], $3::uuid[]) AS k (source_table, source_key)
+                        WHERE r.stream = $1 AND r.source_table = k.source_table AND r.source_key = k.source_key
+                        """,
+                    arguments: [stream, .array(deletedTables), .array(deletedKeys)]
+                )
+            )
+        }
+        return statements
+    }
+
+    private func bucketStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
+        guard !bucketChanges.isEmpty else { return [] }
+        // By number, as compaction does.
+        let changes = bucketChanges.sorted { $0.key < $1.key }
+        return [
+            PostgresStatements.Statement(
+                sql: """
+                    UPDATE buckets AS b
+                    SET last_op = c.last_op, checksum = (b.checksum + c.checksum) & 4294967295, count = b.count + c.count,
+                        published_op = CASE WHEN b.last_op <= $6 THEN b.last_op ELSE b.published_op END,
+                        published_checksum = CASE WHEN b.last_op <= $6 THEN b.checksum ELSE b.published_checksum END,
+                        published_count = CASE WHEN b.last_op <= $6 THEN b.count ELSE b.published_count END
+                    FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS c (id, last_op, checksum, count)
+                    WHERE b.stream = $1 AND b.id = c.id
+                    """,
+                arguments: [
+                    stream, .integers(changes.map(\.key)), .integers(changes.map { ids[$0.value.lastOp] }),
+                    .integers(changes.map { Int64($0.value.checksum.rawValue) }), .integers(changes.map(\.value.count)),
+                    .integer(published),
+                ]
+            )
+        ]
+    }
+
+    private func supersededStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
+        var statements: [PostgresStatements.Statement] = []
+        if !supersededOperations.isEmpty {
+            statements.append(
+                PostgresStatements.Statement(
+                    sql: """
+                        INSERT INTO superseded_operations (stream, bucket, op_id, by_op)
+                        SELECT $1, bucket, op_id, by_op
+                        FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS s (bucket, op_id, by_op)
+                        """,
+                    arguments: [
+                        stream, .integers(supersededOperations.map(\.bucket)),
+                        .integers(supersededOperations.map { ids[$0.opID] }),
+                        .integers(supersededOperations.map { ids[$0.later] }),
+                    ]
+                )
+            )
+        }
+        if !supersededEntries.isEmpty {
+            statements.append(
+                PostgresStatements.Statement(
+                    sql: """
+                        INSERT INTO superseded_entries (stream, op_id, by_op)
+                        SELECT $1, op_id, by_op FROM unnest($2::bigint[], $3::bigint[]) AS s (op_id, by_op)
+                        """,
+                    arguments: [
+                        stream, .integers(supersededEntries.map { ids[$0.opID] }),
+                        .integers(supersededEntries.map { ids[$0.later] }),
+                    ]
+                )
+            )
+        }
+        return statements
+    }
+}
+
+/// Finds the numbers of names, and gives new ones to those that have none.
+private final class Interning<Name: Hashable> {
+    private let table: String
+    /// Those that have no number yet, by their bytes.
+    private var missing: [[UInt8]: Name]
+    /// What is known.
+    private(set) var numbers: [Name: Int64] = [:]
+
+    init(_ names: Set<Name>, in table: String, _ bytes: (Name) -> [UInt8]) {
+        self.table = table
+        missing = Dictionary(uniqueKeysWithValues: names.map { (bytes($0), $0) })
+        numbers.reserveCapacity(names.count)
+    }
+
+    /// Reads the numbers that there are.
+    func find(_ stream: PostgresArgument) -> PostgresStatements.Statement? {
+        statement(
+            """
+            SELECT t.id, t.name FROM unnest($2::bytea[]) AS given (name)
+                JOIN \(table) AS t ON t.stream = $1 AND t.digest = sha256(given.name)
+            """,
+            stream
+        )
+    }
+
+    /// Stores those that were not found; `nil` when there are none.
+    func insert(_ stream: PostgresArgument) -> PostgresStatements.Statement? {
+        statement(
+            "INSERT INTO \(table) (stream, name) SELECT $1, name FROM unnest($2::bytea[]) AS given (name) RETURNING id, name",
+            stream
+        )
+    }
+
+    private func statement(_ sql: String, _ stream: PostgresArgument) -> PostgresStatements.Statement? {
+        if missing.isEmpty { return nil }
+        return PostgresStatements.Statement(sql: sql, arguments: [stream, .byteStrings(missing.keys)]) { row in
+            if let name = self.missing.removeValue(forKey: row.bytes(1) ?? []) { self.numbers[name] = row.integer(0) }
+        }
+    }
+}

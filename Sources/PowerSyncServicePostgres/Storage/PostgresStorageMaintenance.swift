@@ -1,0 +1,122 @@
+package import PowerSyncServiceCore
+
+/// The maintenance of a ``PostgresBucketStorage``.
+package struct PostgresStorageMaintenance: StorageMaintenance {
+    /// The server and the schema.
+    package let place: String
+    private let schema: PostgresStorageSchema
+    private let connection: @Sendable () throws -> PostgresConnectionString
+
+    /// Creates the maintenance of a schema, which does not have to exist.
+    ///
+    /// - Parameters:
+    ///   - schema: Its name.
+    ///   - place: How it is shown.
+    ///   - connection: How to connect.
+    package init(
+        schema: String,
+        place: String,
+        connection: @escaping @Sendable () throws -> PostgresConnectionString
+    ) {
+        self.schema = PostgresStorageSchema(name: schema)
+        self.place = place
+        self.connection = connection
+    }
+
+    /// Runs `body` with a connection of its own.
+    private func withConnection<Result>(_ body: (PostgresConnection) async throws -> Result) async throws -> Result {
+        let connection = try await PostgresConnection.open(try self.connection(), settings: schema.sessionSettings)
+        defer { connection.close() }
+        return try await body(connection)
+    }
+
+    // MARK: Looking
+
+    package func version() async throws -> StorageVersion {
+        let found = try await withConnection { connection in
+            try await connection.statements("reading the version of the bucket storage") { [schema] db in
+                try schema.stored(db)
+            }
+        }
+        return StorageVersion(
+            found: found.map { Int($0) },
+            current: Int(PostgresStorageSchema.version),
+            steps: found == nil ? ["The tables are made."] : []
+        )
+    }
+
+    package func slotNames() async throws -> Set<String> {
+        try await withConnection { try await slotNames($0) }
+    }
+
+    private func slotNames(_ connection: PostgresConnection) async throws -> Set<String> {
+        try await connection.statements("reading the streams") { [schema] db in
+            guard try schema.stored(db) != nil else { return [] }
+            return Set(
+                try db.rows("SELECT slot_name FROM streams WHERE state <> 'TERMINATED'") { $0.text(0) ?? "" }
+            )
+        }
+    }
+
+    package func checkOpening(migrates: Bool) async throws {
+        try await withConnection { connection in
+            try await PostgresBucketStorage.checkServer(connection)
+            try await connection.statements("reading the version of the bucket storage") { [schema] db in
+                // A storage that is newer is refused in any case.
+                let found = try schema.current(db)
+                if !migrates, found != PostgresStorageSchema.version { try schema.prepare(.checking, db) }
+            }
+        }
+    }
+
+    // MARK: Changing
+
+    /// Also while services run: they and this take turns.
+    package func migrate() async throws {
+        try await withConnection { connection in
+            try await PostgresBucketStorage.prepare(schema, .service, connection)
+        }
+    }
+
+    /// Whoever replicates is noticed by its lock, before and after.
+    ///
+    /// Nothing is deleted when a stream has come meanwhile. Services that only serve clients are not noticed; they end when they
+    /// find out.
+    package func erase(afterReleasing release: (Set<String>) async throws -> Void) async throws {
+        try await withConnection { connection in
+            let slots = try await connection.statements("keeping writers away") { [schema, place, inUse] db in
+                guard try schema.stored(db) != nil else {
+                    throw BucketStorageError(.cannotOpen, "There is no bucket storage at \(place).")
+                }
+                let slots = try Self.slots(db)
+                for stream in slots.keys {
+                    guard try WriterLease.tryLock(schema.writerKey(stream), db) else { throw inUse }
+                }
+                return slots
+            }
+            try await release(Set(slots.values.compactMap(\.self)))
+            try await connection.statements("deleting the bucket storage") { [schema, inUse] db in
+                try schema.erase(db) {
+                    // No service can add another one from here on.
+                    try db.run("LOCK TABLE streams IN ACCESS EXCLUSIVE MODE")
+                    guard try Set(Self.slots(db).keys).isSubset(of: slots.keys) else { throw inUse }
+                }
+            }
+        }
+    }
+
+    /// All streams, with the slots of those that have one.
+    private static func slots(_ db: PostgresStatements) throws -> [ReplicationStreamID: String?] {
+        let streams = try db.rows("SELECT id, CASE WHEN state <> 'TERMINATED' THEN slot_name END FROM streams") {
+            (ReplicationStreamID(rawValue: $0.integer(0)), $0.text(1))
+        }
+        return Dictionary(uniqueKeysWithValues: streams)
+    }
+
+    private var inUse: BucketStorageError {
+        BucketStorageError(
+            .inUse,
+            "[PSYNC_S1003] A service replicates into the bucket storage at \(place). Stop it first."
+        )
+    }
+}

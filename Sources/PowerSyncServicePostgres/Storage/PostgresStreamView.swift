@@ -1,0 +1,63 @@
+import PowerSyncProtocol
+import PowerSyncServiceCore
+
+/// What has become of a stream, for those who have read it.
+struct PostgresStreamView {
+    /// Whether compaction has passed the checkpoint that is read at.
+    let isCompacted: Bool
+    private let checkpoint: StorageCheckpoint
+
+    /// Looks at the stream of a checkpoint, after it was read.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when the stream has been replaced: its data may be deleted.
+    init(_ db: PostgresStatements, at checkpoint: StorageCheckpoint) throws {
+        let compacted = try db.first(
+            """
+            SELECT compacted_op FROM streams
+            WHERE id = $1 AND state NOT IN ('STOP', 'TERMINATED') AND storage_version = $2
+            """,
+            [.integer(checkpoint.streamID.rawValue), .integer(PostgresStorageSchema.streamVersion)]
+        ) { $0.integer(0) }
+        guard let compacted else {
+            throw BucketStorageError.replaced(checkpoint.streamID)
+        }
+        isCompacted = checkpoint.opID.rawValue < compacted
+        self.checkpoint = checkpoint
+    }
+
+    /// Checks that buckets could still be read at the checkpoint.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `checkpointInvalidated`.
+    func check(_ buckets: some Sequence<BucketName>, _ db: PostgresStatements) throws {
+        guard isCompacted else { return }
+        let cleared = try db.first(
+            """
+            SELECT 1 FROM (SELECT sha256(name) AS digest FROM unnest($2::bytea[]) AS name) AS n
+                JOIN buckets AS b ON b.stream = $1 AND b.digest = n.digest
+            WHERE b.cleared_op > $3 LIMIT 1
+            """,
+            [
+                .integer(checkpoint.streamID.rawValue), .names(buckets.map(\.rawValue)),
+                .integer(checkpoint.opID.rawValue),
+            ]
+        ) { _ in true }
+        if cleared != nil { throw invalidated }
+    }
+
+    /// Checks that parameter indexes could still be read at the checkpoint.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `checkpointInvalidated`.
+    func checkParameters() throws {
+        if isCompacted { throw invalidated }
+    }
+
+    private var invalidated: BucketStorageError {
+        BucketStorageError(
+            .checkpointInvalidated,
+            """
+            Compaction has taken away what checkpoint \(checkpoint.opID) of replication stream \(checkpoint.streamID) \
+            consists of.
+            """
+        )
+    }
+}

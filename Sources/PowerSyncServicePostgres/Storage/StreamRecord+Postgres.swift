@@ -1,0 +1,175 @@
+import PowerSyncProtocol
+import PowerSyncServiceCore
+
+/// The rows of `streams`.
+extension StreamRecord {
+    /// Reads a record.
+    ///
+    /// - Parameters:
+    ///   - id: The number of the stream.
+    ///   - locked: Whether nobody else may change it before the end of the transaction.
+    ///   - db: Runs the statement.
+    /// - Returns: The record.
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none.
+    static func find(
+        _ id: ReplicationStreamID,
+        locked: Bool = false,
+        _ db: PostgresStatements
+    ) throws -> StreamRecord {
+        try findWithEpoch(id, locked: locked, db).record
+    }
+
+    /// Reads a record, and the `writer_epoch` of the stream.
+    ///
+    /// - Throws: As ``find(_:locked:_:)``.
+    static func findWithEpoch(
+        _ id: ReplicationStreamID,
+        locked: Bool,
+        _ db: PostgresStatements
+    ) throws -> (record: StreamRecord, epoch: Int64) {
+        let found = try db.first(
+            "\(query) WHERE id = $1\(locked ? " FOR NO KEY UPDATE" : "")",
+            [.integer(id.rawValue)]
+        ) { (record: try StreamRecord($0), epoch: $0.integer(11)) }
+        guard let found else { throw unknown(id) }
+        return found
+    }
+
+    fileprivate static func unknown(_ id: ReplicationStreamID) -> BucketStorageError {
+        BucketStorageError(.unknownStream, "The bucket storage has no replication stream \(id).")
+    }
+
+    /// The stream that clients are served from; `nil` also when this service does not know the format of its data.
+    static func served(_ db: PostgresStatements) throws -> StreamRecord? {
+        let record = try db.first("\(query) WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1") {
+            try StreamRecord($0)
+        }
+        return record?.isReadable == true ? record : nil
+    }
+
+    /// All records in a set of states, by id.
+    static func all(in states: [ReplicationStream.State], _ db: PostgresStatements) throws -> [StreamRecord] {
+        let names = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        return try db.rows("\(query) WHERE state IN (\(names)) ORDER BY id") { try StreamRecord($0) }
+    }
+
+    /// Whether this service knows the format of the stream's data.
+    var isReadable: Bool { storageVersion == PostgresStorageSchema.streamVersion }
+
+    private static let query = """
+        SELECT id, state, slot_name, storage_version, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
+            no_checkpoint_before, keepalive_op, history_id, writer_epoch
+        FROM streams
+        """
+
+    private init(_ row: BinaryRow) throws {
+        let id = ReplicationStreamID(rawValue: row.integer(0))
+        guard let state = row.text(1).flatMap({ ReplicationStream.State(rawValue: $0) }) else {
+            throw BucketStorageError(
+                .corrupted,
+                "Replication stream \(id) has the unknown state \(row.text(1) ?? "NULL")."
+            )
+        }
+        self.init(
+            id: id,
+            state: state,
+            slotName: row.text(2) ?? "",
+            storageVersion: row.integer(3)
+        )
+        isSnapshotDone = row.boolean(4)
+        snapshotLSN = row.text(5).map { LSN($0) }
+        lastCheckpoint = row.optionalInteger(6).map { OpID($0) }
+        lastCheckpointLSN = row.text(7).map { LSN($0) }
+        noCheckpointBefore = row.text(8).map { LSN($0) }
+        keepaliveOp = row.optionalInteger(9).map { OpID($0) }
+        historyID = row.integer(10)
+    }
+
+    /// Changes the state of a stream.
+    static func setState(
+        _ state: ReplicationStream.State,
+        of id: ReplicationStreamID,
+        _ db: PostgresStatements
+    ) throws {
+        try db.run("UPDATE streams SET state = $1 WHERE id = $2", [.text(state.rawValue), .integer(id.rawValue)])
+    }
+
+    /// Inserts a processing stream, with tables for its data.
+    static func insert(
+        _ config: StreamConfig.Stored,
+        slotName: String,
+        _ db: PostgresStatements
+    ) throws -> StreamRecord {
+        let id = try db.first(
+            """
+            INSERT INTO streams (state, slot_name, content, sync_plan, storage_version) VALUES ($1, $2, $3, $4, $5)
+            RETURNING id
+            """,
+            [
+                .text(ReplicationStream.State.processing.rawValue), .text(slotName),
+                .bytes(Array(config.content.utf8)), .text(config.encodedPlan),
+                .integer(PostgresStorageSchema.streamVersion),
+            ]
+        ) { ReplicationStreamID(rawValue: $0.integer(0)) }
+        let record = try find(id ?? ReplicationStreamID(rawValue: 0), db)
+        try PostgresStorageSchema.createPartitions(of: record.id, db)
+        return record
+    }
+}
+
+extension StreamConfig.Stored {
+    /// Reads the config of a stream.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none.
+    static func find(_ id: ReplicationStreamID, _ db: PostgresStatements) throws -> StreamConfig.Stored {
+        let found = try db.first("SELECT content, sync_plan FROM streams WHERE id = $1", [.integer(id.rawValue)]) {
+            StreamConfig.Stored(content: $0.text(0) ?? "", encodedPlan: $0.text(1) ?? "")
+        }
+        guard let found else { throw StreamRecord.unknown(id) }
+        return found
+    }
+}
+
+extension StreamSuccession {
+    /// Applies a rule to the streams, and stores what becomes of them.
+    ///
+    /// The transaction has the lock of ``PostgresStorageSchema/lockStreams(_:)``, or it would not see what another one does.
+    static func change<Result>(_ db: PostgresStatements, _ rule: (inout StreamSuccession) -> Result) throws -> Result {
+        let streams = try StreamRecord.all(in: [.processing, .active, .errored, .stop], db)
+        var succession = StreamSuccession(streams.map { ($0.id, $0.state) })
+        let result = rule(&succession)
+        for (id, state) in succession.changes { try StreamRecord.setState(state, of: id, db) }
+        return result
+    }
+}
+
+/// The `source_histories`.
+extension SourceHistory {
+    /// The number of this history, above those of all earlier ones.
+    ///
+    /// When another history was seen since, this one has come again from a backup: it counts as a new one. The caller has the
+    /// lock of ``PostgresBucketStorage/lockHistories(_:)``, or two processes could give it two numbers.
+    func number(_ db: PostgresStatements) throws -> Int64 {
+        let newest = try db.first("SELECT id, history FROM source_histories ORDER BY id DESC LIMIT 1") {
+            (id: $0.integer(0), history: $0.text(1))
+        }
+        if let newest, newest.history == rawValue { return newest.id }
+        return try db.first("INSERT INTO source_histories (history) VALUES ($1) RETURNING id", [.text(rawValue)]) {
+            $0.integer(0)
+        } ?? 0
+    }
+
+    /// The history with a number; `nil` for 0.
+    static func find(_ number: Int64, _ db: PostgresStatements) throws -> SourceHistory? {
+        try db.first("SELECT history FROM source_histories WHERE id = $1", [.integer(number)]) {
+            SourceHistory(rawValue: $0.text(0) ?? "")
+        }
+    }
+}
+
+extension PostgresBucketStorage {
+    /// Lets nobody else give numbers to histories before the end of the transaction.
+    func lockHistories(_ db: PostgresStatements) throws {
+        try db.run("SELECT pg_advisory_xact_lock(\(schema.lockKey("histories")))")
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import GRDB
+package import PowerSyncServiceCore
+
+/// The maintenance of a ``SQLiteBucketStorage``.
+package struct SQLiteStorageMaintenance: StorageMaintenance {
+    /// The file.
+    package let place: String
+
+    /// Creates the maintenance of a file, which does not have to exist.
+    package init(path: String) {
+        place = path
+    }
+
+    // MARK: Looking
+
+    package func version() async throws -> StorageVersion {
+        try storedVersion()
+    }
+
+    /// As ``version()``.
+    func storedVersion() throws -> StorageVersion {
+        let found = try read { db in try SQLiteStorageSchema.version(db) } ?? 0
+        return StorageVersion(
+            found: found == 0 ? nil : found,
+            current: SQLiteStorageSchema.version,
+            steps: SQLiteStorageSchema.steps(from: found)
+        )
+    }
+
+    package func slotNames() async throws -> Set<String> {
+        let names = try read { db in
+            guard try SQLiteStorageSchema.version(db) > 0 else { return Set<String>() }
+            return try Set(
+                String.fetchAll(db, sql: "SELECT slot_name FROM sync_rules WHERE state <> 'TERMINATED'")
+            )
+        }
+        return names ?? []
+    }
+
+    package func checkOpening(migrates: Bool) async throws {
+        let folder = URL(filePath: place).deletingLastPathComponent().path(percentEncoded: false)
+        // The folder may still have to be made; then there is nothing in it.
+        guard FileManager.default.fileExists(atPath: folder) else {
+            if !migrates { try storedVersion().checkUse(place, migrates: false) }
+            return
+        }
+        guard access(folder, W_OK) == 0 else {
+            throw BucketStorageError.cannotOpen(place, POSIXError(POSIXErrorCode(rawValue: errno) ?? .EACCES))
+        }
+        // A lock that was never taken has no file; looking must not make one.
+        if FileManager.default.fileExists(atPath: lockPath) { try withLock {} }
+        let version = try storedVersion()
+        try version.checkUse(place, migrates: migrates)
+        if let found = version.found { try SQLiteStorageSchema.checkKnown(found) }
+    }
+
+    /// Reads the file; `nil` when there is none.
+    private func read<Result>(_ body: (Database) throws -> Result) throws -> Result? {
+        guard FileManager.default.fileExists(atPath: place) else { return nil }
+        do {
+            do {
+                return try read(readonly: true, body)
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
+                // Its last writer was killed in the middle of a transaction: only who may write can roll that back.
+                return try read(readonly: false, body)
+            }
+        } catch let error as DatabaseError {
+            throw BucketStorageError.cannotOpen(place, error)
+        }
+    }
+
+    private func read<Result>(readonly: Bool, _ body: (Database) throws -> Result) throws -> Result {
+        var configuration = Configuration()
+        configuration.readonly = readonly
+        configuration.busyMode = .timeout(5)
+        let queue = try DatabaseQueue(path: place, configuration: configuration)
+        defer { try? queue.close() }
+        return try queue.read(body)
+    }
+
+    // MARK: Changing
+
+    package func migrate() async throws {
+        try withLock {
+            do {
+                let queue = try DatabaseQueue(path: place)
+                defer { try? queue.close() }
+                // As a service opens it: without a log, every commit would wait for the disk.
+                try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA journal_mode = WAL") }
+                try queue.write { db in try SQLiteStorageSchema.migrate(db) }
+            } catch let error as DatabaseError {
+                throw BucketStorageError.cannotOpen(place, error)
+            }
+        }
+    }
+
+    package func erase(afterReleasing release: (Set<String>) async throws -> Void) async throws {
+        guard FileManager.default.fileExists(atPath: place) else { throw BucketStorageError.missing(place) }
+        let lock = try acquireLock()
+        defer { lock.release() }
+        try await release(try await slotNames())
+        // Log and journal first: what is in them must not be found beside another file of the name. The lock stays: it is held by
+        // its file.
+        for suffix in ["-wal", "-shm", "-journal", ""] where FileManager.default.fileExists(atPath: place + suffix) {
+            do {
+                try FileManager.default.removeItem(atPath: place + suffix)
+            } catch {
+                throw BucketStorageError(
+                    .cannotOpen,
+                    "\(place)\(suffix) cannot be deleted; check that its folder may be written",
+                    underlyingError: error
+                )
+            }
+        }
+    }
+
+    // MARK: Locking
+
+    private var lockPath: String { SQLiteBucketStorage.lockPath(of: place) }
+
+    private func withLock(_ body: () throws -> Void) throws {
+        let lock = try acquireLock()
+        defer { lock.release() }
+        try body()
+    }
+
+    private func acquireLock() throws -> FileLock {
+        do {
+            guard let lock = try FileLock.acquire(path: lockPath) else { throw BucketStorageError.inUse(place) }
+            return lock
+        } catch let error as POSIXError {
+            throw BucketStorageError.cannotOpen(place, error)
+        }
+    }
+}
+
+extension StorageVersion {
+    /// Refuses a storage of a newer service, and one that would have to be migrated by a service that may not.
+    ///
+    /// - Throws: ``BucketStorageError`` that says what to run.
+    func checkUse(_ path: String, migrates: Bool) throws {
+        try SQLiteStorageSchema.checkKnown(found ?? 0)
+        guard migrates || found ?? 0 >= current else { throw BucketStorageError.needsMigration(path, self) }
+    }
+}

@@ -1,0 +1,135 @@
+import GRDB
+import PostgresTestSupport
+import PowerSyncRules
+import PowerSyncTesting
+import ServiceTestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
+@testable import PowerSyncServiceSQLite
+
+/// Servers that go away and come back.
+@Suite(.timeLimit(.minutes(3))) struct PostgresRestartTests {
+    private let cluster: TestCluster
+    private let database: TestDatabase
+
+    init() throws {
+        cluster = try TestCluster()
+        database = try TestDatabase(
+            server: cluster.uri,
+            "CREATE TABLE lists (id text PRIMARY KEY, owner text, name text)"
+        )
+    }
+
+    @Test(arguments: TestCluster.Shutdown.allCases)
+    func replicationGoesOnWhenTheServerIsBack(_ shutdown: TestCluster.Shutdown) async throws {
+        let scenario = try PostgresScenario(database: database)
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            for round in 0..<3 {
+                try database.run("INSERT INTO lists VALUES ('r\(round)')")
+                // What is under way when the server stops comes when it is back.
+                if round != 1 { try await scenario.caughtUp() }
+                try database.disconnect()
+                try cluster.stop(shutdown)
+                try cluster.start()
+                try database.run("INSERT INTO lists VALUES ('s\(round)')")
+                try await scenario.caughtUp()
+            }
+            #expect(try await scenario.ids() == ["r0", "r1", "r2", "s0", "s1", "s2"])
+        }
+        #expect(try await scenario.storage.streams().count == 1)
+    }
+
+    @Test func aCopyGoesOnWhenTheServerIsBack() async throws {
+        try database.run("INSERT INTO lists SELECT 'l' || n, 'u', 'name' FROM generate_series(1, 30000) n")
+        let scenario = try PostgresScenario(database: database)
+        try await scenario.replicating {
+            while try await copiedRows(scenario) == 0 {}
+            try database.disconnect()
+            try cluster.stop(.immediate)
+            try cluster.start()
+            try database.run("UPDATE lists SET name = 'other' WHERE id < 'l2'; DELETE FROM lists WHERE id > 'l9'")
+            try await scenario.caughtUp()
+            let expected = try database.run("SELECT id, name FROM lists").map { "\($0[0] ?? "") \($0[1] ?? "")" }
+            let found = try await scenario.rows().map { key, data in
+                "\(key.dropFirst(6)) \(data.contains("other") ? "other" : "name")"
+            }
+            #expect(Set(found) == Set(expected))
+        }
+    }
+
+    private func copiedRows(_ scenario: PostgresScenario) async throws -> Int {
+        try await scenario.storage.pool.read { db in
+            try Int.fetchOne(db, sql: "SELECT count(*) FROM operations") ?? 0
+        }
+    }
+
+    @Test func aSlotThatTheServerGaveUpMeansANewStream() async throws {
+        try cluster.set("max_slot_wal_keep_size", to: "1MB")
+        var scenario = try PostgresScenario(database: database)
+        try database.run("INSERT INTO lists VALUES ('a')")
+        try await scenario.replicate()
+        scenario = try scenario.reopened()
+        try loseSlots()
+        try database.run("INSERT INTO lists VALUES ('b')")
+        try await scenario.replicate()
+        #expect(try await scenario.ids() == ["a", "b"])
+        #expect(scenario.log.lines.contains { $0.contains("PSYNC_S1146") })
+    }
+
+    @Test("a slot that is lost while tables are copied: a warning first, and no other copy before somebody starts it")
+    func aSlotThatIsLostDuringTheCopy() async throws {
+        try cluster.set("max_slot_wal_keep_size", to: "64MB")
+        let clock = TestClock()
+        let scenario = try PostgresScenario(database: database, clock: clock)
+        let (source, slot) = (scenario.source, "copy_\(database.name)")
+        let position = try await source.prepareStream(slot, resumingAfter: nil, reached: nil)
+        try await source.checkRetention(for: slot)
+        #expect(scenario.log.lines.allSatisfy { !$0.contains("max_slot_wal_keep_size") })
+        // More than half, wherever in a segment the slot begins.
+        try writeLog(megabytes: 55)
+        // Not asked again for a minute.
+        try await source.checkRetention(for: slot)
+        #expect(scenario.log.lines.allSatisfy { !$0.contains("max_slot_wal_keep_size") })
+        clock.advance(by: .seconds(60))
+        try await source.checkRetention(for: slot)
+        #expect(scenario.log.lines.contains { $0.hasPrefix("warning ") && $0.contains("Raise max_slot_wal_keep_size") })
+
+        try cluster.set("max_slot_wal_keep_size", to: "1MB")
+        try loseSlots()
+        clock.advance(by: .seconds(60))
+        func expectRefusal(_ code: ReplicationSourceError.Code, _ body: () async throws -> Void) async {
+            let error = await #expect(throws: ReplicationSourceError.self) { try await body() }
+            #expect(error?.code == code)
+            #expect(error?.message.contains("PSYNC_S1146") == true)
+        }
+        await expectRefusal(.retentionExceeded) { try await source.checkRetention(for: slot) }
+        await expectRefusal(.retentionExceeded) {
+            _ = try await source.prepareStream(slot, resumingAfter: position, reached: nil)
+        }
+        // Somebody may have raised the setting before the service was started again.
+        let restarted = try scenario.reopened()
+        await expectRefusal(.historyLost) {
+            _ = try await restarted.source.prepareStream(slot, resumingAfter: position, reached: nil)
+        }
+        try await restarted.source.dropStream(slot)
+    }
+
+    /// Writes so much that the server throws away what slots need.
+    private func loseSlots() throws {
+        for _ in 0..<4 {
+            try writeLog(megabytes: 20)
+            try database.run("SELECT pg_switch_wal()")
+            try database.run("CHECKPOINT")
+        }
+        #expect(try database.run("SELECT wal_status FROM pg_replication_slots") == [["lost"]])
+    }
+
+    private func writeLog(megabytes: Int) throws {
+        try database.run(
+            "SELECT pg_logical_emit_message(false, 'x', repeat('x', 1000000)) FROM generate_series(1, \(megabytes))"
+        )
+    }
+}

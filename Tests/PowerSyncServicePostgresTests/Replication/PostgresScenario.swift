@@ -1,0 +1,139 @@
+import Logging
+import PostgresTestSupport
+import PowerSyncProtocol
+import PowerSyncRules
+import ServiceTestSupport
+import TestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
+@testable import PowerSyncServiceSQLite
+
+/// A PostgreSQL source, a bucket storage and a replicator between them.
+struct PostgresScenario: ReplicationScenario, Sendable {
+    static let allLists = """
+        config:
+          edition: 3
+        streams:
+          all:
+            query: SELECT * FROM lists
+        """
+
+    let folder: TemporaryFolder
+    let database: TestDatabase
+    let source: PostgresSource
+    let storage: SQLiteBucketStorage
+    let config: String
+    let log: CollectedLog
+    private let clock: any Clock<Duration>
+    private let catalogueInterval: Duration
+
+    /// Makes a database, or goes on with one.
+    init(
+        _ sql: String = "CREATE TABLE lists (id text PRIMARY KEY, owner text, name text)",
+        config: String = Self.allLists,
+        database: TestDatabase? = nil,
+        folder: TemporaryFolder? = nil,
+        clock: any Clock<Duration> = ContinuousClock(),
+        catalogueInterval: Duration = .seconds(60),
+        source: PostgresSource? = nil,
+        log: CollectedLog = CollectedLog()
+    ) throws {
+        self.folder = try folder ?? TemporaryFolder()
+        self.database = try database ?? TestDatabase(sql)
+        self.config = config
+        self.log = log
+        self.clock = clock
+        self.catalogueInterval = catalogueInterval
+        var settings = PostgresSource.Settings(connection: self.database.connectionString)
+        settings.heartbeatInterval = catalogueInterval
+        self.source = source ?? PostgresSource(settings, clock: clock, logger: log.logger)
+        storage = try SQLiteBucketStorage(
+            path: self.folder.path("buckets.db"),
+            defaultSchema: PostgresSource.defaultSchema
+        )
+    }
+
+    /// Opens everything again, as after a restart, optionally with another config.
+    func reopened(config: String? = nil) throws -> PostgresScenario {
+        try source.close()
+        try storage.close()
+        return try PostgresScenario(
+            config: config ?? self.config,
+            database: database,
+            folder: folder,
+            clock: clock,
+            catalogueInterval: catalogueInterval,
+            log: log
+        )
+    }
+
+    /// What replicates.
+    ///
+    /// - Parameter touch: Called with each sign of life.
+    /// - Returns: A replicator with the log and config of the scenario.
+    /// - Throws: When the config has errors.
+    func replicator(touch: @escaping @Sendable () -> Void = {}) throws -> Replicator {
+        var plan = try plan(config)
+        plan.defaultSchema = PostgresSource.defaultSchema
+        return Replicator(
+            storage: storage,
+            source: source,
+            content: config,
+            plan: plan,
+            logger: log.logger,
+            touch: touch
+        )
+    }
+
+    /// Runs a replicator while `body` runs.
+    func replicating<Result: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let replicator = try replicator()
+        // What went wrong is known to the log only: the replicator tries again for ever.
+        defer {
+            for line in log.lines where line.hasPrefix("error ") { print(line) }
+        }
+        return try await replicator.whileRunning(body)
+    }
+
+    /// Replicates until everything that is committed to the source now has been published.
+    func replicate() async throws {
+        try await replicating { try await caughtUp() }
+    }
+
+    /// Waits until everything that is committed to the source now has been published.
+    func caughtUp() async throws {
+        let head = try await source.head()
+        try await source.emitMarker()
+        try await published { $0.lsn >= head.lsn }
+    }
+
+    /// Waits until everything that is committed now has been published, and changes of tables have been noticed: those that
+    /// no change of a row tells, too.
+    func caughtUpWithTables() async throws {
+        for _ in 0..<2 {
+            let seen = source.catalogueLooks.version
+            try await source.catalogueLooks.wait(after: seen)
+        }
+        try await caughtUp()
+    }
+
+    /// The ids of the rows of a bucket.
+    func ids(_ bucket: String = "all|0[]") async throws -> Set<String> {
+        Set(try await rows(bucket).keys.map { String($0.drop { $0 != "/" }.dropFirst()) })
+    }
+
+    /// Checks that the rows of the bucket are those that an empty storage gets.
+    func expectSameRowsAsAFreshCopy(_ comment: Comment? = nil) async throws {
+        let fresh = try PostgresScenario(config: config, database: database)
+        try await fresh.replicate()
+        let (own, others) = (try await rows(), try await fresh.rows())
+        #expect(own == others, comment)
+        let slot = try #require(try await fresh.stream()).slotName
+        try await fresh.source.dropStream(slot)
+        try fresh.source.close()
+    }
+}

@@ -1,0 +1,98 @@
+import PowerSyncProtocol
+import PowerSyncRules
+import ServiceTestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+
+/// Which stream follows which, in every storage (docs/service.md "Replication streams").
+@Suite(.timeLimit(.minutes(1))) struct StreamSuccessionTests {
+    private static let config = """
+        config:
+          edition: 3
+        streams:
+          g:
+            query: SELECT * FROM test
+        """
+    private static let changed = config + "\n# another one"
+
+    private func deploy(_ text: String, in storage: any BucketStorage) async throws -> ReplicationStream {
+        try await storage.deploy(text, plan: try plan(text))
+    }
+
+    private func states(_ storage: any BucketStorage) async throws -> [ReplicationStream.State] {
+        try await storage.streams().map(\.state)
+    }
+
+    /// A writer of a stream that is copied, up to its first checkpoint.
+    private func copied(
+        _ stream: ReplicationStream,
+        in scenario: StorageScenario
+    ) async throws -> any BucketStorageWriter {
+        var writer = try await scenario.writer(of: stream.id)
+        try await writer.setResumePosition(.at(0, of: "second"))
+        try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
+        return writer
+    }
+
+    @Test("two processes find out that the history is lost", arguments: TestedStorage.distinct)
+    func aStreamIsRestartedOnce(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
+        let storage = scenario.storage
+        let next = try await storage.restart(scenario.stream.id)
+        #expect(try await storage.restart(scenario.stream.id).id == next.id)
+        #expect(try await states(storage) == [.errored, .processing])
+        var writer = try await copied(next, in: scenario)
+        _ = try await writer.commit(.at(1), createsEmptyCheckpoints: true)
+        #expect(try await storage.restart(scenario.stream.id).id == next.id)
+        #expect(try await states(storage) == [.stop, .active])
+    }
+
+    @Test(arguments: TestedStorage.distinct)
+    func aStreamThatIsNotReplicatedHasNoWriter(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
+        await scenario.home.releaseWriters()
+        let next = try await scenario.storage.restart(scenario.stream.id)
+        let last = try await deploy(Self.changed, in: scenario.storage)
+        #expect(try await states(scenario.storage) == [.errored, .stop, .processing])
+        for stream in [scenario.stream, next] {
+            await #expect {
+                try await scenario.storage.withWriter(of: stream.id) { _ in Issue.record("it is written") }
+            } throws: {
+                ($0 as? BucketStorageError)?.code == .unknownStream
+            }
+        }
+        try await scenario.storage.withWriter(of: last.id) { _ in }
+    }
+
+    @Test("the history is lost while another config is copied", arguments: TestedStorage.distinct, [true, false])
+    func theNewestConfigTakesOver(_ kind: TestedStorage, isServedStreamFirst: Bool) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
+        let storage = scenario.storage
+        let copied = try await deploy(Self.changed, in: storage)
+        let lost = isServedStreamFirst ? [scenario.stream, copied] : [copied, scenario.stream]
+        for stream in lost { _ = try await storage.restart(stream.id) }
+        #expect(try await states(storage) == [.errored, .stop, .processing])
+        let last = try #require(try await storage.streams().last)
+        #expect(last.content == Self.changed)
+        var writer = try await self.copied(last, in: scenario)
+        _ = try await writer.commit(.at(1), createsEmptyCheckpoints: true)
+        #expect(try await states(storage) == [.stop, .stop, .active])
+        #expect(try await storage.activeStream()?.id == last.id)
+    }
+
+    @Test("streams as an earlier version may have left them")
+    func clientsNeverGetAnOlderConfigAgain() {
+        let states: [ReplicationStream.State] = [.errored, .stop, .processing, .processing]
+        let streams = zip((1...4).map { ReplicationStreamID(rawValue: $0) }, states).map { (id: $0, state: $1) }
+        var newest = StreamSuccession(streams)
+        let isNewestServed = newest.activate(streams[3].id)
+        #expect(isNewestServed)
+        #expect(newest.changes.map(\.state) == [.stop, .stop, .active])
+        var older = StreamSuccession([streams[2], (streams[3].id, .active)])
+        let isOlderServed = older.activate(streams[2].id)
+        #expect(!isOlderServed)
+        #expect(older.changes.map(\.state) == [.stop])
+        #expect(older.changes.map(\.id) == [streams[2].id])
+    }
+}

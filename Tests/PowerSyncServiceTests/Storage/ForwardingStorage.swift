@@ -1,0 +1,109 @@
+import PowerSyncProtocol
+import PowerSyncRules
+
+@testable import PowerSyncServiceCore
+
+/// A storage in front of another one, which does everything that it does not do itself.
+protocol ForwardingStorage: BucketStorage {
+    associatedtype Storage: BucketStorage
+
+    /// Does the work.
+    var storage: Storage { get }
+}
+
+extension ForwardingStorage {
+    func activeStream() async throws -> ActiveSyncStream? { try await storage.activeStream() }
+
+    func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {
+        try await storage.deploy(content, plan: plan, mode: mode)
+    }
+
+    func streams() async throws -> [ReplicationStream] { try await storage.streams() }
+
+    func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
+        try await storage.progress(of: stream)
+    }
+
+    func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
+        try await storage.restart(stream)
+    }
+
+    func deleteData(of stream: ReplicationStreamID) async throws { try await storage.deleteData(of: stream) }
+
+    func withWriter<Result>(
+        of stream: ReplicationStreamID,
+        _ body: @escaping (inout any BucketStorageWriter) async throws -> Result
+    ) async throws -> Result {
+        try await storage.withWriter(of: stream, body)
+    }
+
+    func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence { storage.checkpoints(of: stream) }
+
+    func changes(from earlier: StorageCheckpoint, to later: StorageCheckpoint) async throws -> CheckpointChanges {
+        try await storage.changes(from: earlier, to: later)
+    }
+
+    func parameterRows(
+        _ lookups: [ParameterLookup],
+        at checkpoint: StorageCheckpoint,
+        limit: Int
+    ) async throws -> [ParameterLookup: [ParameterRow]] {
+        try await storage.parameterRows(lookups, at: checkpoint, limit: limit)
+    }
+
+    func checksums(
+        _ buckets: [BucketName],
+        at checkpoint: StorageCheckpoint
+    ) async throws -> [BucketName: BucketChecksum] {
+        try await storage.checksums(buckets, at: checkpoint)
+    }
+
+    func bucketData(
+        _ positions: [StreamingSyncRequest.BucketPosition],
+        at checkpoint: StorageCheckpoint,
+        limits: BucketDataLimits
+    ) async throws -> [BucketChunk] {
+        try await storage.bucketData(positions, at: checkpoint, limits: limits)
+    }
+
+    func publishedPosition() async throws -> SourcePosition? { try await storage.publishedPosition() }
+
+    func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
+        try await storage.createWriteCheckpoint(userKey: userKey, head: head)
+    }
+
+    func recordCheckpointRequest(
+        _ id: WriteCheckpoint,
+        userKey: String,
+        head: SourcePosition
+    ) async throws -> WriteCheckpoint {
+        try await storage.recordCheckpointRequest(id, userKey: userKey, head: head)
+    }
+
+    func visibleWriteCheckpoint(userKey: String, at checkpoint: StorageCheckpoint) async throws -> WriteCheckpoint? {
+        try await storage.visibleWriteCheckpoint(userKey: userKey, at: checkpoint)
+    }
+
+    func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN? {
+        try await storage.nextWriteCheckpoint(userKey: userKey, after: checkpoint)
+    }
+
+    func buckets(
+        of stream: ReplicationStreamID,
+        search: String,
+        offset: Int,
+        limit: Int
+    ) async throws -> BucketList {
+        try await storage.buckets(of: stream, search: search, offset: offset, limit: limit)
+    }
+
+    func sizes(after version: Int64?) async throws -> StorageSizes? { try await storage.sizes(after: version) }
+
+    func seal() async throws { try await storage.seal() }
+
+    func compact() async throws -> CompactionResult { try await storage.compact() }
+
+    func size() async throws -> Int64 { try await storage.size() }
+
+    func close() throws { try storage.close() }
+}

@@ -1,0 +1,162 @@
+import NIOConcurrencyHelpers
+import PowerSyncProtocol
+import PowerSyncTesting
+import PowerSyncRules
+import ServiceTestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
+
+/// One writer of a stream in PostgreSQL, whatever happens to processes and connections (docs/postgres-storage.md "One writer").
+@Suite(.timeLimit(.minutes(1))) struct FencingTests {
+    private static let config = """
+        config:
+          edition: 3
+        streams:
+          g:
+            query: SELECT * FROM test
+        """
+
+    private static func isError(_ code: BucketStorageError.Code) -> @Sendable (any Error) -> Bool {
+        { ($0 as? BucketStorageError)?.code == code }
+    }
+
+    /// The servers' processes that have the lease of a stream.
+    private func holders(_ scenario: StorageScenario) throws -> [String] {
+        try scenario.home.run(
+            """
+            SELECT l.pid FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+            WHERE l.locktype = 'advisory' AND l.granted AND a.datname = current_database()
+            """
+        ).compactMap { $0.first ?? nil }
+    }
+
+    /// Ends the session of the writer, and waits until the server has noticed.
+    private func endWriter(_ scenario: StorageScenario) throws {
+        let holder = try #require(try holders(scenario).first)
+        let ended = try scenario.home.run("SELECT pg_terminate_backend(\(holder), 10000)")
+        #expect(ended == [["t"]])
+    }
+
+    @Test func aWriterThatWakesAfterAnotherOneHasBegunCannotCommit() async throws {
+        var scenario = try await StorageScenario(Self.config, on: .postgres)
+        let table = try await scenario.table("test")
+        let before = try await scenario.commit()
+        try await scenario.save(.insert(["id": "a"]), of: table)
+        // What everybody does who becomes the writer. Here, the lock of the old one is still there, as behind a pooler that has
+        // given its session to somebody else.
+        try scenario.home.run("UPDATE streams SET writer_epoch = writer_epoch + 1")
+        var writer = scenario.writer
+        await #expect(performing: { try await writer.flush() }, throws: Self.isError(.leaseLost))
+        await #expect(
+            performing: { _ = try await writer.commit(.at(9), createsEmptyCheckpoints: true) },
+            throws: Self.isError(.leaseLost)
+        )
+        await #expect(
+            performing: { try await writer.forbidCheckpoints(before: .at(9)) },
+            throws: Self.isError(.leaseLost)
+        )
+        #expect(try await scenario.storage.streams().map(\.state) == [.active])
+        #expect(try scenario.checkpoint == before)
+        #expect(try await scenario.rowCount("operations") == 0)
+    }
+
+    @Test func aSilentWriterIsEndedByTheNextOne() async throws {
+        var scenario = try await StorageScenario(Self.config, on: .postgres)
+        let storage = try #require(scenario.storage as? PostgresBucketStorage)
+        let table = try await scenario.table("test")
+        try await scenario.save(.insert(["id": "a"]), of: table)
+        let stream = scenario.stream.id
+        // It has just shown that it is alive.
+        await #expect(
+            performing: { try await storage.withWriter(of: stream) { _ in } },
+            throws: Self.isError(.inUse)
+        )
+        #expect(try holders(scenario).count == 1)
+        // Nobody waits 30 seconds here.
+        let lease = try await WriterLease.take(
+            stream,
+            storage.schema,
+            on: try await PostgresConnection.open(
+                storage.settings.connection,
+                settings: storage.schema.sessionSettings
+            ),
+            WriterLease.Patience(seconds: 0)
+        )
+        var writer = scenario.writer
+        await #expect(throws: PostgresError.self) { try await writer.flush() }
+        await lease.release()
+        try await scenario.reopen()
+        #expect(try await scenario.rowCount("operations") == 0)
+    }
+
+    @Test func ofTwoWritersOneIsRefused() async throws {
+        let scenario = try await StorageScenario(Self.config, on: .postgres)
+        let stream = scenario.stream.id
+        await scenario.home.releaseWriters()
+        let other = try await scenario.home.open()
+        try await scenario.storage.withWriter(of: stream) { writer in
+            await #expect(
+                performing: { try await other.withWriter(of: stream) { _ in } },
+                throws: Self.isError(.inUse)
+            )
+            _ = try await writer.commit(.at(7), createsEmptyCheckpoints: true)
+        }
+        // At once: the lease is given back, not left to the end of the session.
+        try await other.withWriter(of: stream) { writer in
+            #expect(writer.resumePosition == .at(7))
+        }
+        try other.close()
+    }
+
+    @Test func aSessionThatEndsInTheMiddleLeavesWholeTransactions() async throws {
+        var scenario = try await StorageScenario(Self.config, on: .postgres)
+        var table = try await scenario.table("test")
+        try await scenario.save(.insert(["id": "a"]), of: table)
+        let checkpoint = try await scenario.commit()
+        try await scenario.save(.insert(["id": "b"]), of: table)
+        try await scenario.writer.flush()
+        try await scenario.save(.insert(["id": "c"]), of: table)
+        try endWriter(scenario)
+        var writer = scenario.writer
+        await #expect(throws: PostgresError.self) { _ = try await writer.commit(.at(9), createsEmptyCheckpoints: true) }
+        #expect(try scenario.checkpoint == checkpoint)
+        #expect(try await scenario.summary("g|0[]") == ["PUT a"])
+
+        try await scenario.reopen()
+        table = try await scenario.table("test")
+        try await scenario.save(.insert(["id": "b"]), .insert(["id": "c"]), of: table)
+        _ = try await scenario.writer.commit(.at(9), createsEmptyCheckpoints: true)
+        #expect(try await scenario.summary("g|0[]") == ["PUT a", "PUT b", "PUT b", "PUT c"])
+    }
+
+    @Test func whoHasLostTheLeaseIsCancelled() async throws {
+        let clock = TestClock()
+        let scenario = try await StorageScenario(Self.config, on: .postgres)
+        await scenario.home.releaseWriters()
+        let storage = try await PostgresBucketStorage.open(
+            scenario.home.settings,
+            clock: clock,
+            logger: StorageHome.logger
+        )
+        let wasCancelled = NIOLockedValueBox(false)
+        let stream = scenario.stream.id
+        await #expect(throws: PostgresError.self) {
+            try await storage.withWriter(of: stream) { _ in
+                try await clock.waitForTimer(of: WriterLease.sign)
+                try endWriter(scenario)
+                clock.advance(by: WriterLease.sign)
+                do {
+                    // As a replicator that waits for its source.
+                    try await ChangeSignal().wait(after: 0)
+                } catch {
+                    wasCancelled.withLockedValue { $0 = error is CancellationError }
+                    throw error
+                }
+            }
+        }
+        #expect(wasCancelled.withLockedValue { $0 })
+        try storage.close()
+    }
+}

@@ -1,0 +1,88 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import PowerSyncProtocol
+import PowerSyncRules
+import PowerSyncTokens
+import ServiceTestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// Clients that connect at the very moment at which another sync config becomes active.
+@Suite(.timeLimit(.minutes(1))) struct OpenedSyncStreamTests {
+    private static let config = """
+        config: {edition: 3}
+        streams:
+          g: {auto_subscribe: true, query: SELECT * FROM t}
+        """
+
+    /// What the storage was asked for.
+    enum Question: CaseIterable {
+        case activeStream, checksums
+    }
+
+    /// Lets something happen once, in the middle of a question.
+    private struct InterruptedStorage: ForwardingStorage {
+        let storage: SQLiteBucketStorage
+        let question: Question
+        let happens: @Sendable () async throws -> Void
+        private let isDone = NIOLockedValueBox(false)
+
+        init(
+            _ storage: SQLiteBucketStorage,
+            _ question: Question,
+            _ happens: @escaping @Sendable () async throws -> Void
+        ) {
+            (self.storage, self.question, self.happens) = (storage, question, happens)
+        }
+
+        private func asked(_ question: Question) async throws {
+            let isFirst = isDone.withLockedValue { isDone in
+                guard question == self.question, !isDone else { return false }
+                isDone = true
+                return true
+            }
+            if isFirst { try await happens() }
+        }
+
+        func activeStream() async throws -> ActiveSyncStream? {
+            let active = try await storage.activeStream()
+            try await asked(.activeStream)
+            return active
+        }
+
+        func checksums(
+            _ buckets: [BucketName],
+            at checkpoint: StorageCheckpoint
+        ) async throws -> [BucketName: BucketChecksum] {
+            try await asked(.checksums)
+            return try await storage.checksums(buckets, at: checkpoint)
+        }
+    }
+
+    @Test(arguments: Question.allCases) func theClientGetsTheNewStream(after question: Question) async throws {
+        try await SessionScenario.run(Self.config) { scenario in
+            let storage = try #require(scenario.storage.storage as? SQLiteBucketStorage)
+            var environment = scenario.environment
+            environment.storage = InterruptedStorage(storage, question) {
+                let other = Self.config + "\n# changed\n"
+                let stream = try await storage.deploy(other, plan: try plan(other))
+                var writer = try await storage.writer(of: stream.id)
+                try await writer.setResumePosition(.at(0))
+                try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
+                _ = try await writer.commit(.at(1), createsEmptyCheckpoints: true)
+            }
+            let opened = try await OpenedSyncStream(
+                StreamingSyncRequest(),
+                token: VerifiedToken(payload: ["sub": "u1"], expiresAt: .infinity),
+                schedule: KeepaliveSchedule(expiresAt: .infinity),
+                format: .ndjson,
+                userAgent: "",
+                environment: environment,
+                logger: ServiceScenario.logger
+            )
+            #expect(String(buffer: opened.firstLine).contains(#""bucket":"2#g|0[]""#))
+        }
+    }
+}
