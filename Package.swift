@@ -139,7 +139,11 @@ let package = Package(
         ),
 
         // SQLite for both ends.
-        .target(name: "PowerSyncSQLite", dependencies: [.grdb, .grdbSQLite], swiftSettings: settings),
+        .target(
+            name: "PowerSyncSQLite",
+            dependencies: [.grdb, .grdbSQLite, .nioConcurrencyHelpers],
+            swiftSettings: settings
+        ),
 
         // The client.
         .target(
@@ -244,7 +248,7 @@ let package = Package(
                 "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTokens", "PowerSyncUpload", "RSocket",
                 .asyncHTTPClient, .yams, .crypto, .httpTypes,
                 .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-                .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioPosix, .nioWebSocket, .prometheus,
+                .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioPosix, .nioSSL, .nioWebSocket, .prometheus,
                 .serviceLifecycle,
             ],
             swiftSettings: settings
@@ -253,9 +257,10 @@ let package = Package(
             name: "PowerSyncCLI",
             dependencies: [
                 "PowerSync", "PowerSyncBackend", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3",
-                "PowerSyncSQLite", "PowerSyncService", "PowerSyncServicePostgres", .argumentParser, .asyncHTTPClient,
-                .crypto, .grdb, .grdbSQLite, .httpTypes, .hummingbird, .logging, .metrics, .nioConcurrencyHelpers,
-                .nioCore, .nioHTTP1, .prometheus, .serviceLifecycle, .unixSignals,
+                "PowerSyncSQLite", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres",
+                .argumentParser, .asyncHTTPClient, .crypto, .grdb, .grdbSQLite, .httpTypes, .hummingbird, .logging,
+                .metrics, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .prometheus,
+                .serviceLifecycle, .unixSignals,
             ],
             swiftSettings: settings
         ),
@@ -265,6 +270,15 @@ let package = Package(
             name: "PostgresTestSupport",
             dependencies: ["CLibPQ", "PowerSyncServicePostgres", .nioConcurrencyHelpers],
             path: "Tests/PostgresTestSupport",
+            swiftSettings: settings
+        ),
+        .target(
+            name: "ServiceTestSupport",
+            dependencies: [
+                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncServiceSQLite", .logging,
+                .nioConcurrencyHelpers,
+            ],
+            path: "Tests/ServiceTestSupport",
             swiftSettings: settings
         ),
 
@@ -395,21 +409,20 @@ let package = Package(
             dependencies: [
                 "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
                 "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting",
-                "PowerSyncTokens", "PowerSyncUpload", "RSocket", "TestSupport", .asyncHTTPClient, .crypto,
-                .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .metrics,
+                "PowerSyncTokens", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport", .asyncHTTPClient,
+                .crypto, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .metrics,
                 .nioConcurrencyHelpers,
                 .nioCore, .nioEmbedded,
-                .nioHTTP1, .nioHTTPCompression, .nioPosix, .prometheus,
+                .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL, .prometheus,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncServicePostgresTests",
             dependencies: [
-                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
-                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting", "TestSupport", .grdb,
-                .logging,
-                .nioConcurrencyHelpers, .nioCore,
+                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
+                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting",
+                "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
             ],
             swiftSettings: settings
         ),
@@ -417,8 +430,8 @@ let package = Package(
         .testTarget(
             name: "PowerSyncCLITests",
             dependencies: [
-                "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncTesting",
-                "TestSupport", .grdb,
+                "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
+                "PowerSyncTesting", "TestSupport", .grdb,
             ],
             swiftSettings: settings
         ),
@@ -438,8 +451,8 @@ let package = Package(
             name: "PowerSyncProcessTests",
             dependencies: [
                 "IntegrationTestSupport", "LocalDatabaseWorker", "PostgresTestSupport", "PowerSync",
-                "PowerSyncProtocol", "PowerSyncService",
-                "TestSupport", .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+                "PowerSyncProtocol", "PowerSyncService", "PowerSyncTesting", "TestSupport", .grdb,
+                .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ],
             path: "Tests/Heavy/PowerSyncProcessTests",
             swiftSettings: settings

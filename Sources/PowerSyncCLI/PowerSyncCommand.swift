@@ -9,8 +9,10 @@ struct PowerSyncCommand: AsyncParsableCommand {
         abstract: "A sync service for PowerSync clients, and tools around it.",
         version: UserAgent.version,
         subcommands: [
-            InitCommand.self, DevCommand.self, ServeCommand.self, StatusCommand.self, TestConnectionCommand.self,
-            CompactCommand.self, ValidateCommand.self, TestCommand.self, TokenCommand.self, InspectCommand.self,
+            InitCommand.self, DevCommand.self, ServeCommand.self, StatusCommand.self, DoctorCommand.self,
+            TestConnectionCommand.self, SlotsCommand.self, MigrateCommand.self, CompactCommand.self,
+            TeardownCommand.self,
+            ValidateCommand.self, TestCommand.self, TokenCommand.self, InspectCommand.self,
             GenerateCommand.self, DemoCommand.self,
         ]
     )

@@ -12,27 +12,36 @@ struct ServeCommand: AsyncParsableCommand {
             back. It may be killed at any time; it continues from its data folder.
 
             The sync config is deployed when its file changes, and on SIGHUP: clients are served what they had until the \
-            new one has been replicated. A broken one is logged, and the present one goes on. All other settings need a \
-            restart.
+            new one has been replicated. A broken one is logged, and the present one goes on. In the same way a renewed \
+            certificate (tls) is taken up for new connections. All other settings need a restart.
             """
     )
 
     @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
     var config: String = "powersync.yaml"
 
+    @Option(
+        help: """
+            What this process does: "unified" replicates and serves clients, "api" serves clients, "sync" replicates. Several \
+            processes share a storage in PostgreSQL; one of those that may replicate does.
+            """,
+        transform: { name in
+            guard let role = ServiceConfiguration.Role(name) else {
+                throw ValidationError("\"\(name)\" is not one of unified, api, sync")
+            }
+            return role
+        }
+    )
+    var role: ServiceConfiguration.Role = .unified
+
     func run() async throws {
         let environment = ProcessInfo.processInfo.environment
-        let configuration = try ServiceConfiguration(contentsOf: config, environment: environment)
-        let run = ServiceRun(configuration: configuration, file: config, environment: environment) { address in
-            var lines = ["", "The service is ready.", "  endpoint   \(address.url)"]
-            if let token = try? configuration.makeDevelopmentToken(userID: "user-1") {
-                lines += [
-                    "  user       user-1; for another one: powersync token --user USER --config \(config)",
-                    "  token      \(token)",
-                    "  try it     \(CurlLine.stream(address, token: token))",
-                ]
-            }
-            return lines
+        var configuration = try ServiceConfiguration(contentsOf: config, environment: environment)
+        configuration.role = role
+        let run = ServiceRun(configuration: configuration, file: config, environment: environment) {
+            [configuration, config] service, address in
+            ServeAnnouncement(configuration: configuration, file: config, isForPeople: Terminal.isOnTerminal)
+                .lines(address, dashboard: service.dashboardURL(at: address))
         }
         try await run()
     }

@@ -15,7 +15,7 @@ struct ServiceRun {
     /// The environment that the configuration was read with.
     var environment: [String: String]
     /// Makes the lines that are printed as soon as the service is ready.
-    var announcement: @Sendable (BoundAddress) async throws -> [String]
+    var announcement: @Sendable (SyncService, BoundAddress) async throws -> [String]
 
     /// Runs the service until the process is told to stop.
     ///
@@ -38,11 +38,13 @@ struct ServiceRun {
             services.append(.init(service: MetricsEndpoint(port: port, registry: registry, logger: logger)))
         }
         let service = try SyncService(configuration: configuration, logger: logger)
-        if let file = SyncConfigFile(of: configuration, serviceFile: file, environment: environment) {
-            let watch = SyncConfigFileWatch(of: file, for: service, logger: logger)
-            services.append(.init(service: watch))
-            services.append(.init(service: Reloads(watch: watch)))
-        }
+        // A process that never replicates never deploys, either.
+        let configFile =
+            configuration.role == .api
+            ? nil : SyncConfigFile(of: configuration, serviceFile: file, environment: environment)
+        let watch = configFile.map { SyncConfigFileWatch(of: $0, for: service, logger: logger) }
+        if let watch { services.append(.init(service: watch)) }
+        services.append(.init(service: Reloads(watch: watch, service: service)))
         services.append(.init(service: service))
         services.append(
             .init(
@@ -62,22 +64,26 @@ struct ServiceRun {
     }
 }
 
-/// Deploys the sync config on SIGHUP.
+/// Deploys the sync config and reads the certificate on SIGHUP.
 private struct Reloads: Service {
-    let watch: SyncConfigFileWatch
+    let watch: SyncConfigFileWatch?
+    let service: SyncService
 
     func run() async throws {
-        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { watch.reload() }
+        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
+            watch?.reload()
+            service.reloadCertificate()
+        }
     }
 }
 
 /// Prints what to connect with, as soon as the service is ready.
 private struct Announcement: Service {
     let service: SyncService
-    let lines: @Sendable (BoundAddress) async throws -> [String]
+    let lines: @Sendable (SyncService, BoundAddress) async throws -> [String]
 
     func run() async throws {
-        let lines = try await lines(try await service.waitUntilReady())
+        let lines = try await lines(service, try await service.waitUntilReady())
         // `print` would keep it in a buffer when the output is a pipe.
         FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
     }

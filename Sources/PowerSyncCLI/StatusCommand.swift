@@ -3,10 +3,12 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 import PowerSyncProtocol
 import PowerSyncService
+import PowerSyncServiceCore
 
-/// `powersync status --config powersync.yaml`: asks a running service what it replicates, and how far it is.
+/// `powersync status --config powersync.yaml`: asks a running service what it replicates, how far it is, and who is connected.
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
@@ -34,10 +36,10 @@ struct StatusCommand: AsyncParsableCommand {
     var format: OutputFormat = .text
 
     func run() async throws {
-        let (address, token) = try target()
+        let (address, token, isLocal) = try target()
         let answer: JSONObject
         do {
-            answer = try await diagnostics(of: address, token: token)
+            answer = try await diagnostics(of: address, token: token, isLocal: isLocal)
         } catch let error as UnexpectedAnswer {
             FileHandle.standardError.write(Data("\(address): \(error.description)\n".utf8))
             throw Self.unreachable
@@ -54,29 +56,35 @@ struct StatusCommand: AsyncParsableCommand {
     }
 
     /// Whom to ask, and with which token.
-    private func target() throws -> (address: String, token: String) {
+    private func target() throws -> (address: String, token: String, isLocal: Bool) {
         let environment = ProcessInfo.processInfo.environment
         let known = environment["PS_ADMIN_TOKEN"]
         if let url {
             guard let known else {
                 throw ValidationError("--url needs a token of the service in the environment variable PS_ADMIN_TOKEN")
             }
-            return (url.hasSuffix("/") ? String(url.dropLast()) : url, known)
+            return (url.hasSuffix("/") ? String(url.dropLast()) : url, known, false)
         }
         let configuration = try ServiceConfiguration(contentsOf: config, environment: environment)
         guard let token = configuration.admin.tokens.first ?? known else {
             throw UnreadableFile("\(config) has no api.tokens: the service answers nobody; give it one and restart it")
         }
-        return (configuration.localURL, token)
+        return (configuration.localURL, token, true)
     }
 
-    private func diagnostics(of address: String, token: String) async throws -> JSONObject {
+    private func diagnostics(of address: String, token: String, isLocal: Bool) async throws -> JSONObject {
         var request = HTTPClientRequest(url: address + "/api/admin/v1/diagnostics")
         request.method = .POST
         request.headers.add(name: "Authorization", value: "Token \(token)")
         // A service that is not there is told at once, not after 30 seconds of attempts.
         var configuration = HTTPClient.Configuration()
         configuration.connectionPool.retryConnectionEstablishment = false
+        if isLocal {
+            // The certificate is for the public name. Over plain HTTP, nobody would have checked who has the port, either.
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.certificateVerification = .none
+            configuration.tlsConfiguration = tls
+        }
         let client = HTTPClient(configuration: configuration)
         let response: HTTPClientResponse
         let body: ByteBuffer
@@ -128,11 +136,53 @@ struct StatusReport {
             addFindings(of: rejected)
         }
         guard case .object(let service) = data["service"] else { return }
-        if case .object(let storage) = service["storage"], case .integer(let bytes) = storage["bytes"] {
-            lines.append("storage   \(bytes / 1024) KiB")
+        if case .object(let tls) = service["tls"] {
+            lines.append("tls       \(tls.string("certificate")), valid until \(tls.string("not_after"))")
+            addFindings(of: tls)
         }
-        if case .object(let clients) = service["clients"] {
-            lines.append("clients   \(clients.string("streams")) open streams")
+        // A service of another version says it differently.
+        guard let snapshot = try? JSONDecoder().decode(ServiceSnapshot.self, from: Data(service.text.utf8)) else {
+            lines.append("service   of another version: powersync status of that version tells more")
+            return
+        }
+        addStorage(snapshot.storage)
+        addClients(snapshot)
+    }
+
+    private mutating func addStorage(_ storage: ServiceSnapshot.Storage) {
+        var facts = ["files \(storage.bytes / 1024) KiB"]
+        if let sizes = storage.sizes {
+            facts += [
+                "operations \(sizes.operations / 1024) KiB", "parameter indexes \(sizes.parameters / 1024) KiB",
+                "rows \(sizes.rows / 1024) KiB", "buckets \(sizes.buckets)",
+            ]
+        }
+        lines.append("storage   \(facts.joined(separator: ", "))")
+        for problem in storage.problems {
+            isInOrder = false
+            lines.append("          fatal: \(problem)")
+        }
+        if let error = storage.compaction.error { lines.append("          warning: compaction failed: \(error)") }
+    }
+
+    /// The most clients that are printed.
+    private static let clientLimit = 20
+
+    private mutating func addClients(_ snapshot: ServiceSnapshot) {
+        let clients = snapshot.clients
+        lines.append("clients   \(clients.streams) open streams, users \(clients.users)")
+        for client in clients.list.prefix(Self.clientLimit) {
+            // Whatever the service says of its clock.
+            let seconds = Int(min(max(0, snapshot.time - client.activeSince), 1e9))
+            var facts = [
+                "user \(client.user.printable)", "buckets \(client.buckets)", "sent \(client.operations) operations",
+                "\(client.activity.text) for \(seconds) s",
+            ]
+            if client.bucketsLeft > 0 { facts.append("\(client.bucketsLeft) buckets to download") }
+            lines.append("          \(facts.joined(separator: ", "))")
+        }
+        if clients.streams > Self.clientLimit {
+            lines.append("          and \(clients.streams - Self.clientLimit) more")
         }
     }
 
@@ -166,6 +216,32 @@ struct StatusReport {
             lines.append("          \(level): \(finding.string("message"))")
         }
     }
+}
+
+extension StreamActivity {
+    /// What a stream does, for people.
+    fileprivate var text: String {
+        switch self {
+        case .opening: "opening"
+        case .reading: "reading"
+        case .sending: "sending"
+        case .waitingForCheckpoint: "up to date"
+        case .waitingForSlot: "waiting for a slot to read"
+        case .waitingForMemory: "waiting for memory"
+        case .waitingForClient: "waiting for the client to read"
+        }
+    }
+}
+
+extension String {
+    /// The text without what a terminal would obey.
+    fileprivate var printable: String {
+        String(String.UnicodeScalarView(unicodeScalars.filter { !$0.properties.isControl }))
+    }
+}
+
+extension Unicode.Scalar.Properties {
+    fileprivate var isControl: Bool { [.control, .format, .lineSeparator].contains(generalCategory) }
 }
 
 extension JSONObject {

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncServiceCore
@@ -30,10 +31,11 @@ extension SyncService {
     func makeAdminRoutes(
         storage: any BucketStorage,
         source: any ReplicationSource,
-        dispatcher: CheckpointDispatcher,
         deployer: SyncConfigDeployer,
         failure: ReplicationFailure,
-        queue: ConcurrencyQueue
+        certificate: ServerCertificate?,
+        queue: ConcurrencyQueue,
+        snapshots: SnapshotSource
     ) -> AdminRoutes {
         AdminRoutes(
             tokens: AdminTokens(configuration.admin.tokens),
@@ -46,15 +48,53 @@ extension SyncService {
             deployer: deployer,
             isConfigured: syncConfigText != nil,
             failure: { failure.current },
-            usage: { [configuration] in
-                [
-                    "clients": .object(["streams": .integer(Int64(dispatcher.census.sessions))]),
-                    "storage": .object(["bytes": .integer(configuration.storageSize)]),
-                ]
+            usage: { [timing] in
+                let encoded = try JSONEncoder().encode(try await snapshots.snapshot())
+                var usage = try JSONObject(parsing: String(decoding: encoded, as: UTF8.self))
+                if let validity = certificate?.current.validity {
+                    usage["tls"] = .object(AdminRoutes.status(of: validity, at: timing.now()))
+                }
+                return usage
             },
             clock: timing.clock,
             now: timing.now,
             queue: queue
+        )
+    }
+}
+
+extension SyncService {
+    /// The address of the dashboard, for people at this machine.
+    ///
+    /// With ``DevelopmentEndpoints/dashboard``, it lets whoever has it see the dashboard of this process: do not log it.
+    ///
+    /// - Parameter address: Where the service listens.
+    /// - Returns: `http://127.0.0.1:8080/dashboard#key=…`, without a key when one of ``AdminOptions/tokens`` is needed; `nil`
+    ///   when there is no dashboard.
+    public func dashboardURL(at address: BoundAddress) -> String? {
+        guard configuration.role.servesClients else { return nil }
+        if let dashboardKey { return "\(address.url)/dashboard#key=\(dashboardKey)" }
+        return configuration.admin.tokens.isEmpty ? nil : "\(address.url)/dashboard"
+    }
+
+    /// A key that nobody can guess: 32 random bytes, in hexadecimal digits.
+    static func makeDashboardKey() -> String {
+        (0..<32).map { _ in
+            let digits = String(UInt8.random(in: .min ... .max), radix: 16)
+            return digits.count == 1 ? "0" + digits : digits
+        }
+        .joined()
+    }
+
+    /// The dashboard; `nil` when nobody may see it.
+    func makeDashboard(admin: AdminRoutes, snapshots: SnapshotSource, feed: SnapshotFeed) -> DashboardRoutes? {
+        let tokens = configuration.admin.tokens + [dashboardKey].compactMap { $0 }
+        guard !tokens.isEmpty else { return nil }
+        return DashboardRoutes(
+            tokens: AdminTokens(tokens),
+            admin: admin,
+            snapshots: snapshots,
+            feed: feed
         )
     }
 }
@@ -69,16 +109,14 @@ extension ServiceConfiguration {
     }
 
     /// The endpoint of a service with this configuration, for programs on the same machine.
-    package var localURL: String { BoundAddress(host: host, port: port).url }
+    package var localURL: String { BoundAddress(host: host, port: port, isEncrypted: tls != nil).url }
 
-    /// The bytes that the files of the storage take.
-    var storageSize: Int64 {
-        switch storage.kind {
-        case .sqlite(let path):
-            ["", "-wal", "-shm"].reduce(0) { size, suffix in
-                let attributes = try? FileManager.default.attributesOfItem(atPath: path + suffix)
-                return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
-            }
+    /// The bytes that the files of the storage take; `nil` for one that has none.
+    var storageSize: Int64? {
+        guard case .sqlite(let path) = storage.kind else { return nil }
+        return ["", "-wal", "-shm"].reduce(0) { size, suffix in
+            let attributes = try? FileManager.default.attributesOfItem(atPath: path + suffix)
+            return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
         }
     }
 }

@@ -15,9 +15,13 @@ extension SyncService {
         for warning in configuration.warnings {
             logger.warning("The configuration has a warning", metadata: ["warning": "\(warning)"])
         }
-        try await checkKeys()
+        try await configuration.authentication.checkKeys()
+        try configuration.checkRole()
         try configuration.checkFiles()
-        let storage = try configuration.openStorage(logger: logger)
+        let role = configuration.role
+        let certificate = try configuration.tls.map { try ServerCertificate($0, now: timing.now()) }
+        try await configuration.checkPlaces(logger: logger)
+        let storage = try await configuration.openStorage(logger: logger)
         defer { close("storage") { try storage.close() } }
         let source = try configuration.openSource(logger: logger)
         defer { close("source") { try source.close() } }
@@ -26,14 +30,16 @@ extension SyncService {
         let probes = Probes(now: timing.now)
         let progress = ChangeSignal()
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
-        if let syncConfigText { try await deployer.deploy(syncConfigText) }
+        if role.replicates, let syncConfigText { try await deployer.deploy(syncConfigText) }
         let failure = ReplicationFailure(now: timing.now)
         setDeployer(deployer)
         defer { setDeployer(nil) }
+        let replication = ReplicationStatistics()
         let replicator = Replicator(
             storage: storage,
             source: source,
             streamsChanged: deployer.streamsChanged,
+            statistics: replication,
             logger: logger,
             report: { [logger] error in
                 failure.record(error)
@@ -41,7 +47,7 @@ extension SyncService {
                 case nil:
                     if probes.solved(.storage) { logger.notice("The bucket storage can be written again") }
                 case is ReplicationSourceError: break
-                case let error as BucketStorageError where error.code == .inUse: break
+                case let error as BucketStorageError where error.code == .inUse || error.code == .leaseLost: break
                 default: probes.found(.storage)
                 }
             },
@@ -50,47 +56,80 @@ extension SyncService {
                 progress.advance()
             }
         )
+        let dispatcher = CheckpointDispatcher(storage: storage)
+        let follower = StorageFollower(storage: storage) { look in
+            switch look {
+            case .writeCheckpoint(let userKey, let position):
+                return dispatcher.writeCheckpointRecorded(userKey: userKey, at: position)
+            case .writeCheckpointsMissed: return dispatcher.writeCheckpointsMissed()
+            case .streamsChanged: deployer.streamsChanged.advance()
+            case .looked, .failed: break
+            }
+            if !role.replicates {
+                // Who replicates, tells by that that it is alive, and what is wrong with the storage.
+                probes.touch()
+                if look == .failed { probes.found(.storage) } else { probes.solved(.storage) }
+            }
+            progress.advance()
+        }
         let readiness = Readiness { [self] in
             let address = try await waitUntilListening()
-            var seen = progress.version
-            while try await storage.activeStream() == nil {
-                // Nothing is on its way: it waits for the first config, and whoever deploys that for the service.
-                if try await storage.streams().isEmpty { probes.didStart() }
-                try await progress.wait(after: seen)
-                seen = progress.version
-            }
+            let wait = FirstCheckpointWait(storage: storage, progress: progress, logger: logger)
+            try await wait.run { probes.didStart() }
             probes.didStart()
             transition(to: .ready(address))
             logger.notice("The service is ready", metadata: ["url": "\(address.url)"])
         }
-        let dispatcher = CheckpointDispatcher(storage: storage)
         let (authentication, tokenSigner) = makeTokenSigner()
         let keys = authentication.keySources(clock: timing.clock)
-        let apiQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: 20)
-        let server = makeServer(
+        let sessions = makeSessions(storage: storage, dispatcher: dispatcher)
+        let sizes = StorageSizeJob(storage: storage, logger: logger)
+        let compactionStatus = CompactionStatus(now: { [timing] in timing.seconds })
+        let snapshots = SnapshotSource(
+            storage: storage,
+            source: configuration.sourceDescription,
+            sessions: sessions,
+            replication: replication,
+            sizes: sizes,
+            compaction: compactionStatus,
+            probes: probes,
+            failure: { failure.current }
+        )
+        let feed = SnapshotFeed(clock: timing.clock, logger: logger) { try await snapshots.snapshot() }
+        let admin = makeAdminRoutes(
             storage: storage,
             source: source,
-            dispatcher: dispatcher,
-            admin: makeAdminRoutes(
-                storage: storage,
-                source: source,
-                dispatcher: dispatcher,
-                deployer: deployer,
-                failure: failure,
-                queue: apiQueue
-            ),
+            deployer: deployer,
+            failure: failure,
+            certificate: certificate,
+            queue: ConcurrencyQueue(maximumRunning: 10, maximumWaiting: 20),
+            snapshots: snapshots
+        )
+        let server = makeServer(
+            sessions: sessions,
+            source: source,
+            admin: admin,
+            dashboard: makeDashboard(admin: admin, snapshots: snapshots, feed: feed),
             probes: probes,
             tokens: TokenVerifier(sources: keys.all, audience: authentication.audience),
-            tokenSigner: tokenSigner
+            tokenSigner: tokenSigner,
+            certificate: certificate
         )
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
-        let compaction = CompactionJob(storage: storage, logger: logger)
+        let compaction = CompactionJob(storage: storage, status: compactionStatus, logger: logger)
         let files = DataFileWatch(paths: configuration.files, probes: probes, logger: logger)
-        var group = ServiceGroupConfiguration(
-            services: keys.remote + [compaction, files, replicator, dispatcher, readiness, server],
-            logger: logger
-        )
+        let watch = certificate.map {
+            CertificateWatch($0, looks: certificateLooks, now: timing.now, logger: logger)
+        }
+        var services: [any Service] = keys.remote
+        if let watch { services.append(watch) }
+        if role.replicates { services.append(compaction) }
+        let heartbeat = Heartbeat(progress: progress, clock: timing.clock) { probes.touch() }
+        services += [files, sizes, follower, heartbeat] as [any Service]
+        if role.replicates { services.append(replicator) }
+        services += [dispatcher, feed, readiness, server] as [any Service]
+        var group = ServiceGroupConfiguration(services: services, logger: logger)
         // Streams end at once; this is for a handler that hangs.
         group.maximumGracefulShutdownDuration = .seconds(15)
         try await withGracefulShutdownHandler {
@@ -100,56 +139,81 @@ extension SyncService {
         }
     }
 
+    /// What all sync sessions share.
+    private func makeSessions(storage: any BucketStorage, dispatcher: CheckpointDispatcher) -> SyncSession.Environment {
+        let limits = configuration.limits
+        return SyncSession.Environment(
+            storage: storage,
+            dispatcher: dispatcher,
+            dataReaders: ConcurrencyQueue(
+                maximumRunning: limits.maxDataFetchConcurrency,
+                maximumWaiting: .max,
+                timeout: .seconds(30),
+                clock: timing.clock
+            ),
+            readAhead: ReadAheadBudget(limit: limits.maxReadAheadBytes, clock: timing.clock),
+            userStreams: UserStreams(limit: limits.maxStreamsPerUser, now: { [timing] in timing.seconds }),
+            limits: BucketLimits(
+                maximumBuckets: limits.maxBucketsPerConnection,
+                maximumParameterResults: limits.maxParameterQueryResults
+            ),
+            timing: timing
+        )
+    }
+
     private func makeServer(
-        storage: any BucketStorage,
+        sessions: SyncSession.Environment,
         source: any ReplicationSource,
-        dispatcher: CheckpointDispatcher,
         admin: AdminRoutes,
+        dashboard: DashboardRoutes?,
         probes: Probes,
         tokens: TokenVerifier,
-        tokenSigner: SyncTokenSigner?
+        tokenSigner: SyncTokenSigner?,
+        certificate: ServerCertificate?
     ) -> some ApplicationProtocol {
         let limits = configuration.limits
         let routes = ServiceRoutes(
             tokens: tokens,
-            sessions: SyncSession.Environment(
-                storage: storage,
-                dispatcher: dispatcher,
-                dataReaders: ConcurrencyQueue(
-                    maximumRunning: limits.maxDataFetchConcurrency,
-                    maximumWaiting: .max,
-                    timeout: .seconds(30),
-                    clock: timing.clock
-                ),
-                readAhead: ReadAheadBudget(limit: limits.maxReadAheadBytes, clock: timing.clock),
-                userStreams: UserStreams(limit: limits.maxStreamsPerUser),
-                limits: BucketLimits(
-                    maximumBuckets: limits.maxBucketsPerConnection,
-                    maximumParameterResults: limits.maxParameterQueryResults
-                ),
-                timing: timing
+            sessions: sessions,
+            writeCheckpoints: WriteCheckpointIssuer(
+                storage: sessions.storage,
+                source: source,
+                dispatcher: sessions.dispatcher
             ),
-            writeCheckpoints: WriteCheckpointIssuer(storage: storage, source: source, dispatcher: dispatcher),
             probes: probes,
             probeOptions: configuration.probes,
             writableSource: configuration.development.writeEndpoint ? source as? any WritableSource : nil,
             tokenSigner: tokenSigner,
             admin: admin,
+            dashboard: dashboard,
             formats: configuration.formats,
             streamQueue: ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0),
             apiQueue: admin.queue
         )
-        let webSockets = ConcurrencyQueue(maximumRunning: limits.maxConcurrentConnections, maximumWaiting: 0)
+        let isServing = configuration.role.servesClients
+        let webSockets = ConcurrencyQueue(
+            maximumRunning: isServing ? limits.maxConcurrentConnections : 0,
+            maximumWaiting: 0
+        )
         return Application(
-            router: routes.makeRouter(),
-            server: .http1(upgradingTo: routes, webSockets: webSockets, limits: connectionLimits),
+            router: isServing ? routes.makeRouter() : routes.makeProbeRouter(),
+            server: .http1(
+                upgradingTo: routes,
+                webSockets: webSockets,
+                limits: connectionLimits,
+                certificate: certificate
+            ),
             configuration: ApplicationConfiguration(
-                address: .hostname(configuration.host, port: configuration.port)
+                address: .hostname(configuration.host, port: configuration.port),
+                backlog: connectionLimits.acceptQueueLength
             ),
             onServerRunning: { [self] channel in
+                // Four by default, each time that the loop comes round, which serves thousands of connections, too.
+                try? await channel.setOption(.maxMessagesPerRead, value: connectionLimits.acceptedAtOnce).get()
                 let address = BoundAddress(
                     host: configuration.host,
-                    port: channel.localAddress?.port ?? configuration.port
+                    port: channel.localAddress?.port ?? configuration.port,
+                    isEncrypted: certificate != nil
                 )
                 transition(to: .listening(address))
                 logger.notice("Running on port \(address.port)")
@@ -172,21 +236,6 @@ extension SyncService {
 // MARK: Keys
 
 extension SyncService {
-    private func checkKeys() async throws {
-        try configuration.authentication.checkKeySources()
-        for key in configuration.authentication.keys.map(\.key) {
-            do {
-                try await key.checkMaterial()
-            } catch {
-                throw ServiceError(
-                    .invalidConfiguration,
-                    error.message,
-                    key: "client_auth.jwks.keys (kid \(key.id ?? "none"))"
-                )
-            }
-        }
-    }
-
     /// The signer of the token endpoint, and the authentication with its key.
     private func makeTokenSigner() -> (ClientAuthentication, SyncTokenSigner?) {
         var authentication = configuration.authentication
@@ -202,36 +251,6 @@ extension SyncService {
             authentication.keys.append(.hs256(secret: secret, id: "dev-\(UUID().uuidString.lowercased())"))
         }
         return (authentication, SyncTokenSigner(authentication))
-    }
-}
-
-// MARK: Errors
-
-extension SyncService {
-    /// The error for whoever started the service.
-    func describe(_ error: any Error) -> any Error {
-        switch error {
-        case let error as IOError where error.errnoCode == EADDRINUSE:
-            ServiceError(
-                .portInUse,
-                "port \(configuration.port) is in use; stop the other process or choose another port",
-                key: "port",
-                underlyingError: error
-            )
-        case let error as IOError where error.errnoCode == EACCES || error.errnoCode == EADDRNOTAVAIL:
-            ServiceError(
-                .invalidConfiguration,
-                "cannot listen on \(configuration.host):\(configuration.port)",
-                key: "port",
-                underlyingError: error
-            )
-        case let error as ReplicationSourceError where error.code == .configuration:
-            ServiceError(configuration.sourceErrorCode, error.message, key: "replication.connections[0]")
-        case is BucketStorageError, is ReplicationSourceError:
-            ServiceError(.storage, "\(error)", underlyingError: error)
-        default:
-            error
-        }
     }
 }
 

@@ -46,6 +46,10 @@ public final class SyncService: Service {
     private let deployer = NIOLockedValueBox<SyncConfigDeployer?>(nil)
     private let state = NIOLockedValueBox(State.idle)
     private let stateChanged = ChangeSignal()
+    /// What shows the dashboard of this process while developing; `nil` when only tokens do.
+    let dashboardKey: String?
+    /// When to look at the files of the certificate.
+    let certificateLooks: RegularLooks
 
     /// Checks the configuration and compiles the sync config.
     ///
@@ -96,6 +100,15 @@ public final class SyncService: Service {
         self.logger = logger
         self.timing = timing
         self.connectionLimits = connectionLimits
+        dashboardKey = configuration.development.dashboard ? Self.makeDashboardKey() : nil
+        certificateLooks = RegularLooks(interval: CertificateWatch.interval, clock: timing.clock)
+    }
+
+    /// Reads the certificate again, whether its files have changed or not.
+    ///
+    /// One that cannot be used is logged, and the present one stays. Does nothing without TLS.
+    public func reloadCertificate() {
+        certificateLooks.ask()
     }
 
     /// Runs until graceful shutdown or cancellation.
@@ -113,7 +126,7 @@ public final class SyncService: Service {
             try await start()
             transition(to: .ended(nil))
         } catch {
-            let error = describe(error)
+            let error = configuration.startError(error)
             transition(to: .ended(error))
             throw error
         }
@@ -175,11 +188,19 @@ public struct BoundAddress: Sendable, Hashable {
     public let host: String
     /// The port.
     public let port: Int
+    /// Whether the port speaks TLS.
+    public let isEncrypted: Bool
+
+    package init(host: String, port: Int, isEncrypted: Bool = false) {
+        self.host = host
+        self.port = port
+        self.isEncrypted = isEncrypted
+    }
 
     /// The endpoint for clients on the same machine, such as `http://127.0.0.1:8080`.
     public var url: String {
         let isAnyInterface = host == "0.0.0.0" || host == "::"
         let reachable = isAnyInterface ? "127.0.0.1" : host
-        return "http://\(reachable.contains(":") ? "[\(reachable)]" : reachable):\(port)"
+        return "\(isEncrypted ? "https" : "http")://\(reachable.contains(":") ? "[\(reachable)]" : reachable):\(port)"
     }
 }

@@ -46,9 +46,7 @@ package enum HTTPStack: CaseIterable, CustomTestStringConvertible, Sendable {
         guard self == .nio else {
             return try await body(PowerSyncHTTPClient(URLSessionExchange(.default, fileIdleTimeout: readTimeout)))
         }
-        var configuration = NIOExchange.fileConfiguration
-        configuration.timeout.read = TimeAmount(readTimeout)
-        let client = HTTPClient(configuration: configuration)
+        let client = HTTPClient(configuration: NIOExchange.fileConfiguration(idleTimeout: readTimeout))
         do {
             try await body(PowerSyncHTTPClient(NIOExchange(calls: client, files: client)))
         } catch {

@@ -3,8 +3,16 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// An HTTP proxy on a loopback port that passes on the head of a response at once, and keeps its body until it is told.
+/// An HTTP proxy on a loopback port that passes on the head of a response at once, and keeps its body.
 package final class BufferingProxy: Sendable {
+    /// For how long a body is kept.
+    package enum Patience: Sendable {
+        /// Until ``release()``, of all responses.
+        case untilTold
+        /// Until its end.
+        case untilEnd
+    }
+
     /// What the proxy says of itself in each response.
     package static let via = "1.1 buffering-proxy"
 
@@ -12,8 +20,8 @@ package final class BufferingProxy: Sendable {
     private let bodies: HeldBodies
 
     /// Starts a proxy for the server on a port of this machine.
-    package init(to port: Int) async throws {
-        let bodies = HeldBodies()
+    package init(to port: Int, keepingBodies patience: Patience = .untilTold) async throws {
+        let bodies = HeldBodies(patience)
         self.bodies = bodies
         server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
@@ -45,7 +53,12 @@ private final class HeldBodies: Sendable {
         var parts: [(client: any Channel, part: HTTPServerResponsePart)] = []
     }
 
+    let patience: BufferingProxy.Patience
     private let state = NIOLockedValueBox(State())
+
+    init(_ patience: BufferingProxy.Patience) {
+        self.patience = patience
+    }
 
     func pass(_ part: HTTPServerResponsePart, to client: any Channel) {
         let isReleased = state.withLockedValue { state in
@@ -114,6 +127,8 @@ private final class ResponseHandler: ChannelInboundHandler {
 
     private let client: any Channel
     private let bodies: HeldBodies
+    /// What is kept until the end.
+    private var kept: [HTTPServerResponsePart] = []
 
     init(to client: any Channel, _ bodies: HeldBodies) {
         self.client = client
@@ -125,8 +140,18 @@ private final class ResponseHandler: ChannelInboundHandler {
         case .head(var head):
             head.headers.add(name: "Via", value: BufferingProxy.via)
             client.writeAndFlush(HTTPServerResponsePart.head(head), promise: nil)
-        case .body(let bytes): bodies.pass(.body(.byteBuffer(bytes)), to: client)
-        case .end(let trailers): bodies.pass(.end(trailers), to: client)
+        case .body(let bytes): pass(.body(.byteBuffer(bytes)))
+        case .end(let trailers):
+            pass(.end(trailers))
+            for part in kept { client.write(part, promise: nil) }
+            client.flush()
+        }
+    }
+
+    private func pass(_ part: HTTPServerResponsePart) {
+        switch bodies.patience {
+        case .untilTold: bodies.pass(part, to: client)
+        case .untilEnd: kept.append(part)
         }
     }
 }

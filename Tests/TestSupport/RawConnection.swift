@@ -1,5 +1,6 @@
 package import NIOCore
 import NIOPosix
+package import NIOSSL
 
 /// One end of a TCP connection that sends and receives bytes as a test says.
 package struct RawConnection: ~Copyable {
@@ -51,8 +52,18 @@ package struct RawConnection: ~Copyable {
     }
 
     /// Opens a connection to a service, and closes it after a closure.
+    ///
+    /// - Parameters:
+    ///   - port: The port.
+    ///   - authority: For TLS: who must have signed the certificate for `127.0.0.1`, PEM.
+    ///   - version: For TLS: the newest version that the client knows; `nil` for all.
+    ///   - body: Uses the connection.
+    /// - Returns: The result of `body`.
+    /// - Throws: What `body` throws, or an error of connecting.
     package static func connect<Result>(
         port: Int,
+        trusting authority: String? = nil,
+        speakingUpTo version: TLSVersion? = nil,
         _ body: (inout RawConnection) async throws -> Result
     ) async throws -> Result {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -60,6 +71,7 @@ package struct RawConnection: ~Copyable {
             .connect(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(RawSocketHandler())
+                    if let authority { try addTLS(to: channel, authority, version) }
                     return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
                 }
             }
@@ -71,5 +83,13 @@ package struct RawConnection: ~Copyable {
             )
             return try await body(&connection)
         }
+    }
+
+    private static func addTLS(to channel: any Channel, _ authority: String, _ version: TLSVersion?) throws {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.utf8)))
+        configuration.maximumTLSVersion = version
+        let context = try NIOSSLContext(configuration: configuration)
+        try channel.pipeline.syncOperations.addHandler(try NIOSSLClientHandler(context: context, serverHostname: nil))
     }
 }

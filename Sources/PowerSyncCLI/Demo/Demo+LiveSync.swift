@@ -38,7 +38,7 @@ extension Demo {
     }
 
     /// Step 4: a bulk load, with lists before todos.
-    func loadInBulk(into source: DemoSource, backend: DemoBackend) async throws {
+    func loadInBulk(into source: any DemoSource, backend: DemoBackend) async throws {
         let lists = 50
         terminal.heading("4. A bulk load of \(rows.grouped) todos (priority 2) in \(lists) lists (priority 1)")
         let (allLists, allTodos) = (try await anna.count("lists") + lists, try await anna.count("todos") + rows)

@@ -17,7 +17,7 @@ extension Demo {
     }
 
     /// Step 6, second half: the service is back on the same data folder.
-    func converge(with source: DemoSource) async throws {
+    func converge(with source: any DemoSource) async throws {
         terminal.line("  the service is back")
         try await anna.waitForEmptyQueue()
         try await bert.waitForEmptyQueue()
@@ -29,7 +29,7 @@ extension Demo {
     }
 
     /// Waits until every row of every client equals the source, and prints the result.
-    func compare(with source: DemoSource, clients: [DemoClient], _ moment: String) async throws {
+    func compare(with source: any DemoSource, clients: [DemoClient], _ moment: String) async throws {
         var table = TextTable(header: ["table", "client", "rows", "in the source"])
         for name in DemoApp.syncedTables {
             for client in clients {

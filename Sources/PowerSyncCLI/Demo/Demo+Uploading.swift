@@ -23,7 +23,7 @@ extension Demo {
     }
 
     /// Step 2: A connects, its queue is uploaded, and the write checkpoint comes back.
-    func upload(to backend: DemoBackend, source: DemoSource) async throws {
+    func upload(to backend: DemoBackend, source: any DemoSource) async throws {
         terminal.heading("2. Client A connects to \(backend.url)")
         try await anna.connect(to: backend)
         try await anna.waitForEmptyQueue()

@@ -1,10 +1,8 @@
 import Crypto
 import Foundation
-import Logging
 import PowerSync
 import PowerSyncBackend
 import PowerSyncS3
-import PowerSyncService
 
 /// The six steps of the demo.
 struct Demo {
@@ -17,40 +15,50 @@ struct Demo {
     let bert: DemoClient
     let stranger: DemoClient
 
+    private let deployment: any DemoDeployment
     private let folder: URL
     private let format: DemoCommand.Format
     private let transport: DemoCommand.Transport
+    /// Signs and checks tokens of users.
+    private let signer: SyncTokenSigner
     /// Where photos are stored; `nil` for a folder.
     private let s3: S3Signer?
-    private static let audience = "powersync-demo"
-    /// What tokens are signed with.
-    private let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
-    private var sourcePath: String { folder.appending(path: "source.db").path }
 
     /// Creates the demo; nothing runs yet.
     init(
         terminal: Terminal,
+        deployment: any DemoDeployment,
         folder: URL,
         rows: Int,
         idleTime: Duration,
         format: DemoCommand.Format,
         transport: DemoCommand.Transport,
+        signer: SyncTokenSigner,
         s3: S3Signer?
     ) {
         self.terminal = terminal
+        self.deployment = deployment
         self.folder = folder
         self.rows = rows
         self.idleTime = idleTime
         self.format = format
         self.transport = transport
+        self.signer = signer
         self.s3 = s3
         let logger = DefaultLogger(minSeverity: .fault)
-        func client(_ name: String, _ user: String) -> DemoClient {
-            DemoClient(name: name, user: user, folder: folder, transport: transport, logger: logger)
+        func client(_ name: String, _ number: Int, _ user: String) -> DemoClient {
+            DemoClient(
+                name: name,
+                number: number,
+                user: user,
+                folder: folder,
+                transport: transport,
+                logger: logger
+            )
         }
-        anna = client("A", "anna")
-        bert = client("B", "anna")
-        stranger = client("C", "stranger")
+        anna = client("A", 0, "anna")
+        bert = client("B", 1, "anna")
+        stranger = client("C", 2, "stranger")
     }
 
     /// Runs all steps.
@@ -58,10 +66,11 @@ struct Demo {
     /// - Throws: ``DemoFailure`` when something did not happen.
     func run() async throws {
         let start = ContinuousClock.now
-        var configuration = configuration()
-        terminal.line("PowerSync for Swift: one service, three clients, \(format.rawValue) over \(transport.name)")
+        terminal.line(
+            "PowerSync for Swift: \(deployment.summary), three clients, \(format.rawValue) over \(transport.name)"
+        )
         try await writeOffline()
-        let port = try await withService(configuration) { backend, source in
+        let port = try await deployment.whileRunning(on: 0) { backend, source in
             try await upload(to: backend, source: source)
             try await receive(from: backend)
             try await loadInBulk(into: source, backend: backend)
@@ -71,9 +80,8 @@ struct Demo {
             if idleTime > .zero { try await stayIdle(for: idleTime) }
             return backend.port
         }
-        configuration.port = port
         try await editWhileServiceIsDown()
-        _ = try await withService(configuration) { _, source in
+        try await deployment.whileRunning(on: port) { _, source in
             try await converge(with: source)
         }
         for client in [anna, bert, stranger] {
@@ -83,23 +91,8 @@ struct Demo {
         terminal.line("All six steps happened, in \((ContinuousClock.now - start).readable).")
     }
 
-    private func configuration() -> ServiceConfiguration {
-        var configuration = ServiceConfiguration(
-            source: .embedded(path: sourcePath, statements: DemoApp.sourceTables),
-            storage: .sqlite(path: folder.appending(path: "buckets.db").path),
-            syncConfig: .content(DemoApp.syncConfig)
-        )
-        configuration.host = "127.0.0.1"
-        configuration.port = 0
-        configuration.development.writeEndpoint = true
-        configuration.formats = format == .ndjson ? .ndjsonOnly : .all
-        configuration.authentication.keys = [.hs256(secret: secret, id: "demo")]
-        configuration.authentication.audience = [Self.audience]
-        return configuration
-    }
-
     /// The backend that signs URLs for photos, on a folder unless there is a bucket.
-    private func photoBackend(_ source: DemoSource) throws -> PhotoBackend {
+    private func photoBackend(_ source: any DemoSource) throws -> PhotoBackend {
         let storage: PhotoStorage
         if let s3 {
             storage = .s3(s3)
@@ -108,27 +101,7 @@ struct Demo {
             try FileManager.default.createDirectory(at: objects, withIntermediateDirectories: true)
             storage = .folder(objects, key: SymmetricKey(size: .bits256))
         }
-        return PhotoBackend(storage: storage, signer: try signer(), source: source)
-    }
-
-    /// Signs tokens of users, as the app's own backend does.
-    private func signer() throws -> SyncTokenSigner {
-        SyncTokenSigner(key: try .hs256(secret: secret, id: "demo"), audience: Self.audience)
-    }
-
-    /// Runs the service for the time of a step.
-    private func withService<Result: Sendable>(
-        _ configuration: ServiceConfiguration,
-        _ body: (DemoBackend, DemoSource) async throws -> Result
-    ) async throws -> Result {
-        var logger = Logger(label: "powersync.demo") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = .error
-        return try await SyncService.withService(configuration: configuration, logger: logger) { running in
-            try await body(
-                DemoBackend(url: running.address.url, port: running.address.port, signer: try signer()),
-                try DemoSource(path: sourcePath)
-            )
-        }
+        return PhotoBackend(storage: storage, signer: signer, source: source)
     }
 }
 

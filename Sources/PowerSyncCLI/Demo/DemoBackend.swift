@@ -3,26 +3,31 @@ import PowerSyncBackend
 
 /// The app's own backend, which hands out tokens and takes uploads.
 ///
-/// Uploads go to the service's endpoint for development, which applies them as an app's own backend would.
+/// With an embedded source, uploads go to the service's endpoint for development, which applies them as an app's own backend would.
 struct DemoBackend: Sendable {
-    /// The base URL of backend and service.
-    let url: String
-    /// The port in ``url``.
+    /// Where the service listens.
     let port: Int
+    /// Where uploads are posted to.
+    let uploadURL: String
     /// What tokens are signed with.
     let signer: SyncTokenSigner
+
+    /// The base URL of the service.
+    var url: String { "http://127.0.0.1:\(port)" }
+
+    /// What connects a client, whose user is logged in with a token for the service.
+    func connector(for client: DemoClient) throws -> HTTPBackendConnector {
+        let url = url
+        let user = client.user
+        return try HTTPBackendConnector(uploadURL: uploadURL) {
+            PowerSyncCredentials(endpoint: url, token: try token(for: user))
+        }
+    }
 
     /// Logs a user in.
     ///
     /// - Returns: A token for the sync service.
     func token(for user: String) throws -> String {
         try signer.token(userID: user).text
-    }
-
-    /// What connects an app of a user.
-    func connector(for user: String) throws -> HTTPBackendConnector {
-        try HTTPBackendConnector(uploadURL: "\(url)/dev/write") {
-            PowerSyncCredentials(endpoint: url, token: try token(for: user))
-        }
     }
 }

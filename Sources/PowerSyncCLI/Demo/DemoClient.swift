@@ -9,6 +9,8 @@ final class DemoClient: Sendable {
 
     /// What to call it in the output.
     let name: String
+    /// Its place among the clients, from 0 on.
+    let number: Int
     /// The signed-in user.
     let user: String
     /// Its database.
@@ -22,12 +24,14 @@ final class DemoClient: Sendable {
     /// Creates a client; its file is opened by the first use.
     init(
         name: String,
+        number: Int,
         user: String,
         folder: URL,
         transport: DemoCommand.Transport,
         logger: any LoggerProtocol
     ) {
         self.name = name
+        self.number = number
         self.user = user
         self.transport = transport == .websocket ? .webSocket : .http
         photoFolder = folder.appending(path: "photos-\(name)").path(percentEncoded: false)
@@ -49,7 +53,7 @@ final class DemoClient: Sendable {
             }
         }
         options.clientConfiguration = SyncClientConfiguration(requestLogger: requestLogger, transport: transport)
-        try await database.connect(connector: try backend.connector(for: user), options: options)
+        try await database.connect(connector: try backend.connector(for: self), options: options)
     }
 
     /// How many sync streams were asked for.

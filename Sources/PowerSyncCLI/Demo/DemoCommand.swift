@@ -30,8 +30,22 @@ struct DemoCommand: AsyncParsableCommand {
         discussion: """
             Starts a service with an embedded source on a loopback port and three clients with files in a temporary \
             folder. Ends by itself. Exits with 1 when something that it shows did not happen.
+
+            With --postgres, source and storage are in a PostgreSQL database, and three nodes share the work: one \
+            replicates, two serve clients behind a balancer. The role needs REPLICATION, and CREATE on the database; the \
+            server needs wal_level = logical. The demo makes the schemas powersync_demo and powersync_demo_storage, the \
+            publication powersync_demo and a replication slot demo_powersync_…, and takes them away again, also after \
+            Ctrl-C. It touches nothing else. What a killed run has left goes with the next one.
             """
     )
+
+    @Option(
+        help: """
+            Run on this PostgreSQL database: postgresql://user@host/database. A password in PGPASSWORD is not seen by \
+            other users of this machine; TLS is verified unless ?sslmode=… says otherwise.
+            """
+    )
+    var postgres: String?
 
     @Option(help: "How many todos the bulk load has.")
     var rows: Int = 50_000
@@ -70,17 +84,20 @@ struct DemoCommand: AsyncParsableCommand {
         let folder = FileManager.default.temporaryDirectory.appending(path: "powersync-demo-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let terminal = Terminal(plain: plain)
+        let key = DemoKey()
         do {
-            let demo = Demo(
-                terminal: terminal,
-                folder: folder,
-                rows: rows,
-                idleTime: .seconds(idle),
-                format: format,
-                transport: transport,
-                s3: try await photoBucket()
-            )
-            try await demo.run()
+            if let postgres {
+                try await run(onPostgres: postgres, key: key, terminal: terminal) {
+                    try await demo(over: $0, key, folder, terminal)
+                }
+            } else {
+                try await demo(over: embedded(in: folder, key), key, folder, terminal).run()
+            }
+        } catch let interruption as Interruption {
+            terminal.line()
+            terminal.line("Stopped; nothing is left.")
+            try? FileManager.default.removeItem(at: folder)
+            throw ExitCode(interruption.exitStatus)
         } catch {
             terminal.line()
             terminal.line("The demo FAILED: \(error)")
@@ -88,6 +105,54 @@ struct DemoCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         try FileManager.default.removeItem(at: folder)
+    }
+
+    private func demo(
+        over deployment: any DemoDeployment,
+        _ key: DemoKey,
+        _ folder: URL,
+        _ terminal: Terminal
+    ) async throws -> Demo {
+        Demo(
+            terminal: terminal,
+            deployment: deployment,
+            folder: folder,
+            rows: rows,
+            idleTime: .seconds(idle),
+            format: format,
+            transport: transport,
+            signer: try key.signer(),
+            s3: try await photoBucket()
+        )
+    }
+
+    private func embedded(in folder: URL, _ key: DemoKey) throws -> EmbeddedDeployment {
+        let source = folder.appending(path: "source.db").path
+        return EmbeddedDeployment(
+            configuration: configuration(
+                source: .embedded(path: source, statements: DemoApp.sourceTables),
+                storage: .sqlite(path: folder.appending(path: "buckets.db").path),
+                syncConfig: DemoApp.syncConfig(),
+                key: key
+            ),
+            sourcePath: source,
+            signer: try key.signer()
+        )
+    }
+
+    /// What all services of the demo have in common.
+    func configuration(
+        source: ServiceConfiguration.Source,
+        storage: ServiceConfiguration.Storage,
+        syncConfig: String,
+        key: DemoKey
+    ) -> ServiceConfiguration {
+        var configuration = ServiceConfiguration(source: source, storage: storage, syncConfig: .content(syncConfig))
+        configuration.host = "127.0.0.1"
+        configuration.port = 0
+        configuration.formats = format == .ndjson ? .ndjsonOnly : .all
+        key.add(to: &configuration.authentication)
+        return configuration
     }
 
     /// The bucket for photos at ``s3``, which is created if there is none.

@@ -1,53 +1,10 @@
-import Foundation
-import GRDB
-
-/// The source database of the demo, read and written beside the service like any SQLite file.
-struct DemoSource: Sendable {
-    private let database: DatabaseQueue
-
-    /// Opens the source database of a running service.
-    init(path: String) throws {
-        var configuration = Configuration()
-        configuration.busyMode = .timeout(10)
-        database = try DatabaseQueue(path: path, configuration: configuration)
-    }
-
-    /// The ids of lists of a user, in order.
-    func listIDs(of user: String) async throws -> Set<String> {
-        try await database.read { db in
-            try Set(String.fetchAll(db, sql: "SELECT id FROM lists WHERE owner_id = ?", arguments: [user]))
-        }
-    }
-
+/// The source database of the demo, read and written beside the service.
+protocol DemoSource: Sendable {
     /// Whether a user may upload, read and delete a photo: no list has it yet, or a list of this user.
-    func mayUse(photo: String, user: String) async throws -> Bool {
-        try await database.read { db in
-            let owners = try String.fetchSet(
-                db,
-                sql: "SELECT DISTINCT owner_id FROM lists WHERE photo_id = ?",
-                arguments: [photo]
-            )
-            return owners.isEmpty || owners.contains(user)
-        }
-    }
+    func mayUse(photo: String, user: String) async throws -> Bool
 
-    /// The rows of a table that a user may see, as ``DemoClient/Row`` values ordered by id.
-    func rows(of table: String, visibleTo user: String) async throws -> [DemoClient.Row] {
-        let lists = try await listIDs(of: user)
-        return try await database.read { db in
-            try Row.fetchAll(db, sql: DemoClient.select(table))
-                .map { row in (0..<row.count).map { String.fromDatabaseValue(row[$0]) ?? Self.number(row[$0]) } }
-                .filter { row in
-                    // lists: id; todos: list_id.
-                    let list = table == "lists" ? row.first : row.dropFirst().first
-                    return lists.contains(list.flatMap(\.self) ?? "")
-                }
-        }
-    }
-
-    private static func number(_ value: DatabaseValue) -> String? {
-        Int64.fromDatabaseValue(value).map(String.init)
-    }
+    /// The rows of a table that a user may see, as ``DemoClient/Row`` values ordered by the bytes of the id.
+    func rows(of table: String, visibleTo user: String) async throws -> [DemoClient.Row]
 
     /// Inserts lists with todos in one transaction, as a batch job on the server would.
     ///
@@ -55,22 +12,6 @@ struct DemoSource: Sendable {
     ///   - todos: How many todos.
     ///   - lists: How many lists they are spread over.
     ///   - user: The owner.
-    /// - Throws: An error of SQLite.
-    func bulkLoad(todos: Int, lists: Int, owner user: String) async throws {
-        try await database.write { db in
-            let insertList = try db.makeStatement(sql: "INSERT INTO lists(id, owner_id, name) VALUES (?, ?, ?)")
-            for number in 0..<lists {
-                try insertList.execute(arguments: ["bulk-\(number)", user, "Imported list \(number)"])
-            }
-            let insertTodo = try db.makeStatement(
-                sql: "INSERT INTO todos(id, list_id, title, done) VALUES (?, ?, ?, ?)"
-            )
-            for number in 0..<todos {
-                try insertTodo.execute(arguments: [
-                    "bulk-todo-\(number)", "bulk-\(number % lists)",
-                    "Imported todo number \(number), with a title of a common length", number % 3 == 0 ? 1 : 0,
-                ])
-            }
-        }
-    }
+    /// - Throws: An error of the database.
+    func bulkLoad(todos: Int, lists: Int, owner user: String) async throws
 }

@@ -9,8 +9,9 @@ struct DevCommand: AsyncParsableCommand {
         abstract: "Run a service for development: sample rows, tokens for any user, writes without a backend.",
         discussion: """
             The endpoints POST /dev/token and POST /dev/write are on, whatever the configuration says, and the service \
-            listens on 127.0.0.1 only: anybody who reaches it can read and write all rows. Rows of the seed are inserted when \
-            all tables of the source are empty. Changes of the sync config are deployed as they are saved.
+            listens on 127.0.0.1 only: anybody who reaches it can read and write all rows. The dashboard, at the address that \
+            is printed, shows what it does. Rows of the seed are inserted when all tables of the source are empty. Changes of the sync config are \
+            deployed as they are saved.
 
             It needs the embedded source; a PostgreSQL server has rows and a backend of its own: powersync serve.
             """
@@ -39,14 +40,16 @@ struct DevCommand: AsyncParsableCommand {
         configuration.host = "127.0.0.1"
         configuration.development.writeEndpoint = true
         configuration.development.tokenEndpoint = true
+        configuration.development.dashboard = true
         let seed = seed.map { SeedFile($0) } ?? SeedFile.beside(config)
         let users = users.isEmpty ? ["user-1", "user-2"] : users
         let run = ServiceRun(configuration: configuration, file: config, environment: environment) {
-            [configuration] address in
+            [configuration] service, address in
             let source = try DevelopmentSource(path: path)
             var lines = ["", "The service is ready, for development."]
             if let seed, try await source.insert(seed) { lines.append("  rows       those of \(seed.path)") }
             lines.append("  endpoint   \(address.url)")
+            if let dashboard = service.dashboardURL(at: address) { lines.append("  dashboard  \(dashboard)") }
             for user in users {
                 let token = try configuration.makeDevelopmentToken(userID: user)
                 lines.append(

@@ -11,6 +11,9 @@ final class Terminal: Sendable {
         var openLine: String?
     }
 
+    /// Whether standard output is a terminal, where somebody reads it now.
+    static var isOnTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
     private let isInteractive: Bool
     private let state = NIOLockedValueBox(State())
 
@@ -18,7 +21,7 @@ final class Terminal: Sendable {
     ///
     /// - Parameter plain: Never overwrite lines, even on a terminal.
     init(plain: Bool) {
-        isInteractive = !plain && isatty(STDOUT_FILENO) == 1
+        isInteractive = !plain && Self.isOnTerminal
     }
 
     /// Prints a line below everything else.

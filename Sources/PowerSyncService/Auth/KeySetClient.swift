@@ -23,14 +23,32 @@ struct KeySetClient: Sendable {
     let rejectedAddresses: AddressRanges
     /// Whether servers with IPv6 are refused.
     let rejectsIPv6: Bool
+    /// Whether to try again for the whole time when there is no connection.
+    var retriesConnecting = true
 
     /// Fetches the keys.
     ///
     /// - Returns: The keys for verifying.
     /// - Throws: An ``AuthorizationError`` with the reason in its details; the keys are not in it.
     func keys() async throws(AuthorizationError) -> [JSONWebKey] {
+        try await fetch().keys
+    }
+
+    /// What a server has answered.
+    struct Fetched: Sendable {
+        /// The keys for verifying.
+        let keys: [JSONWebKey]
+        /// When, by the server's clock.
+        let date: String?
+    }
+
+    /// Fetches the keys, and the time of the server.
+    ///
+    /// - Throws: As ``keys()``.
+    func fetch() async throws(AuthorizationError) -> Fetched {
         do {
-            return try KeySetDocument.keys(of: try await document())
+            let (text, date) = try await document()
+            return Fetched(keys: try KeySetDocument.keys(of: text), date: date)
         } catch let error as AuthorizationError {
             throw error
         } catch {
@@ -38,11 +56,11 @@ struct KeySetClient: Sendable {
         }
     }
 
-    private func document() async throws -> String {
+    private func document() async throws -> (text: String, date: String?) {
         var url = url
         for _ in 0...Self.maximumRedirects {
             switch try await ask(url) {
-            case .document(let text): return text
+            case .document(let text, let date): return (text, date)
             case .redirect(let location):
                 guard let next = URL(string: location, relativeTo: url)?.absoluteURL else {
                     throw AuthorizationError.keySetRequest("\(url) redirects to \"\(location)\", which is no URL")
@@ -54,7 +72,7 @@ struct KeySetClient: Sendable {
     }
 
     private enum Answer {
-        case document(String)
+        case document(String, date: String?)
         case redirect(String)
     }
 
@@ -68,6 +86,7 @@ struct KeySetClient: Sendable {
         }
         var configuration = HTTPClient.Configuration(timeout: .init(connect: Self.timeout, read: Self.timeout))
         configuration.redirectConfiguration = .disallow
+        configuration.connectionPool.retryConnectionEstablishment = retriesConnecting
         configuration.decompression = .enabled(limit: .size(Self.maximumBytes))
         if !rejectedAddresses.isEmpty || rejectsIPv6 {
             let address = try await address(of: host, in: url)
@@ -90,7 +109,8 @@ struct KeySetClient: Sendable {
         let response = try await client.execute(request, timeout: Self.timeout)
         switch response.status.code {
         case 200..<300:
-            return .document(String(buffer: try await response.body.collect(upTo: Self.maximumBytes)))
+            let text = String(buffer: try await response.body.collect(upTo: Self.maximumBytes))
+            return .document(text, date: response.headers.first(name: "Date"))
         case 301, 302, 303, 307, 308:
             return .redirect(response.headers.first(name: "Location") ?? "")
         default:

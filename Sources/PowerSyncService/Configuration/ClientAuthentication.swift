@@ -77,13 +77,19 @@ extension ClientAuthentication {
             let secret = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Array(supabaseSecret.utf8)))
             sources.append(StaticKeys([secret], rules: .supabase))
         }
-        var rejected = AddressRanges.none
-        for range in rejectedKeySetAddresses { rejected.insert(range) }
-        let remote = keySets.map { url in
-            let client = KeySetClient(url: url, rejectedAddresses: rejected, rejectsIPv6: rejectsIPv6KeySets)
-            return RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in try await client.keys() }
+        let remote = keySetClients.map { _, client in
+            RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in try await client.keys() }
         }
         return (sources + remote, remote)
+    }
+
+    /// What fetches ``keySets``, in their order.
+    var keySetClients: [(url: URL, client: KeySetClient)] {
+        var rejected = AddressRanges.none
+        for range in rejectedKeySetAddresses { rejected.insert(range) }
+        return keySets.map { url in
+            (url, KeySetClient(url: url, rejectedAddresses: rejected, rejectsIPv6: rejectsIPv6KeySets))
+        }
     }
 
     /// What is wrong with the places that keys come from.

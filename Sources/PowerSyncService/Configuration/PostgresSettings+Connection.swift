@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncServicePostgres
+package import PowerSyncServicePostgres
 
 /// Makes the connection string for libpq.
 extension PostgresSettings {
@@ -14,7 +14,7 @@ extension PostgresSettings {
     /// - Returns: What libpq needs. PEM that was given as text is written to a folder of this process, which only its user
     ///   can read: libpq takes files.
     /// - Throws: ``ServiceError`` with code `invalidConfiguration`, without any value.
-    func connectionString() throws(ServiceError) -> PostgresConnectionString {
+    package func connectionString() throws(ServiceError) -> PostgresConnectionString {
         var keywords = try checkedKeywords()
         let mode = tls?.sslmode ?? keywords["sslmode"] ?? TLSMode.verifyFull.sslmode
         keywords["sslmode"] = mode
@@ -29,7 +29,7 @@ extension PostgresSettings {
             keywords["host"] = tlsServerName
         }
         if let caCertificate {
-            keywords["sslrootcert"] = try Self.file(caCertificate, "cacert")
+            keywords["sslrootcert"] = try file(caCertificate, "cacert")
         } else if mode.hasPrefix("verify"), keywords["sslrootcert"] == nil {
             let trusted = Self.systemCertificates.first { FileManager.default.isReadableFile(atPath: $0) }
             guard let trusted else {
@@ -46,8 +46,8 @@ extension PostgresSettings {
                 "missing; give client_certificate and client_private_key, or none of them"
             )
         }
-        if let clientCertificate { keywords["sslcert"] = try Self.file(clientCertificate, "client_certificate") }
-        if let clientPrivateKey { keywords["sslkey"] = try Self.file(clientPrivateKey, "client_private_key") }
+        if let clientCertificate { keywords["sslcert"] = try file(clientCertificate, "client_certificate") }
+        if let clientPrivateKey { keywords["sslkey"] = try file(clientPrivateKey, "client_private_key") }
         return PostgresConnectionString(keywords: keywords.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
     }
 
@@ -75,11 +75,7 @@ extension PostgresSettings {
     }
 
     private func error(_ key: String, _ message: String) -> ServiceError {
-        Self.error(key, message)
-    }
-
-    private static func error(_ key: String, _ message: String) -> ServiceError {
-        ServiceError(.invalidConfiguration, message, key: "replication.connections[0].\(key)")
+        ServiceError(.invalidConfiguration, message, key: "\(self.key).\(key)")
     }
 
     private static func isAddress(_ host: String) -> Bool {
@@ -105,14 +101,14 @@ extension PostgresSettings {
         }
     }()
 
-    private static func file(_ certificate: String, _ key: String) throws(ServiceError) -> String {
+    private func file(_ certificate: String, _ key: String) throws(ServiceError) -> String {
         guard certificate.contains("-----BEGIN") else {
             guard FileManager.default.isReadableFile(atPath: certificate) else {
                 throw error(key, "cannot be read; give PEM, or the path of a file that the service may read")
             }
             return certificate
         }
-        guard let file = folder?.appending(path: "\(key).pem") else {
+        guard let file = Self.folder?.appending(path: "\(self.key).\(key).pem") else {
             throw error(
                 key,
                 "cannot be written to the system's temporary folder, where libpq reads it; give the path of a file"

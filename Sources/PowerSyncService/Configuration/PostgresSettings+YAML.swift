@@ -13,6 +13,64 @@ extension PostgresSettings {
         path: (String) -> String,
         warnings: inout [String]
     ) throws(ServiceError) {
+        try self.init(connection: &section, path: path, warnings: &warnings)
+        publication = try section.string("publication") ?? publication
+        if let prefix = try section.string("slot_name_prefix") {
+            // With the id that follows, a name has up to 63 bytes.
+            guard (1...32).contains(prefix.utf8.count), prefix.utf8.allSatisfy(Self.isSlotNameByte) else {
+                throw section.error("slot_name_prefix", "1 to 32 lower case letters, digits and _ are possible")
+            }
+            slotNamePrefix = prefix
+        }
+        if let seconds = try section.integer("heartbeat_interval_seconds", in: 5...60) {
+            heartbeatInterval = .seconds(seconds)
+        }
+        if section.contains("reject_ip_ranges") {
+            warnings.append(section.error("reject_ip_ranges", "has no effect in this version").description)
+        }
+        section.ignore("id", "tag")
+        section.finish(&warnings)
+        try check(section)
+    }
+
+    /// Reads a storage of the type `postgresql`.
+    ///
+    /// - Parameters:
+    ///   - section: The storage.
+    ///   - path: Makes a path of the file absolute.
+    ///   - warnings: Gets what has no effect, or is not safe.
+    /// - Returns: The settings, and the name of the schema.
+    /// - Throws: ``ServiceError`` that names the key and says what to write.
+    static func storage(
+        _ section: inout YAMLSection,
+        path: (String) -> String,
+        warnings: inout [String]
+    ) throws(ServiceError) -> ServiceConfiguration.Storage {
+        let settings = try PostgresSettings(connection: &section, path: path, warnings: &warnings)
+        let schema = try section.string("schema") ?? PostgresBucketStorage.defaultSchema
+        guard isSchemaName(schema) else {
+            throw section.error(
+                "schema",
+                "1 to 48 lower case letters, digits and _ are possible, and no digit at the beginning"
+            )
+        }
+        section.finish(&warnings)
+        try settings.check(section)
+        return .postgresql(settings, schema: schema)
+    }
+
+    /// Whether a schema of the storage may have a name: one that needs no quotes, and is no name of the system's.
+    static func isSchemaName(_ name: String) -> Bool {
+        (1...48).contains(name.utf8.count) && name.utf8.allSatisfy(isSlotNameByte) && !name.hasPrefix("pg_")
+            && !(name.first?.isNumber ?? true)
+    }
+
+    /// Reads what source and storage have in common: how to connect.
+    private init(
+        connection section: inout YAMLSection,
+        path: (String) -> String,
+        warnings: inout [String]
+    ) throws(ServiceError) {
         let uri = try section.string("uri")
         self.init(host: "", database: "", username: "", password: nil)
         self.overrides = [:]
@@ -24,27 +82,10 @@ extension PostgresSettings {
         }
         if let port = try section.integer("port", in: 1...65535) { overrides["port"] = String(port) }
         try readTLS(&section, path, &warnings)
-        publication = try section.string("publication") ?? publication
-        if let prefix = try section.string("slot_name_prefix") {
-            // With the id that follows, a name has up to 63 bytes.
-            guard (1...32).contains(prefix.utf8.count), prefix.utf8.allSatisfy(Self.isSlotNameByte) else {
-                throw section.error("slot_name_prefix", "1 to 32 lower case letters, digits and _ are possible")
-            }
-            slotNamePrefix = prefix
-        }
         maximumPoolSize = try section.integer("max_pool_size", in: 1...1000) ?? maximumPoolSize
         if let seconds = try section.integer("connect_timeout", in: 1...3600) {
             overrides["connect_timeout"] = String(seconds)
         }
-        if let seconds = try section.integer("heartbeat_interval_seconds", in: 5...60) {
-            heartbeatInterval = .seconds(seconds)
-        }
-        if section.contains("reject_ip_ranges") {
-            warnings.append(section.error("reject_ip_ranges", "has no effect in this version").description)
-        }
-        section.ignore("id", "tag")
-        section.finish(&warnings)
-        try check(section)
     }
 
     private mutating func readTLS(

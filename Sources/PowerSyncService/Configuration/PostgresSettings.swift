@@ -1,6 +1,6 @@
 import PowerSyncServicePostgres
 
-/// A PostgreSQL database that is replicated (docs/postgres.md).
+/// A PostgreSQL database that is replicated (docs/postgres.md), or has the storage of the service (docs/postgres-storage.md).
 ///
 /// ```swift
 /// var settings = PostgresSettings(uri: "postgresql://powersync:secret@db.example.com:5432/app")
@@ -24,6 +24,8 @@ public struct PostgresSettings: Sendable, Equatable {
         public static let disable = TLSMode(sslmode: "disable")
     }
 
+    /// Where the settings are in the configuration, for errors.
+    package var key = "replication.connections[0]"
     /// What is written over the connection string, by the keywords of libpq.
     var overrides: [String: String] = [:]
     /// The connection string that was given.

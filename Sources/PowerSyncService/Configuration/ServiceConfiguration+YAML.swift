@@ -55,6 +55,7 @@ extension ServiceConfiguration {
         if var section = try root.section("development") {
             development.writeEndpoint = try section.boolean("write_endpoint") ?? development.writeEndpoint
             development.tokenEndpoint = try section.boolean("token_endpoint") ?? development.tokenEndpoint
+            development.dashboard = try section.boolean("dashboard") ?? development.dashboard
             // A misspelt `false` would leave an endpoint on.
             try section.finish()
         }
@@ -66,8 +67,17 @@ extension ServiceConfiguration {
             }
             section.finish(&warnings)
         }
-        // There is one storage layout so far, and it is created when missing.
-        root.ignore("migrations")
+        if var section = try root.section("migrations") {
+            migratesAutomatically = try section.boolean("disable_auto_migration") != true
+            section.finish(&warnings)
+        }
+        if var section = try root.section("tls") {
+            tls = TLSFiles(
+                certificate: try Self.requiredPath("certificate", in: &section),
+                privateKey: try Self.requiredPath("private_key", in: &section)
+            )
+            section.finish(&warnings)
+        }
         root.finish(&warnings)
         self.warnings = warnings
     }
@@ -145,15 +155,12 @@ extension ServiceConfiguration {
             section.finish(&warnings)
             return .sqlite(path: path)
         case "postgresql":
-            throw section.error(
-                "type",
-                "storage in PostgreSQL is not supported yet; use \"sqlite\"",
-                code: .unsupported
-            )
+            let file = section.document.file
+            return try PostgresSettings.storage(&section, path: { absolutePath($0, file) }, warnings: &warnings)
         case nil:
-            throw section.error("type", "missing; use \"sqlite\"")
+            throw section.error("type", "missing; use \"sqlite\" or \"postgresql\"")
         case .some(let other):
-            throw section.error("type", "\"\(other)\" is not a known type; use \"sqlite\"")
+            throw section.error("type", "\"\(other)\" is not a known type; use \"sqlite\" or \"postgresql\"")
         }
     }
 

@@ -26,12 +26,20 @@ public struct ServiceConfiguration: Sendable {
     public var storage: Storage
     /// The sync config.
     public var syncConfig: SyncConfigSource
+    /// What this process does.
+    public var role = Role.unified
     /// The address to listen on.
     ///
     /// All interfaces when not set otherwise.
     public var host = "0.0.0.0"
     /// The port to listen on, 1024 … 65535, or 0 for any free port.
     public var port = 8080
+    /// The certificate with which the service speaks TLS on its port; `nil` for plain HTTP.
+    public var tls: TLSFiles?
+    /// Whether a start makes the storage, or brings it to the version of this service.
+    ///
+    /// Otherwise `powersync migrate` does, and a start is refused until then.
+    public var migratesAutomatically = true
     /// How clients' tokens are checked.
     public var authentication = ClientAuthentication()
     /// Limits per process and per connection.
@@ -96,6 +104,7 @@ extension ServiceConfiguration {
     public struct Storage: Sendable, Equatable {
         enum Kind: Equatable {
             case sqlite(path: String)
+            case postgres(PostgresSettings, schema: String)
         }
 
         let kind: Kind
@@ -107,6 +116,48 @@ extension ServiceConfiguration {
         public static func sqlite(path: String) -> Storage {
             Storage(kind: .sqlite(path: path))
         }
+
+        /// A schema of a PostgreSQL database, for any number of processes of the service.
+        ///
+        /// - Parameters:
+        ///   - settings: Where the database is, and how many connections there are for reading. The publication and the other
+        ///     settings of a source have no effect.
+        ///   - schema: The name of the schema: lower case letters, digits and `_`. It is created when missing.
+        /// - Returns: The storage.
+        public static func postgresql(_ settings: PostgresSettings, schema: String = "powersync_storage") -> Storage {
+            var settings = settings
+            settings.key = "storage"
+            return Storage(kind: .postgres(settings, schema: schema))
+        }
+    }
+
+    /// What a process of the service does; several may share a storage in PostgreSQL.
+    public struct Role: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String { case unified, api, sync }
+        private let value: Value
+
+        /// It replicates, when no other process does, and serves clients.
+        public static let unified = Role(value: .unified)
+        /// It serves clients.
+        public static let api = Role(value: .api)
+        /// It replicates, when no other process does, and answers health checks.
+        public static let sync = Role(value: .sync)
+
+        /// Creates a role from its name: `unified`, `api` or `sync`; `nil` for another text.
+        public init?(_ name: String) {
+            guard let value = Value(rawValue: name) else { return nil }
+            self.value = value
+        }
+
+        private init(value: Value) {
+            self.value = value
+        }
+
+        /// The name.
+        public var description: String { value.rawValue }
+
+        var replicates: Bool { value != .api }
+        var servesClients: Bool { value != .sync }
     }
 
     /// The text of the sync config, or where it comes from.
@@ -229,12 +280,17 @@ extension AdminOptions: CustomStringConvertible, CustomDebugStringConvertible, C
 
 /// Endpoints that make a back end unnecessary while developing.
 ///
-/// They need the embedded source. All are off unless they are switched on.
+/// Those for rows and tokens need the embedded source. All are off unless they are switched on.
 public struct DevelopmentEndpoints: Sendable, Equatable {
     /// Whether `POST /dev/write` exists: any holder of a valid token may write any row of the embedded source.
     public var writeEndpoint = false
     /// Whether `POST /dev/token` exists: anybody may get a token for any user.
     public var tokenEndpoint = false
+    /// Whether there is a dashboard for whoever has the key that the process draws at its start:
+    /// ``SyncService/dashboardURL(at:)``.
+    ///
+    /// With a token of ``AdminOptions``, there is a dashboard in any case.
+    public var dashboard = false
 
     /// Creates the default options.
     public init() {}

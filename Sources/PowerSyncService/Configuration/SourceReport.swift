@@ -1,3 +1,4 @@
+import Foundation
 package import Logging
 import PowerSyncRules
 import PowerSyncServiceCore
@@ -22,7 +23,10 @@ package struct SourceReport: Sendable {
 }
 
 extension SyncService {
-    /// Checks whether the source of a configuration can be replicated.
+    /// Checks whether the source of a configuration can be replicated, and changes nothing.
+    ///
+    /// An embedded source is opened as a service opens it, which adds what captures changes; if there is no file yet, the tables
+    /// are made in a temporary one.
     ///
     /// - Parameters:
     ///   - configuration: The configuration of a service, which may be running.
@@ -35,13 +39,51 @@ extension SyncService {
     ) async throws -> SourceReport {
         let plan = try plan(of: configuration)
         switch configuration.source.kind {
-        case .embedded(let path, _):
-            let source = try configuration.openSource(logger: logger)
-            defer { try? source.close() }
-            try await source.checkConfiguration()
+        case .embedded(let path, let statements):
+            try await checkEmbeddedSource(path, statements, of: configuration, logger)
             return SourceReport(source: "the embedded source \(path)", serverVersion: nil, outcome: .checked([]))
         case .postgres(let settings):
             return try await check(settings, plan)
+        }
+    }
+
+    /// Opens an embedded source, or tries to make it elsewhere.
+    static func checkEmbeddedSource(
+        _ path: String,
+        _ statements: [String],
+        of configuration: ServiceConfiguration,
+        _ logger: Logger
+    ) async throws {
+        if FileStamp(path: path) == nil {
+            try await checkNewSource(path, statements, of: configuration, logger)
+        } else {
+            try await open(configuration, logger)
+        }
+    }
+
+    private static func open(_ configuration: ServiceConfiguration, _ logger: Logger) async throws {
+        let source = try configuration.openSource(logger: logger)
+        defer { try? source.close() }
+        try await source.checkConfiguration()
+    }
+
+    /// Checks a source that a service would make.
+    private static func checkNewSource(
+        _ path: String,
+        _ statements: [String],
+        of configuration: ServiceConfiguration,
+        _ logger: Logger
+    ) async throws {
+        try configuration.checkFolder(of: path, key: "replication.connections[0].path")
+        let folder = FileManager.default.temporaryDirectory.appending(path: "powersync-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let temporary = folder.appending(path: "source.db").path(percentEncoded: false)
+        var copy = configuration
+        copy.source = .embedded(path: temporary, statements: statements)
+        do {
+            try await open(copy, logger)
+        } catch let error as ReplicationSourceError {
+            throw ReplicationSourceError(error.code, error.message.replacing(temporary, with: path))
         }
     }
 

@@ -2,27 +2,6 @@ import Foundation
 
 /// The file in which the sync config of a service is edited.
 package struct SyncConfigFile: Sendable {
-    /// What tells whether a file has been written: which file it is, how long, and when it was changed.
-    struct Stamp: Equatable, Sendable {
-        private let identity: DataFileWatch.Identity
-        private let size: Int
-        private let changedAt: Date
-
-        /// The file that a name leads to, through symbolic links; `nil` when there is none.
-        init?(path: String) {
-            // A mounted ConfigMap is replaced by changing a link in the middle of the path.
-            let path = URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false)
-            guard let identity = DataFileWatch.Identity(path: path),
-                let attributes = try? FileManager.default.attributesOfItem(atPath: path),
-                let size = attributes[.size] as? NSNumber,
-                let changedAt = attributes[.modificationDate] as? Date
-            else { return nil }
-            self.identity = identity
-            self.size = size.intValue
-            self.changedAt = changedAt
-        }
-    }
-
     /// The file.
     package let path: String
     private let readText: @Sendable () throws(ServiceError) -> (text: String, file: String)?
@@ -58,5 +37,5 @@ package struct SyncConfigFile: Sendable {
     }
 
     /// What the file is at this moment.
-    var stamp: Stamp? { Stamp(path: path) }
+    var stamp: FileStamp? { FileStamp(path: path) }
 }

@@ -1,23 +1,20 @@
 package import Logging
-import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// Deploys the sync config of a running service when its file changes, and when it is asked to
 /// (docs/service.md "Deploying a sync config").
 ///
 /// The file may be replaced, written in several steps, and be gone for a while. A broken one is logged, and the present config
-/// goes on. Looking is all that works alike for every editor, file system and platform: inotify sees neither network file
-/// systems nor what is mounted into containers.
+/// goes on.
 package final class SyncConfigFileWatch: Service {
     /// How often to look: a change is taken up after two to four seconds.
     package static let interval = Duration.seconds(2)
 
     private let file: SyncConfigFile
     private let initialText: String?
-    private let clock: any Clock<Duration>
     private let logger: Logger
     private let deploy: @Sendable (_ text: String, _ file: String) async throws -> SyncConfigDeployment
-    private let reloads = ChangeSignal()
+    private let looks: RegularLooks
 
     /// Creates a watch over the file of a service.
     ///
@@ -54,14 +51,14 @@ package final class SyncConfigFileWatch: Service {
     ) {
         self.file = file
         self.initialText = initialText
-        self.clock = clock
+        looks = RegularLooks(interval: Self.interval, clock: clock)
         self.logger = logger
         self.deploy = deploy
     }
 
     /// Reads the file now, whether it has changed or not.
     package func reload() {
-        reloads.advance()
+        looks.ask()
     }
 
     /// Watches until shutdown or cancellation.
@@ -72,13 +69,11 @@ package final class SyncConfigFileWatch: Service {
     }
 
     private func watch() async throws {
-        var state = SyncConfigFileState()
+        var state = WatchedFileState<FileStamp>()
         var knownText = initialText
         var seen: UInt64 = 0
         while true {
-            let reloadCount = try await waitForNextLook(after: seen)
-            let isAsked = reloadCount > seen
-            seen = reloadCount
+            let isAsked = try await looks.next(after: &seen)
             switch state.didLook(file.stamp) {
             case .reportMissing where !isAsked:
                 logger.warning(
@@ -90,19 +85,6 @@ package final class SyncConfigFileWatch: Service {
                 if try await !takeUp(isAsked: isAsked, &knownText) { state.didFail() }
             }
         }
-    }
-
-    /// Waits for a while, or until somebody asks.
-    ///
-    /// - Returns: How often somebody has asked.
-    private func waitForNextLook(after seen: UInt64) async throws -> UInt64 {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { [clock] in try await clock.sleep(for: Self.interval) }
-            group.addTask { [reloads] in try await reloads.wait(after: seen) }
-            _ = try await group.next()
-        }
-        return reloads.version
     }
 
     /// Deploys what is in the file.

@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Lets web pages of every origin use the service.
+/// Lets web pages of every origin use the service, but not its dashboard.
 ///
 /// Hummingbird's own middleware adds headers only to requests that have an `Origin`, and answers 204 to any `OPTIONS`.
 struct CrossOriginMiddleware: RouterMiddleware {
@@ -13,6 +13,7 @@ struct CrossOriginMiddleware: RouterMiddleware {
         context: ServiceRequestContext,
         next: @concurrent (Request, ServiceRequestContext) async throws -> Response
     ) async throws -> Response {
+        if DashboardPage.owns(request.uri.path) { return try await next(request, context) }
         var response = request.method == .options ? Self.preflight(request) : try await next(request, context)
         response.headers[.accessControlAllowOrigin] = "*"
         response.headers[.accessControlExposeHeaders] = "Content-Type"

@@ -1,3 +1,4 @@
+import Logging
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -68,6 +69,9 @@ extension ErrorEnvelope {
         description: "No sync config available",
         name: "ServiceError"
     )
+
+    /// How important the error is for who reads the log: that the service ends is nothing that went wrong.
+    var logLevel: Logger.Level { self == .shuttingDown ? .info : .error }
 
     /// Any error as the client is told about it.
     init(_ error: any Error) {

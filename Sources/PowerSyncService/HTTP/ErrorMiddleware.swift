@@ -65,7 +65,7 @@ struct ErrorMiddleware: RouterMiddleware {
         } else if !(error is ErrorEnvelope) {
             metadata["error"] = "\(error)"
         }
-        logger.error("Request failed", metadata: metadata)
+        logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)
         return envelope.response
     }
 }

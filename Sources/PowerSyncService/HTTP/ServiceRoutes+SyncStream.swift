@@ -29,27 +29,33 @@ extension ServiceRoutes {
             logger: context.logger
         )
 
-        var response = Response(status: .ok, headers: [.contentType: format.mediaType, .xAccelBuffering: "no"])
+        var response = Response(status: .ok, headers: Self.streamHeaders(format))
         // A stream ends when its token does, or the client leaves: the connection has no use after it.
         response.headers[.connection] = "close"
         guard let session = opened.session else {
             response.body = ResponseBody(byteBuffer: opened.firstLine)
             return response
         }
+        let coding = ContentCoding.negotiated(acceptEncoding: request.headers[.acceptEncoding])
         let stream = SyncStreamResponse(
             firstLine: opened.firstLine,
             session: session,
             keepalives: opened.keepalives,
             channel: context.channel,
             statistics: opened.statistics,
+            isCompressed: coding == .gzip,
             slot: slot,
             place: opened.place,
             logger: opened.logger
         )
-        let coding = ContentCoding.negotiated(acceptEncoding: request.headers[.acceptEncoding])
         if coding == .gzip { response.headers[.contentEncoding] = coding.rawValue }
         response.body = ResponseBody { writer in try await stream.write(to: &writer) }
         return response
+    }
+
+    /// What the head of a stream says about its body.
+    static func streamHeaders(_ format: SyncLineFormat) -> HTTPFields {
+        [.contentType: format.mediaType, .xAccelBuffering: "no"]
     }
 
     private static func syncRequest(_ parameters: RequestParameters) throws -> StreamingSyncRequest {

@@ -36,12 +36,16 @@ struct ServiceRoutes: Sendable {
     var tokenSigner: SyncTokenSigner?
     /// What operators may ask and do.
     var admin: AdminRoutes?
+    /// The dashboard, if somebody may see it.
+    var dashboard: DashboardRoutes?
     /// The formats that streams may have.
     var formats = ServiceConfiguration.ResponseFormats.all
     /// Slots of sync streams.
     var streamQueue: ConcurrencyQueue
     /// Slots of write checkpoints.
     var checkpointQueue = ConcurrencyQueue(maximumRunning: 100, maximumWaiting: 100)
+    /// Slots of the probe of streaming, which anybody may ask for.
+    var probeQueue = ConcurrencyQueue(maximumRunning: 4, maximumWaiting: 0)
     /// Slots of everything else.
     var apiQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: 20)
 
@@ -54,11 +58,9 @@ struct ServiceRoutes: Sendable {
         router.post("sync/stream") { try await openStream($0, $1) }
         router.get("write-checkpoint2.json") { request, _ in try await createWriteCheckpoint(request) }
         router.post("sync/checkpoint-request") { request, _ in try await requestCheckpoint(request) }
+        addProbes(to: router)
         if probeOptions.useHTTP {
-            for question in Probes.Question.allCases {
-                // In no queue: whoever asks must know, above all when there is much to do.
-                router.get("probes/\(question.rawValue)") { _, _ in probes.response(to: question) }
-            }
+            router.get("sync/stream") { request, _ in try await probeStreaming(request) }
         }
         if let writableSource {
             router.post("dev/write") { request, _ in try await write(request, to: writableSource) }
@@ -67,7 +69,24 @@ struct ServiceRoutes: Sendable {
             router.post("dev/token") { request, _ in try await signToken(request, with: tokenSigner) }
         }
         admin?.add(to: router)
+        dashboard?.add(to: router)
         return router
+    }
+
+    /// The router of a process that serves no clients.
+    func makeProbeRouter() -> Router<ServiceRequestContext> {
+        let router = Router(context: ServiceRequestContext.self, options: [.autoGenerateHeadEndpoints])
+        router.add(middleware: ErrorMiddleware { UUID().uuidString.lowercased() })
+        addProbes(to: router)
+        return router
+    }
+
+    private func addProbes(to router: Router<ServiceRequestContext>) {
+        guard probeOptions.useHTTP else { return }
+        for question in Probes.Question.allCases {
+            // In no queue: whoever asks must know, above all when there is much to do.
+            router.get("probes/\(question.rawValue)") { _, _ in probes.response(to: question) }
+        }
     }
 
     /// Checks the token of a request.

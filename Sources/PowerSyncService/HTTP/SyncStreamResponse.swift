@@ -21,6 +21,8 @@ struct SyncStreamResponse: Sendable {
     let channel: any Channel
     /// Counts what is sent.
     let statistics: StreamStatistics
+    /// Whether the bytes are compressed on their way; then ``SentBodyHandler`` counts them.
+    let isCompressed: Bool
     /// The place among the concurrent streams, free when the stream has ended.
     let slot: ConcurrencyQueue.Slot
     /// The place among the streams of the user, free when this response is gone.
@@ -77,19 +79,26 @@ struct SyncStreamResponse: Sendable {
                 channel.close(promise: nil)
             }
             defer { group.cancelAll() }
+            statistics.willWrite()
             try await writer.write(firstLine)
-            statistics.didWrite(byteCount: firstLine.readableBytes)
+            didWrite(firstLine)
             group.addTask { [session] in
                 var session = session
                 await lines.finish(afterRunning: { try await session.run(lines) })
             }
             while let batch = try await lines.next() {
                 let bytes = Self.joined(batch)
+                statistics.willWrite()
                 try await writer.write(bytes)
-                statistics.didWrite(byteCount: bytes.readableBytes)
+                didWrite(bytes)
             }
             if case .completed = lines.end { try await writer.finish(nil) }
         }
+    }
+
+    private func didWrite(_ bytes: ByteBuffer) {
+        statistics.didWrite(byteCount: bytes.readableBytes)
+        if !isCompressed { StreamStatistics.didSend(byteCount: bytes.readableBytes) }
     }
 
     /// Lines as one buffer, so that they leave in one write.

@@ -10,6 +10,8 @@ import ServiceLifecycle
 /// `PrometheusMetricsFactory` with the same registry.
 package struct MetricsEndpoint: Service {
     /// Where it listens: on all interfaces, as scrapers are usually elsewhere.
+    static let defaultHost = "0.0.0.0"
+
     private let port: Int
     private let host: String
     private let registry: PrometheusCollectorRegistry
@@ -19,19 +21,19 @@ package struct MetricsEndpoint: Service {
     /// Creates an endpoint.
     ///
     /// - Parameters:
-    ///   - host: The address to listen on.
+    ///   - host: The address to listen on; `nil` for all.
     ///   - port: The port.
     ///   - registry: What is shown.
     ///   - logger: For what the server logs.
     ///   - didListen: Called with the port when the listener is open.
     package init(
-        host: String = "0.0.0.0",
+        host: String? = nil,
         port: Int,
         registry: PrometheusCollectorRegistry,
         logger: Logger,
         didListen: @escaping @Sendable (Int) async -> Void = { _ in }
     ) {
-        self.host = host
+        self.host = host ?? Self.defaultHost
         self.port = port
         self.registry = registry
         self.logger = logger
@@ -58,12 +60,17 @@ package struct MetricsEndpoint: Service {
         do {
             try await application.run()
         } catch let error as IOError {
-            throw ServiceError(
-                .portInUse,
-                "port \(port) is not free; metrics need one of their own",
-                key: "telemetry.prometheus_port",
-                underlyingError: error
-            )
+            throw Self.portError(port, error)
         }
+    }
+
+    /// The error for a port that cannot be listened on.
+    static func portError(_ port: Int, _ error: IOError) -> ServiceError {
+        ServiceError(
+            .portInUse,
+            "port \(port) is not free; metrics need one of their own",
+            key: "telemetry.prometheus_port",
+            underlyingError: error
+        )
     }
 }

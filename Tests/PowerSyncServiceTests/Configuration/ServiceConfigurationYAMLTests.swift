@@ -37,6 +37,8 @@ import Testing
         #expect(configuration.limits == ServiceLimits())
         #expect(configuration.probes.useHTTP)
         #expect(configuration.development == DevelopmentEndpoints())
+        #expect(configuration.migratesAutomatically)
+        #expect(configuration.tls == nil)
         #expect(configuration.warnings == ["/etc/ps/service.yaml: client_auth: missing, every client is rejected"])
     }
 
@@ -77,7 +79,8 @@ import Testing
             healthcheck: {probes: {use_http: false}}
             system: {logging: {level: warn, format: json}}
             development: {write_endpoint: false, token_endpoint: !env PS_DEV::boolean}
-            migrations: {disable_auto_migration: false}
+            migrations: {disable_auto_migration: true}
+            tls: {certificate: tls/cert.pem, private_key: /etc/key.pem}
             """,
             ["PS_PORT": "9000", "PS_SECRET": "AQID", "PS_DEV": "1"]
         )
@@ -107,6 +110,8 @@ import Testing
         #expect(configuration.logging.format == .json)
         #expect(!configuration.development.writeEndpoint)
         #expect(configuration.development.tokenEndpoint)
+        #expect(!configuration.migratesAutomatically)
+        #expect(configuration.tls == TLSFiles(certificate: "/etc/ps/tls/cert.pem", privateKey: "/etc/key.pem"))
         #expect(configuration.warnings.isEmpty)
     }
 
@@ -165,7 +170,8 @@ import Testing
         var testDescription: String { "\(key ?? "file"): \(message)" }
     }
 
-    @Test(arguments: [
+    /// Files that are refused; `PS_A` is "text" in the environment.
+    static let refused = [
         ErrorCase(yaml: "", message: "the file is empty"),
         ErrorCase(yaml: "- a", line: 1, message: "expected a mapping"),
         ErrorCase(yaml: "a: [", line: 2, message: "not valid YAML"),
@@ -276,7 +282,21 @@ import Testing
             key: "development.write_endpoints",
             message: "unknown key"
         ),
-    ])
+        ErrorCase(
+            yaml: yaml("tls: {certificate: cert.pem}"),
+            line: 7,
+            key: "tls.private_key",
+            message: "missing; give a file"
+        ),
+        ErrorCase(
+            yaml: yaml("migrations: {disable_auto_migration: perhaps}"),
+            line: 7,
+            key: "migrations.disable_auto_migration",
+            message: "is not true or false"
+        ),
+    ]
+
+    @Test(arguments: refused)
     func errorsNameFileLineAndKey(_ test: ErrorCase) throws {
         #expect {
             _ = try Self.read(test.yaml, ["PS_A": "text"])

@@ -1,6 +1,7 @@
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncTesting
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -9,12 +10,6 @@ import Testing
 
 /// A model of a source, a storage, and what is deployed while a replicator runs.
 struct DeploymentScenario: Sendable {
-    /// The storages.
-    enum StorageKind: String, CaseIterable, CustomTestStringConvertible {
-        case inMemory, sqlite
-        var testDescription: String { rawValue }
-    }
-
     /// A config whose bucket `rows|0[]` has all rows with some columns.
     static func config(_ columns: String) -> String {
         """
@@ -29,7 +24,7 @@ struct DeploymentScenario: Sendable {
     static let second = config("id, name")
     static let third = config("id, body")
 
-    let folder: TemporaryFolder
+    let home: StorageHome
     let model = ModelSource()
     let source: HeldSource
     let storage: any BucketStorage
@@ -38,13 +33,9 @@ struct DeploymentScenario: Sendable {
     /// Advances while replication is alive.
     private let progress = ChangeSignal()
 
-    init(_ kind: StorageKind) throws {
-        folder = try TemporaryFolder()
-        storage =
-            switch kind {
-            case .inMemory: InMemoryBucketStorage()
-            case .sqlite: try SQLiteBucketStorage(path: folder.path("buckets.db"))
-            }
+    init(_ kind: TestedStorage) async throws {
+        home = try StorageHome(kind)
+        storage = try await home.open()
         source = HeldSource(model)
         deployer = SyncConfigDeployer(storage: storage, logger: log.logger)
         model.alter(.create("items", columns: ["id", "name", "body"]))

@@ -1,6 +1,7 @@
 import PowerSyncProtocol
 import PowerSyncRules
 import TestSupport
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -9,9 +10,9 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct SyncConfigDeployerTests {
     private typealias Scenario = DeploymentScenario
 
-    @Test(arguments: DeploymentScenario.StorageKind.allCases)
-    func theOldConfigFollowsTheSourceWhileTheNewOneIsCopied(_ kind: DeploymentScenario.StorageKind) async throws {
-        let scenario = try Scenario(kind)
+    @Test(arguments: TestedStorage.distinct)
+    func theOldConfigFollowsTheSourceWhileTheNewOneIsCopied(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(kind)
         try await scenario.replicating {
             let old = try await scenario.deployer.deploy(Scenario.first).stream.id
             try await scenario.settled(old)
@@ -39,9 +40,9 @@ import Testing
         }
     }
 
-    @Test(arguments: DeploymentScenario.StorageKind.allCases)
-    func theSecondOfTwoInFlightCounts(_ kind: DeploymentScenario.StorageKind) async throws {
-        let scenario = try Scenario(kind)
+    @Test(arguments: TestedStorage.distinct)
+    func theSecondOfTwoInFlightCounts(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(kind)
         try await scenario.replicating {
             let old = try await scenario.deployer.deploy(Scenario.first).stream.id
             try await scenario.settled(old)
@@ -58,9 +59,9 @@ import Testing
         }
     }
 
-    @Test(arguments: DeploymentScenario.StorageKind.allCases)
-    func theActiveTextAbandonsTheOneInProgress(_ kind: DeploymentScenario.StorageKind) async throws {
-        let scenario = try Scenario(kind)
+    @Test(arguments: TestedStorage.distinct)
+    func theActiveTextAbandonsTheOneInProgress(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(kind)
         try await scenario.replicating {
             let old = try await scenario.deployer.deploy(Scenario.first).stream.id
             try await scenario.settled(old)
@@ -77,7 +78,7 @@ import Testing
     }
 
     @Test func theSameTextChangesNothing() async throws {
-        let scenario = try Scenario(.inMemory)
+        let scenario = try await Scenario(.inMemory)
         try await scenario.replicating {
             let old = try await scenario.deployer.deploy(Scenario.first).stream.id
             #expect(try await scenario.deployer.deploy(Scenario.first).outcome == .unchanged)
@@ -92,7 +93,7 @@ import Testing
     }
 
     @Test func aBrokenTextIsRememberedUntilAnotherIsDeployed() async throws {
-        let scenario = try Scenario(.inMemory)
+        let scenario = try await Scenario(.inMemory)
         let old = try await scenario.deployer.deploy(Scenario.first).stream.id
         let broken = Scenario.first + "\n    query: SELECT * FORM items\n"
         await #expect {
@@ -107,9 +108,9 @@ import Testing
         #expect(scenario.deployer.rejection == nil)
     }
 
-    @Test(arguments: DeploymentScenario.StorageKind.allCases)
-    func aCopyThatWasInterruptedGoesOnInTheNextLife(_ kind: DeploymentScenario.StorageKind) async throws {
-        let scenario = try Scenario(kind)
+    @Test(arguments: TestedStorage.distinct)
+    func aCopyThatWasInterruptedGoesOnInTheNextLife(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(kind)
         let old = try await scenario.deployer.deploy(Scenario.first).stream.id
         try await scenario.replicating {
             try await scenario.settled(old)
@@ -125,9 +126,9 @@ import Testing
         }
     }
 
-    @Test(arguments: DeploymentScenario.StorageKind.allCases)
-    func theActiveConfigCanBeCopiedAgain(_ kind: DeploymentScenario.StorageKind) async throws {
-        let scenario = try Scenario(kind)
+    @Test(arguments: TestedStorage.distinct)
+    func theActiveConfigCanBeCopiedAgain(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(kind)
         await #expect {
             try await scenario.deployer.reprocess()
         } throws: { error in
@@ -155,7 +156,7 @@ import Testing
         arguments: 1...12 as ClosedRange<UInt64>
     )
     func randomDeployments(seed: UInt64) async throws {
-        let scenario = try Scenario(seed.isMultiple(of: 2) ? .inMemory : .sqlite)
+        let scenario = try await Scenario(seed.isMultiple(of: 2) ? .inMemory : .sqlite)
         let configs = [Scenario.first, Scenario.second, Scenario.third]
         var random = SeededGenerator(seed: seed)
         for _ in 0..<4 {

@@ -2,6 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncRules
 import PowerSyncTesting
+import ServiceTestSupport
 import TestSupport
 import Testing
 

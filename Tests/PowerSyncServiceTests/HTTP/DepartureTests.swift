@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import PowerSyncTesting
 import RSocket
+import ServiceTestSupport
 import TestSupport
 import Testing
 

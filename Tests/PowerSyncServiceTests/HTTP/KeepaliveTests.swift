@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncProtocol
 import PowerSyncTesting
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
+import ServiceTestSupport
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 import PowerSyncTesting
+import ServiceTestSupport
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PowerSyncProtocol
+import ServiceTestSupport
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PowerSyncProtocol
 import PowerSyncUpload
+import ServiceTestSupport
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import NIOCore
 import PowerSyncProtocol
 import PowerSyncTesting
 import RSocket
+import ServiceTestSupport
 import TestSupport
 import Testing
 

@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
-import Logging
 import NIOCore
 import PowerSync
 import PowerSyncBackend
@@ -13,7 +12,7 @@ import PowerSyncBackend
 struct PhotoBackend: Sendable {
     private let storage: PhotoStorage
     private let signer: SyncTokenSigner
-    private let source: DemoSource
+    private let source: any DemoSource
 
     /// Creates the backend.
     ///
@@ -21,7 +20,7 @@ struct PhotoBackend: Sendable {
     ///   - storage: Where the photos are.
     ///   - signer: Checks tokens.
     ///   - source: The app's data, which says whose photo it is.
-    init(storage: PhotoStorage, signer: SyncTokenSigner, source: DemoSource) {
+    init(storage: PhotoStorage, signer: SyncTokenSigner, source: any DemoSource) {
         self.storage = storage
         self.signer = signer
         self.source = source
@@ -35,33 +34,9 @@ struct PhotoBackend: Sendable {
     func whileRunning<Result: Sendable>(
         _ body: @escaping @Sendable (URL) async throws -> Result
     ) async throws -> Result {
-        let (ports, portsContinuation) = AsyncStream<Int>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        var logger = Logger(label: "powersync.demo.photos") { StreamLogHandler.standardError(label: $0) }
-        // The server is ended by cancelling it, which it reports as an error.
-        logger.logLevel = .critical
-        let application = Application(
-            router: makeRouter(),
-            configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
-            onServerRunning: { channel in portsContinuation.yield(channel.localAddress?.port ?? 0) },
-            logger: logger
-        )
-        return try await withThrowingTaskGroup(of: Result?.self) { group in
-            group.addTask {
-                try await application.run()
-                return nil
-            }
-            group.addTask {
-                for await port in ports {
-                    guard let url = URL(string: "http://127.0.0.1:\(port)") else { break }
-                    return try await body(url)
-                }
-                return nil
-            }
-            defer { group.cancelAll() }
-            while let result = try await group.next() {
-                if let result { return result }
-            }
-            throw DemoFailure("the backend of the photos ended")
+        try await LoopbackServer(name: "the backend of the photos", router: makeRouter()).whileRunning { url in
+            guard let url = URL(string: url) else { throw DemoFailure("\(url) is not a URL") }
+            return try await body(url)
         }
     }
 

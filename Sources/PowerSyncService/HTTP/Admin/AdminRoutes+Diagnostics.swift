@@ -22,7 +22,17 @@ extension AdminRoutes {
 
     /// The answer to `/api/admin/v1/diagnostics`.
     func diagnostics(_ parameters: RequestParameters) async throws -> JSONObject {
-        let includesContent = try parameters.flag("sync_rules_content")
+        try await diagnostics(includesContent: try parameters.flag("sync_rules_content"), includesService: true)
+    }
+
+    /// What is replicated, and what is wrong.
+    ///
+    /// - Parameters:
+    ///   - includesContent: With the texts of sync configs.
+    ///   - includesService: With a ``ServiceSnapshot``.
+    /// - Returns: The `data` of the answer.
+    /// - Throws: An error of the storage.
+    func diagnostics(includesContent: Bool, includesService: Bool) async throws -> JSONObject {
         let state = try await sourceState()
         var errors: [JSONValue] = []
         if let error = state.error { errors.append(Self.finding(.fatal, error)) }
@@ -48,7 +58,7 @@ extension AdminRoutes {
             entry["errors"] = .array(rejection.findings.map { Self.finding($0, at: rejection.date) })
             data["rejected_sync_rules"] = .object(entry)
         }
-        data["service"] = .object(usage())
+        if includesService { data["service"] = .object(try await usage()) }
         return data
     }
 
@@ -174,6 +184,18 @@ extension AdminRoutes {
         entry["data_queries"] = .bool(plan.evaluators.contains { $0.table == pattern })
         entry["parameter_queries"] = .bool(plan.parameterIndexes.contains { $0.table == pattern })
         entry["errors"] = .array(errors)
+        return entry
+    }
+
+    // MARK: Certificate
+
+    /// Until when the certificate of the service is valid, and what has to be done about it.
+    static func status(of validity: CertificateValidity, at now: Date) -> JSONObject {
+        var entry: JSONObject = ["certificate": .string(validity.file), "not_after": .string(validity.endText)]
+        if let problem = validity.problem(at: now) {
+            let level: Level = validity.state(at: now) == .endsSoon ? .warning : .fatal
+            entry["errors"] = .array([finding(level, problem)])
+        }
         return entry
     }
 

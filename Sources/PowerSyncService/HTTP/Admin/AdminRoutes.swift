@@ -43,8 +43,8 @@ struct AdminRoutes: Sendable {
     var isConfigured: Bool
     /// The last error of replication, if it is not solved.
     var failure: @Sendable () -> Failure?
-    /// What the process holds: clients and sizes.
-    var usage: @Sendable () -> JSONObject
+    /// What the process does: a ``ServiceSnapshot``.
+    var usage: @Sendable () async throws -> JSONObject
     /// Measures how long bodies take.
     var clock: any Clock<Duration>
     /// Tells the time.

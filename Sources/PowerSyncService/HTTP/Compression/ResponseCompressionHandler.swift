@@ -27,6 +27,8 @@ final class ResponseCompressionHandler: ChannelDuplexHandler, RemovableChannelHa
 
     /// In the pipeline, just before this handler, from the head to the end of a response.
     private var compressor: HTTPResponseCompressor?
+    /// In the pipeline, just before the compressor.
+    private var counter: SentBodyHandler?
     /// While the compressor reads, and passes on, the head that no client has sent.
     private var isInstructing = false
 
@@ -58,6 +60,9 @@ final class ResponseCompressionHandler: ChannelDuplexHandler, RemovableChannelHa
         let pipeline = context.pipeline.syncOperations
         try pipeline.addHandler(compressor, position: .before(self))
         self.compressor = compressor
+        let counter = SentBodyHandler()
+        try pipeline.addHandler(counter, position: .before(compressor))
+        self.counter = counter
         isInstructing = true
         defer { isInstructing = false }
         compressor.channelRead(
@@ -70,6 +75,9 @@ final class ResponseCompressionHandler: ChannelDuplexHandler, RemovableChannelHa
         guard let compressor else { return }
         self.compressor = nil
         context.pipeline.syncOperations.removeHandler(compressor, promise: nil)
+        guard let counter else { return }
+        self.counter = nil
+        context.pipeline.syncOperations.removeHandler(counter, promise: nil)
     }
 }
 

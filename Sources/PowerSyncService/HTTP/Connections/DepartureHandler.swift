@@ -2,12 +2,13 @@ import NIOCore
 
 /// Notices that the client of a connection has gone, however it went.
 ///
-/// It is the first handler of each connection, whatever that speaks later, and sees what the socket tells before anything
-/// else can hold it back:
+/// It is the first handler of each connection, but for that of TLS, whatever is spoken later, and sees what the socket tells
+/// before anything else can hold it back:
 ///
 /// | what the client did | what the socket tells |
 /// | --- | --- |
 /// | closed its end, or only the sending half of it | `ChannelEvent.inputClosed` |
+/// | said over TLS that it sends no more | the same, from the handler of TLS |
 /// | reset the connection | it is closed: `channelInactive` |
 /// | vanished without a word | it is closed after a time-out of TCP; see ``SilentPeerLimits`` |
 ///

@@ -83,6 +83,8 @@ extension HTTPConnectionHandler {
         private var closesAfterResponse = false
         /// Since the last time when a read was complete.
         private var hasReadPart = false
+        /// Whether the client has been sent anything, which proves that a handshake of TLS is complete.
+        private var hasWritten = false
 
         /// Begins a connection.
         ///
@@ -185,6 +187,7 @@ extension HTTPConnectionHandler {
         // MARK: Responses
 
         mutating func responseBegan(_ head: HTTPResponseHead) {
+            hasWritten = true
             if !head.isKeepAlive { closesAfterResponse = true }
         }
 
@@ -199,6 +202,7 @@ extension HTTPConnectionHandler {
             switch input {
             case .unreadable(let error):
                 output = .closing
+                hasWritten = true
                 return .refuse(error)
             case .handshake(let opening, isAtEnd: true) where !closesWhenAnswered:
                 output = .upgraded
@@ -210,9 +214,13 @@ extension HTTPConnectionHandler {
             }
         }
 
+        /// Ends the connection behind what was written.
+        ///
+        /// Where nothing was, nobody waits for anything, and the output would perhaps never get through: a handler of TLS keeps
+        /// it until a handshake is complete that a stranger need not even begin.
         private mutating func closeOutput() -> Action {
             output = .closing
-            return .closeOutput
+            return hasWritten ? .closeOutput : .close
         }
 
         // MARK: The connection

@@ -28,6 +28,13 @@ struct HTTPConnectionLimits: Sendable {
     var strangerLength = 64 * 1024
     /// How many fields a head may have.
     var fieldCount = 1000
+    /// How many connections may wait until they are accepted: 4096, or what the system allows (`net.core.somaxconn`).
+    ///
+    /// When a service starts again, all its clients come back at once. Those for whom there is no place do not hear of it: the
+    /// system drops their packets, and they try again after one second, then two, four, and so on up to a minute.
+    var acceptQueueLength = 4096
+    /// How many connections are accepted one after the other: 256.
+    var acceptedAtOnce: UInt = 256
     /// How many connections are served at the same time; the others are answered with 503.
     var connectionCount = ConnectionCount.limitOfProcess
 }

@@ -37,6 +37,14 @@ final class RefusedConnectionHandler: ChannelInboundHandler {
         let channel = context.channel
         guard let closingTime else { return channel.close(promise: nil) }
         deadline = context.eventLoop.scheduleTask(in: closingTime) { channel.close(promise: nil) }
+        // A handler of TLS before this one begins its handshake now; what is closed earlier, it would close without one.
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        context.eventLoop.execute { bound.value.0.answer(bound.value.1) }
+    }
+
+    private func answer(_ context: ChannelHandlerContext) {
+        let channel = context.channel
+        guard channel.isActive else { return }
         for part in Self.error.closingResponse { context.write(wrapOutboundOut(part), promise: nil) }
         context.flush()
         context.close(mode: .output, promise: nil)

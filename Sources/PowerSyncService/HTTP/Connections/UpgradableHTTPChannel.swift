@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
+import NIOSSL
 import NIOWebSocket
 import RSocket
 
@@ -25,6 +26,7 @@ struct UpgradableHTTPChannel: ServerChildChannel {
 
     private let http: HTTP1Channel
     private let limits: HTTPConnectionLimits
+    private let certificate: ServerCertificate?
     private let count: ConnectionCount
     private let configuration: ResponderConnection.Configuration
     private let serve: @Sendable (WebSocketConnection, Logger) async -> Void
@@ -34,16 +36,19 @@ struct UpgradableHTTPChannel: ServerChildChannel {
     /// - Parameters:
     ///   - responder: Answers HTTP requests.
     ///   - limits: What a connection may take.
+    ///   - certificate: With what connections are encrypted, if they are.
     ///   - configuration: How WebSocket connections are treated.
     ///   - serve: Answers requests over WebSocket, until the connection ends.
     init(
         responder: @escaping HTTPChannelHandler.Responder,
         limits: HTTPConnectionLimits,
+        certificate: ServerCertificate?,
         configuration: ResponderConnection.Configuration,
         serve: @escaping @Sendable (WebSocketConnection, Logger) async -> Void
     ) {
         http = HTTP1Channel(responder: responder)
         self.limits = limits
+        self.certificate = certificate
         count = ConnectionCount(limit: limits.connectionCount)
         self.configuration = configuration
         self.serve = serve
@@ -54,6 +59,10 @@ struct UpgradableHTTPChannel: ServerChildChannel {
         channel.closeFuture.whenComplete { _ in count.ended(admission) }
         return channel.eventLoop.makeCompletedFuture {
             SilentPeerLimits.apply(to: channel)
+            if let context = certificate?.current.context {
+                // Whoever has begun with another certificate goes on with it.
+                try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+            }
             try channel.pipeline.syncOperations.addHandler(DepartureHandler(on: channel.eventLoop))
             switch admission {
             case .admitted:
@@ -85,7 +94,7 @@ struct UpgradableHTTPChannel: ServerChildChannel {
             webSocket.succeed(try setUpWebSocket(context, codec, compression))
         }
         try pipeline.addHandlers([
-            connection, ResponseCompressionHandler(), HTTP1ToHTTPServerCodec(secure: false),
+            connection, ResponseCompressionHandler(), HTTP1ToHTTPServerCodec(secure: certificate != nil),
         ])
         let http = try HTTP1Channel.Value(
             wrappingChannelSynchronously: channel,
@@ -111,7 +120,7 @@ struct UpgradableHTTPChannel: ServerChildChannel {
             with: [
                 SetupLengthHandler(limit: limits.strangerLength), WebSocketFrameEncoder(),
                 ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: maximumLength)),
-                WebSocketProtocolErrorHandler(), SetupGateHandler(),
+                WebSocketProtocolErrorHandler(), SetupGateHandler(), SentMessageHandler(),
                 WebSocketMessageHandler(
                     role: .service,
                     maximumMessageLength: maximumLength,

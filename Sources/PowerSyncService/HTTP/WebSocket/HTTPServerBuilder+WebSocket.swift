@@ -11,19 +11,24 @@ extension HTTPServerBuilder {
     ///   - routes: Has what streams need.
     ///   - webSockets: Slots of WebSocket connections; more are rejected.
     ///   - limits: What a connection may take.
+    ///   - certificate: With what connections are encrypted, if they are.
     /// - Returns: What makes the server.
     static func http1(
         upgradingTo routes: ServiceRoutes,
         webSockets: ConcurrencyQueue,
-        limits: HTTPConnectionLimits
+        limits: HTTPConnectionLimits,
+        certificate: ServerCertificate?
     ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
             var configuration = ResponderConnection.Configuration()
             configuration.errorPrefix = "[PSYNC_S2001] "
             configuration.setupTimeout = limits.headTime
-            return UpgradableHTTPChannel(responder: responder, limits: limits, configuration: configuration) {
-                connection,
-                logger in
+            return UpgradableHTTPChannel(
+                responder: responder,
+                limits: limits,
+                certificate: certificate,
+                configuration: configuration
+            ) { connection, logger in
                 var logger = logger
                 logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
                 let session = WebSocketSession(

@@ -101,7 +101,7 @@ struct WebSocketSession: Sendable {
                 "code": "\(envelope.code)", "description": "\(envelope.description)",
             ]
             if let details = (error as? AuthorizationError)?.logDetails { metadata["details"] = "\(details)" }
-            logger.error("WebSocket connection refused", metadata: metadata)
+            logger.log(level: envelope.logLevel, "WebSocket connection refused", metadata: metadata)
             connection.rejectSetup(code: .rejectedSetup, message: envelope.text)
             return nil
         }
@@ -152,7 +152,8 @@ struct WebSocketSession: Sendable {
         } catch {
             lines.finish(.failed(error))
             let envelope = ErrorEnvelope(error)
-            logger.error(
+            logger.log(
+                level: envelope.logLevel,
                 "Request failed",
                 metadata: ["code": "\(envelope.code)", "description": "\(envelope.description)", "error": "\(error)"]
             )

@@ -53,6 +53,7 @@ struct WebSocketStream: Sendable {
     }
 
     private func send(_ lines: [ByteBuffer]) async throws {
+        opened.statistics.willWrite()
         try await connection.send(lines.map { Payload(data: $0) }, on: id)
         opened.statistics.didWrite(byteCount: lines.reduce(0) { $0 + $1.readableBytes })
     }

@@ -21,7 +21,7 @@ import Testing
         let port = Int.random(in: 20_000..<30_000)
         private var lines: AsyncStream<String>.Iterator
 
-        init() throws {
+        init(tls: Bool = false) throws {
             folder = try TemporaryFolder()
             let yaml = """
                 replication:
@@ -32,7 +32,11 @@ import Testing
                 api: {tokens: [an-admin-token]}
                 host: 127.0.0.1
                 port: \(port)
+                \(tls ? "tls: {certificate: cert.pem, private_key: key.pem}" : "")
                 """
+            if tls {
+                try Self.write(LoopbackCertificates.loopback, LoopbackCertificates.loopbackKey, to: folder)
+            }
             try yaml.write(toFile: folder.path("powersync.yaml"), atomically: true, encoding: .utf8)
             try ReloadTests.syncConfig("*").write(toFile: folder.path("sync.yaml"), atomically: true, encoding: .utf8)
             process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
@@ -50,6 +54,16 @@ import Testing
         func edit(_ text: String, signals: Bool) throws {
             try text.write(toFile: folder.path("sync.yaml"), atomically: true, encoding: .utf8)
             if signals { kill(process.processIdentifier, SIGHUP) }
+        }
+
+        /// Writes both files of the certificate.
+        func renew(_ certificate: String, _ key: String) throws {
+            try Self.write(certificate, key, to: folder)
+        }
+
+        private static func write(_ certificate: String, _ key: String, to folder: TemporaryFolder) throws {
+            try certificate.write(toFile: folder.path("cert.pem"), atomically: true, encoding: .utf8)
+            try key.write(toFile: folder.path("key.pem"), atomically: true, encoding: .utf8)
         }
 
         /// Waits for a line of the log.
@@ -109,5 +123,24 @@ import Testing
         let gone = try await CommandRun(["status"], in: running.folder)
         #expect(gone.status == 2)
         #expect(gone.errors.contains("does not answer"))
+    }
+    @Test func aRenewedCertificateIsReadOnSIGHUP() async throws {
+        var running = try Running(tls: true)
+        defer { running.process.terminate() }
+        _ = try await running.line(containing: "The service is ready", "https://127.0.0.1:")
+        let status = try await CommandRun(["status"], in: running.folder)
+        #expect(status.status == 0, "\(status.text) \(status.errors)")
+        #expect(status.text.contains("cert.pem, valid until 2126-10-28T13:34:05Z"), "\(status.text)")
+
+        try running.renew(LoopbackCertificates.elsewhere, LoopbackCertificates.loopbackKey)
+        kill(running.process.processIdentifier, SIGHUP)
+        _ = try await running.line(containing: "error", "does not go with the certificate")
+        try running.renew(LoopbackCertificates.elsewhere, LoopbackCertificates.elsewhereKey)
+        kill(running.process.processIdentifier, SIGHUP)
+        _ = try await running.line(containing: "The certificate has been read")
+        running.process.terminate()
+        await running.drain()
+        running.process.waitUntilExit()
+        #expect(running.process.terminationStatus == 0)
     }
 }

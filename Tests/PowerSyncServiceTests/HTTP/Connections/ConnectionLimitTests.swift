@@ -1,5 +1,6 @@
 import NIOCore
 import RSocket
+import ServiceTestSupport
 import TestSupport
 import Testing
 

@@ -1,7 +1,9 @@
+import Foundation
 import Logging
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
+import NIOSSL
 import TestSupport
 import Testing
 
@@ -14,9 +16,12 @@ import Testing
         let channel = EmbeddedChannel()
         private(set) var upgrades = 0
 
-        init() throws {
+        init(certificate: ServerCertificate? = nil) throws {
             let pipeline = channel.pipeline.syncOperations
             let limits = HTTPConnectionLimits()
+            if let certificate {
+                try pipeline.addHandler(NIOSSLServerHandler(context: certificate.current.context))
+            }
             try pipeline.addHandler(DepartureHandler(on: channel.eventLoop))
             let codec = try HTTPConnectionCodec(limits, addingTo: pipeline)
             try pipeline.addHandler(
@@ -89,6 +94,31 @@ import Testing
         connection.advance(.milliseconds(1))
         #expect(!connection.channel.isActive)
         #expect(try connection.output() == "")
+    }
+
+    @Test("a handshake of TLS that is not finished keeps no connection", arguments: ["", "\u{16}\u{3}\u{1}", "\u{16}"])
+    func unfinishedHandshake(bytes: String) throws {
+        let folder = try TemporaryFolder()
+        let certificate = try withExtendedLifetime(folder) {
+            try ServerCertificate(try TLSFiles(in: folder), now: .now)
+        }
+        func connection() throws -> Connection {
+            let connection = try Connection(certificate: certificate)
+            if !bytes.isEmpty { connection.send(bytes) }
+            return connection
+        }
+        let silent = try connection()
+        silent.advance(.milliseconds(9_999))
+        #expect(silent.channel.isActive)
+        silent.advance(.milliseconds(1))
+        // The handler of TLS gives the client 5 s to agree to the end.
+        silent.advance(.seconds(5))
+        #expect(!silent.channel.isActive)
+
+        let leaving = try connection()
+        leaving.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        leaving.advance(.seconds(5))
+        #expect(!leaving.channel.isActive)
     }
 
     @Test("the first head has 10 s, however its bytes are spread over them")

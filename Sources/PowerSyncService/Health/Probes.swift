@@ -75,6 +75,9 @@ final class Probes: Sendable {
         state.withLockedValue { $0.problems.contains(problem) }
     }
 
+    /// All problems that there are.
+    var problems: Set<Problem> { state.withLockedValue { $0.problems } }
+
     /// The answer to a health check.
     func response(to question: Question) -> Response {
         let state = state.withLockedValue { $0 }

@@ -1,3 +1,4 @@
+import Logging
 import PowerSyncServiceCore
 
 /// What ``SyncService/compact(_:)`` has done.
@@ -22,7 +23,8 @@ extension SyncService {
     /// - Returns: What was done.
     /// - Throws: `ServiceError` with code `storage` when there is no storage, or one of another version.
     public static func compact(_ configuration: ServiceConfiguration) async throws -> CompactionSummary {
-        let storage = try configuration.openStorageForMaintenance()
+        let logger = Logger(label: "powersync") { _ in SwiftLogNoOpLogHandler() }
+        let storage = try await configuration.openStorageForMaintenance(logger: logger)
         let result: CompactionResult
         do {
             result = try await storage.compact()

@@ -9,7 +9,7 @@
 /// ```
 ///
 /// A file is read when it was left alone for one interval: editors and deployments write in several steps.
-struct SyncConfigFileState {
+struct WatchedFileState<Stamp: Equatable> {
     /// What to do after a look.
     enum Action: Equatable {
         case none
@@ -21,17 +21,22 @@ struct SyncConfigFileState {
 
     private enum State {
         /// What is in the file is known; `nil` before it was looked at.
-        case settled(SyncConfigFile.Stamp?)
+        case settled(Stamp?)
         /// The file was written.
-        case changing(SyncConfigFile.Stamp)
+        case changing(Stamp)
         /// There is no file.
         case missing
     }
 
-    private var state = State.settled(nil)
+    private var state: State
+
+    /// Begins with what is known already; `nil` when nothing is.
+    init(known stamp: Stamp? = nil) {
+        state = .settled(stamp)
+    }
 
     /// The file was looked at.
-    mutating func didLook(_ stamp: SyncConfigFile.Stamp?) -> Action {
+    mutating func didLook(_ stamp: Stamp?) -> Action {
         guard let stamp else {
             if case .missing = state { return .none }
             state = .missing
@@ -48,7 +53,7 @@ struct SyncConfigFileState {
         }
     }
 
-    /// What is in the file could not be taken up, and will be tried again.
+    /// What is in the file could not be taken up, and is tried again.
     mutating func didFail() {
         state = .settled(nil)
     }

@@ -1,0 +1,46 @@
+import ArgumentParser
+import Foundation
+import PowerSyncService
+
+/// `powersync migrate`: brings the storage of a service to the version of this command.
+struct MigrateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "migrate",
+        abstract: "Make the storage of a service, or bring it to the version of this command.",
+        discussion: """
+            A service does this by itself when it starts, unless migrations.disable_auto_migration is on in its \
+            configuration. It must not run meanwhile. There is no way back to an older version: copy the storage before.
+
+            Exits with 0 when the storage has the version of this command afterwards, with 1 when it cannot. With --check, \
+            which changes nothing, exits with 1 when there is something to do.
+            """
+    )
+
+    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
+    var config: String = "powersync.yaml"
+
+    @Flag(help: "Say what would be done, and do nothing.")
+    var check = false
+
+    func run() async throws {
+        let configuration = try ServiceConfiguration(
+            contentsOf: config,
+            environment: ProcessInfo.processInfo.environment
+        )
+        let report =
+            check
+            ? try await SyncService.migrationReport(of: configuration) : try await SyncService.migrate(configuration)
+        let found = report.found.map { "version \($0)" } ?? "nothing is stored"
+        guard !report.isCurrent else {
+            print("\(report.place): version \(report.current), there is nothing to do")
+            return
+        }
+        if let found = report.found, found > report.current {
+            print("\(report.place): version \(found), newer than version \(report.current) of this command")
+            throw ExitCode.failure
+        }
+        print("\(report.place): \(found), \(check ? "would become" : "now") version \(report.current)")
+        for step in report.steps { print("  \(step)") }
+        if check { throw ExitCode.failure }
+    }
+}

@@ -1,0 +1,130 @@
+import ArgumentParser
+import Foundation
+import Logging
+import PowerSyncService
+import PowerSyncServicePostgres
+
+/// `powersync slots`: shows replication slots that nobody needs, for which the server keeps its log, and drops them.
+struct SlotsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "slots",
+        abstract: "Show replication slots that no stream needs, and drop them.",
+        discussion: """
+            Lists the slots of the source whose names begin with slot_name_prefix, with the bytes of log that the server keeps \
+            for each. Those that no stream of the storage has are unused: the storage was deleted, or another one. A slot that \
+            is being read is never dropped. Services that share a database need prefixes of their own: one takes the slots of \
+            another for unused.
+
+            Exits with 0 when there is no unused slot, or all that were to be dropped are; with 1 otherwise; with 2 when there \
+            is no connection.
+            """
+    )
+
+    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
+    var config: String = "powersync.yaml"
+
+    @Flag(help: "Drop the unused slots.")
+    var drop = false
+
+    @Argument(help: "The slots to drop; needed when there is no storage to tell which are unused.")
+    var names: [String] = []
+
+    @Option(help: "Print text, or one JSON object.")
+    var format: OutputFormat = .text
+
+    func validate() throws {
+        if !names.isEmpty, !drop { throw ValidationError("names are for --drop") }
+    }
+
+    func run() async throws {
+        let configuration = try ServiceConfiguration(
+            contentsOf: config,
+            environment: ProcessInfo.processInfo.environment
+        )
+        let slots: SlotReport?
+        do {
+            slots = try await SyncService.slots(of: configuration)
+        } catch let error as PostgresError {
+            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            throw TestConnectionCommand.unreachable
+        }
+        guard let slots else {
+            print("The source has no replication slots.")
+            return
+        }
+        let report = SlotListing(slots)
+        switch format {
+        case .text: for line in report.lines { print(line) }
+        case .json: print(String(decoding: try JSONEncoder.forReports.encode(report), as: UTF8.self))
+        }
+        let unused = slots.entries.filter(\.isUnused).map(\.slot.name)
+        guard drop else {
+            guard unused.isEmpty else { throw ExitCode.failure }
+            return
+        }
+        let chosen = try choice(among: unused, slots)
+        let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
+        try await SyncService.dropSlots(chosen, of: configuration, logger: logger)
+        if format == .text { print(chosen.isEmpty ? "Nothing to drop." : "Dropped: \(chosen.joined(separator: ", "))") }
+    }
+
+    /// What is dropped.
+    private func choice(among unused: [String], _ slots: SlotReport) throws -> [String] {
+        for name in names where !unused.contains(name) {
+            throw UnreadableFile("\(name) is not one of the unused slots; nothing was dropped")
+        }
+        guard names.isEmpty, !unused.isEmpty, !slots.hasStorage else { return names.isEmpty ? unused : names }
+        throw UnreadableFile(
+            """
+            There is no storage at \(slots.storage), so it cannot be told whose slots they are. Name those that are to be \
+            dropped: powersync slots --drop \(unused[0])
+            """
+        )
+    }
+}
+
+/// Replication slots for people and for tools.
+struct SlotListing: Encodable {
+    /// One slot.
+    struct Entry: Encodable {
+        var name: String
+        var isUnused: Bool
+        var isActive: Bool
+        var retainedBytes: Int64?
+        var walStatus: String?
+    }
+
+    /// The source, without secrets.
+    var source: String
+    /// What the names begin with.
+    var prefix: String
+    /// The slots.
+    var slots: [Entry]
+
+    init(_ report: SlotReport) {
+        source = report.source
+        prefix = report.prefix
+        slots = report.entries.map { entry in
+            Entry(
+                name: entry.slot.name,
+                isUnused: entry.isUnused,
+                isActive: entry.slot.isActive,
+                retainedBytes: entry.slot.retainedBytes,
+                walStatus: entry.slot.walStatus
+            )
+        }
+    }
+
+    /// A table, below the name of the source.
+    var lines: [String] {
+        guard !slots.isEmpty else { return ["\(source) has no replication slots whose names begin with \(prefix)"] }
+        var table = TextTable(header: ["slot", "use", "kept log", "state"])
+        table.rows = slots.map { slot in
+            [
+                slot.name, slot.isUnused ? "unused" : slot.isActive ? "being read" : "of a stream",
+                slot.retainedBytes.map(ByteCount.text) ?? "none", slot.walStatus ?? "",
+            ]
+        }
+        return [source] + table.lines
+    }
+}

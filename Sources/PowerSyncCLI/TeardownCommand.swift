@@ -1,0 +1,49 @@
+import ArgumentParser
+import Foundation
+import Logging
+import PowerSyncService
+
+/// `powersync teardown TEARDOWN`: takes away everything that a service has made.
+struct TeardownCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "teardown",
+        abstract: "Drop the replication slots of a service, and everything in its storage.",
+        discussion: """
+            Without the word TEARDOWN it says what it would drop, and drops nothing. The service must not run. Rows of the \
+            source stay, and so does a publication. A service that is started afterwards copies the source again, and its \
+            clients start from nothing.
+
+            Exits with 0 when everything is gone, with 1 when something could not be dropped (it can be repeated), or \
+            without the word.
+            """
+    )
+
+    @Argument(help: "The word TEARDOWN, in capital letters: there is no way back.")
+    var confirmation: String?
+
+    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
+    var config: String = "powersync.yaml"
+
+    func run() async throws {
+        let configuration = try ServiceConfiguration(
+            contentsOf: config,
+            environment: ProcessInfo.processInfo.environment
+        )
+        guard confirmation == "TEARDOWN" else {
+            Self.describe(try await SyncService.teardownPlan(of: configuration))
+            FileHandle.standardError.write(
+                Data("[PSYNC_S0102] Nothing was dropped; to drop all of it: powersync teardown TEARDOWN\n".utf8)
+            )
+            throw ExitCode.failure
+        }
+        let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
+        try await SyncService.tearDown(configuration, logger: logger, willErase: Self.describe)
+        print("Everything is gone.")
+    }
+
+    private static func describe(_ plan: TeardownPlan) {
+        print("source    \(plan.source); its rows stay")
+        print("slots     \(plan.slots.isEmpty ? "none" : plan.slots.joined(separator: ", "))")
+        print("storage   \(plan.storage), with everything in it")
+    }
+}

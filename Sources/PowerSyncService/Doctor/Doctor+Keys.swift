@@ -1,0 +1,99 @@
+import Foundation
+import PowerSyncServiceCore
+import PowerSyncTokens
+
+extension Doctor {
+    /// How far the clock may be off before tokens are refused: the tolerance of their check, in seconds.
+    private static let clockTolerance = 60.0
+    /// How far it may be off before somebody should know: answers of HTTP tell whole seconds, and take some.
+    private static let clockNoise = 5.0
+
+    /// Looks at the keys that clients' tokens are checked with.
+    func checkKeys(_ authentication: ClientAuthentication, _ findings: inout DoctorFindings) async throws {
+        do {
+            try await authentication.checkKeys()
+        } catch {
+            return findings.fail(.keys, error)
+        }
+        for key in authentication.keys.map(\.key) { describe(key, "client_auth.jwks.keys", &findings) }
+        if authentication.supabaseSecret != nil { findings.ok(.keys, "HS256, the secret of Supabase") }
+        for (url, client) in authentication.keySetClients {
+            try Task.checkCancellation()
+            var client = client
+            client.retriesConnecting = false
+            do {
+                let fetched = try await client.fetch()
+                if fetched.keys.isEmpty {
+                    findings.fail(
+                        .keys,
+                        "the key set has no key that can verify tokens",
+                        place: url.absoluteString,
+                        remedy:
+                            "It needs keys of the type RSA, EC or OKP for signatures; secrets (oct) in it are ignored."
+                    )
+                }
+                for key in fetched.keys { describe(key, url.absoluteString, &findings) }
+                if let text = fetched.date { checkClock(against: text, of: url.absoluteString, &findings) }
+            } catch {
+                findings.fail(
+                    .keys,
+                    [error.description, error.logDetails].compactMap { $0 }.joined(separator: ": "),
+                    place: url.absoluteString,
+                    remedy: "Check client_auth.jwks_uri, and that this machine can reach the server."
+                )
+            }
+        }
+        if !authentication.audience.isEmpty {
+            findings.ok(.keys, "tokens need the audience \(authentication.audience.joined(separator: " or "))")
+        }
+    }
+
+    private func describe(_ key: JSONWebKey, _ place: String, _ findings: inout DoctorFindings) {
+        let name = [key.algorithm?.rawValue ?? key.type.rawValue, key.id.map { "kid \($0)" } ?? "without kid"]
+            .joined(separator: ", ")
+        if let bits = key.tooShortModulus {
+            findings.fail(
+                .keys,
+                "\(name): the key has \(bits) bits, and tokens signed with fewer than \(JSONWebKey.minimumModulusBits) are refused",
+                place: place,
+                remedy: "Let the identity provider sign with a longer key."
+            )
+        } else {
+            findings.ok(.keys, name, place: place)
+        }
+    }
+
+    /// Compares the clock of this machine with that of a server.
+    ///
+    /// - Parameters:
+    ///   - text: The `Date` header of an answer that has just come.
+    ///   - server: Who has sent it.
+    ///   - findings: Gets what is wrong.
+    func checkClock(against text: String, of server: String, _ findings: inout DoctorFindings) {
+        guard let date = HTTPDate.parse(text) else { return }
+        let difference = now().timeIntervalSince(date)
+        guard abs(difference) > Self.clockNoise else {
+            return findings.ok(.clock, "as that of the server", place: server)
+        }
+        let message =
+            "the clock of this machine is \(Int(abs(difference))) s \(difference > 0 ? "ahead of" : "behind") that of the server"
+        let remedy =
+            "Synchronise both clocks (timedatectl set-ntp true); a token is refused when they differ by a minute."
+        if abs(difference) > Self.clockTolerance {
+            findings.fail(.clock, message, place: server, remedy: remedy)
+        } else {
+            findings.warn(.clock, message, place: server, remedy: remedy)
+        }
+    }
+}
+
+/// Dates in headers of HTTP: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
+enum HTTPDate {
+    static func parse(_ text: String) -> Date? {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(identifier: "GMT")
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return formatter.date(from: text)
+    }
+}

@@ -1,0 +1,54 @@
+import PowerSyncProtocol
+import PowerSyncServicePostgres
+
+extension Doctor {
+    /// Looks at the source: what `powersync test-connection` says, and slots that nobody needs.
+    func checkSource(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) async throws {
+        do {
+            let report = try await SyncService.checkSource(of: configuration, logger: logger)
+            switch report.outcome {
+            case .unreachable(let message, let remedy):
+                findings.fail(.source, message, place: report.source, remedy: remedy)
+                return
+            case .checked(let found):
+                for finding in found {
+                    findings.add(
+                        DoctorFinding(
+                            level: finding.severity == .error ? .error : .warning,
+                            area: .source,
+                            place: report.source,
+                            message: finding.message,
+                            remedy: finding.remedy,
+                            code: finding.code?.rawValue
+                        )
+                    )
+                }
+                guard !found.contains(where: { $0.severity == .error }) else { break }
+                let version = report.serverVersion.map { ", version \($0)" } ?? ""
+                findings.ok(.source, "can be replicated", place: report.source + version)
+            }
+            try await checkSlots(configuration, &findings)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            findings.fail(.source, configuration.startError(error))
+        }
+    }
+
+    private func checkSlots(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) async throws {
+        guard let report = try await SyncService.slots(of: configuration) else { return }
+        let unused = report.entries.filter(\.isUnused).map(\.slot.name)
+        guard !unused.isEmpty else {
+            return findings.ok(.slots, "none without a stream", place: "\(report.prefix)…")
+        }
+        findings.warn(
+            .slots,
+            """
+            no stream of the storage has \(unused.joined(separator: ", ")), and the server keeps \
+            \(ByteCount.text(report.wastedBytes)) of its log for that
+            """,
+            place: report.source,
+            remedy: "powersync slots shows them, powersync slots --drop drops them."
+        )
+    }
+}

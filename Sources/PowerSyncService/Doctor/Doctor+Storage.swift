@@ -1,0 +1,85 @@
+import Foundation
+import PowerSyncServiceCore
+
+extension Doctor {
+    /// With less free space than this, nothing can be written soon: 100 MiB.
+    private static let leastFreeBytes: Int64 = 100 << 20
+    /// With less free space than this, somebody should know: 1 GiB.
+    private static let enoughFreeBytes: Int64 = 1 << 30
+    /// A log that is longer than this is not copied into the database as it should be: 256 MiB.
+    private static let longLogBytes: Int64 = 256 << 20
+
+    /// Looks at the storage.
+    ///
+    /// - Parameters:
+    ///   - configuration: Names it.
+    ///   - isRunning: Whether the service seems to run: then it has the storage.
+    ///   - findings: Gets what is wrong.
+    /// - Throws: `CancellationError`.
+    func checkStorage(
+        _ configuration: ServiceConfiguration,
+        isRunning: Bool,
+        _ findings: inout DoctorFindings
+    ) async throws {
+        let maintenance = configuration.storageMaintenance
+        do {
+            try configuration.checkFiles()
+            if !isRunning { try await configuration.checkStorage() }
+            let version = try await maintenance.version()
+            let size = configuration.storageSize.map { ", \(ByteCount.text($0))" } ?? ""
+            if let found = version.found {
+                let steps = version.isCurrent ? "" : ", brought to version \(version.current) at the next start"
+                findings.ok(.storage, "version \(found)\(size)\(steps)", place: maintenance.place)
+            } else {
+                findings.ok(.storage, "does not exist yet; it is made at the first start", place: maintenance.place)
+            }
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            findings.fail(.storage, error)
+        }
+        let folders = Set(configuration.files.map { URL(filePath: $0).deletingLastPathComponent() })
+        for folder in folders.map({ $0.path(percentEncoded: false) }).sorted() { checkDisk(at: folder, &findings) }
+        if case .sqlite(let path) = configuration.storage.kind { checkLog(path + "-wal", &findings) }
+    }
+
+    private func checkDisk(at folder: String, _ findings: inout DoctorFindings) {
+        guard let attributes = try? FileManager.default.attributesOfFileSystem(forPath: folder),
+            let free = (attributes[.systemFreeSize] as? NSNumber)?.int64Value
+        else { return }
+        let message = "\(ByteCount.text(free)) are free on the disk"
+        let remedy = "Make room, or put the file on a larger disk; without room nothing is replicated any more."
+        switch free {
+        case ..<Self.leastFreeBytes: findings.fail(.storage, message, place: folder, remedy: remedy)
+        case ..<Self.enoughFreeBytes: findings.warn(.storage, message, place: folder, remedy: remedy)
+        default: findings.ok(.storage, message, place: folder)
+        }
+    }
+
+    private func checkLog(_ path: String, _ findings: inout DoctorFindings) {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        guard let size = (attributes?[.size] as? NSNumber)?.int64Value, size > Self.longLogBytes else { return }
+        findings.warn(
+            .storage,
+            "the write-ahead log has \(ByteCount.text(size)): something keeps it from being copied into the database",
+            place: path,
+            remedy: "End programs that read the file for long (sqlite3, backups), or restart the service."
+        )
+    }
+}
+
+/// Numbers of bytes for people.
+package enum ByteCount {
+    /// `12 KiB`, `3.4 GiB`.
+    package static func text(_ bytes: Int64) -> String {
+        guard bytes >= 1024 else { return "\(bytes) bytes" }
+        var value = Double(bytes)
+        var unit = ""
+        for next in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 || unit.isEmpty {
+            value /= 1024
+            unit = next
+        }
+        let tenths = (value * 10).rounded() / 10
+        return tenths < 10 && tenths != tenths.rounded() ? "\(tenths) \(unit)" : "\(Int(value.rounded())) \(unit)"
+    }
+}

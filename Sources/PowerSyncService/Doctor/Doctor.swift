@@ -1,0 +1,199 @@
+package import Foundation
+package import Logging
+import PowerSyncRules
+import PowerSyncTokens
+
+/// Looks for everything that keeps a service from starting, from working, or from being reached
+/// (docs/operating.md "What doctor looks at").
+///
+/// It runs the checks of a start themselves, as far as they change nothing: what it says is what the service would say.
+package struct Doctor: Sendable {
+    let now: @Sendable () -> Date
+    let logger: Logger
+
+    /// Creates a doctor.
+    ///
+    /// - Parameters:
+    ///   - logger: For warnings of an embedded source.
+    ///   - now: Tells the time.
+    package init(logger: Logger, now: @escaping @Sendable () -> Date = { Date() }) {
+        self.logger = logger
+        self.now = now
+    }
+
+    /// Examines a service by its configuration file.
+    ///
+    /// - Parameters:
+    ///   - file: The configuration.
+    ///   - environment: Where `!env` finds values.
+    /// - Returns: The findings, in the order of the looks.
+    /// - Throws: `CancellationError`.
+    package func examine(file: String, environment: [String: String]) async throws -> [DoctorFinding] {
+        var findings = DoctorFindings()
+        let configuration: ServiceConfiguration
+        do {
+            configuration = try ServiceConfiguration(contentsOf: file, environment: environment)
+        } catch {
+            findings.fail(.configuration, error)
+            return findings.all
+        }
+        findings.ok(.configuration, "the file can be used", place: file)
+        checkPermissions(of: file, configuration, &findings)
+        return findings.all + (try await examine(configuration))
+    }
+
+    /// Examines a service by its configuration.
+    ///
+    /// - Parameter configuration: The configuration.
+    /// - Returns: The findings, in the order of the looks.
+    /// - Throws: `CancellationError`.
+    package func examine(_ configuration: ServiceConfiguration) async throws -> [DoctorFinding] {
+        var findings = DoctorFindings()
+        for warning in configuration.warnings {
+            findings.warn(
+                .configuration,
+                warning,
+                remedy: "Correct it in the file, or leave it out; the service starts."
+            )
+        }
+        let isUsable = checkSyncConfig(configuration, &findings)
+        try await checkKeys(configuration.authentication, &findings)
+        checkCertificate(configuration, &findings)
+        let running = try await checkPorts(configuration, &findings)
+        try await checkStorage(configuration, isRunning: running, &findings)
+        // The tables to check are those of the sync config.
+        if isUsable { try await checkSource(configuration, &findings) }
+        return findings.all
+    }
+
+    // MARK: Configuration
+
+    /// Looks whether others can read what is secret, or change what is run.
+    func checkPermissions(
+        of file: String,
+        _ configuration: ServiceConfiguration,
+        _ findings: inout DoctorFindings
+    ) {
+        var files = [(file, containsSecret(file, configuration))]
+        if let key = configuration.tls?.privateKey { files.append((key, true)) }
+        for (file, isSecret) in files {
+            guard let mode = FileStamp.permissions(of: file) else { continue }
+            if mode & 0o022 != 0 {
+                findings.warn(
+                    .configuration,
+                    "other users of this machine can change the file",
+                    place: file,
+                    remedy: "chmod go-w '\(file)'"
+                )
+            }
+            if mode & 0o004 != 0, isSecret {
+                findings.warn(
+                    .configuration,
+                    "the file has secrets, and every user of this machine can read it",
+                    place: file,
+                    remedy: """
+                        chgrp the file to the group of the service, then chmod u=rw,g=r,o= '\(file)'; or take the secrets from the \
+                        environment: !env PS_NAME
+                        """
+                )
+            }
+        }
+    }
+
+    /// Whether a secret stands in the file itself, and not in the environment.
+    private func containsSecret(_ file: String, _ configuration: ServiceConfiguration) -> Bool {
+        guard let text = try? String(contentsOf: URL(filePath: file), encoding: .utf8) else { return false }
+        return configuration.secrets.contains { text.contains($0) }
+    }
+
+    /// Whether the sync config can be deployed.
+    private func checkSyncConfig(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) -> Bool {
+        do {
+            // What a start says: it opens nothing.
+            _ = try SyncService(configuration: configuration, logger: Logger.silent)
+            guard let (text, file) = try configuration.readSyncConfigText() else {
+                findings.ok(.syncConfig, "comes through the admin API")
+                return true
+            }
+            for diagnostic in SyncConfig.parse(text).diagnostics {
+                findings.warn(.syncConfig, diagnostic.formatted(file: file), remedy: diagnostic.hint)
+            }
+            findings.ok(.syncConfig, "can be deployed", place: file)
+            return true
+        } catch {
+            findings.fail(error.code == .invalidSyncConfig ? .syncConfig : .configuration, error)
+            return error.code != .invalidSyncConfig && error.file == nil
+        }
+    }
+
+    // MARK: Certificate
+
+    private func checkCertificate(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) {
+        guard let files = configuration.tls else { return }
+        do {
+            let validity = try ServerCertificate.load(files, now: now()).validity
+            if let problem = validity.problem(at: now()) {
+                findings.warn(
+                    .certificate,
+                    problem,
+                    remedy: "Renew it; a running service notices the new files by itself."
+                )
+            } else {
+                findings.ok(
+                    .certificate,
+                    "valid until \(validity.endText)",
+                    place: files.certificate
+                )
+            }
+        } catch {
+            findings.fail(.certificate, error)
+        }
+    }
+}
+
+extension Logger {
+    /// A logger for what is said in another way.
+    static var silent: Logger { Logger(label: "powersync") { _ in SwiftLogNoOpLogHandler() } }
+}
+
+extension FileStamp {
+    /// Who may do what with the file that a name leads to, through symbolic links; `nil` when there is none.
+    static func permissions(of path: String) -> Int? {
+        // Everybody may do everything with a link itself.
+        let path = URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false)
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        return (attributes?[.posixPermissions] as? NSNumber)?.intValue
+    }
+}
+
+extension PostgresSettings {
+    /// The password, as it is and as it stands in a URI, and a line of the private key.
+    fileprivate var secrets: [String] {
+        var secrets: [String] = []
+        if let password = keywords?["password"] {
+            secrets.append(password)
+            secrets += [password.addingPercentEncoding(withAllowedCharacters: .alphanumerics)].compactMap { $0 }
+        }
+        if let key = clientPrivateKey, key.contains("PRIVATE KEY") {
+            secrets += key.split(whereSeparator: \.isNewline).dropFirst().prefix(1).map { String($0) }
+        }
+        return secrets
+    }
+}
+
+extension ServiceConfiguration {
+    /// Everything in it that nobody else should know, as it would stand in a file.
+    fileprivate var secrets: [String] {
+        var secrets = admin.tokens + [authentication.supabaseSecret].compactMap { $0 }
+        for key in authentication.keys.map(\.key) {
+            guard case .symmetric(let bytes) = key.material else { continue }
+            secrets.append(
+                Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+                    .replacing("=", with: "")
+            )
+        }
+        if case .postgres(let settings) = source.kind { secrets += settings.secrets }
+        if case .postgres(let settings, _) = storage.kind { secrets += settings.secrets }
+        return secrets.filter { !$0.isEmpty }
+    }
+}

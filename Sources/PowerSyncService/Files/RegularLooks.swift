@@ -1,0 +1,37 @@
+import PowerSyncServiceCore
+
+/// When to look at files: now and then, and when somebody asks.
+///
+/// Looking is all that works alike for every editor, file system and platform: inotify sees neither network file systems nor
+/// what is mounted into containers.
+struct RegularLooks: Sendable {
+    private let interval: Duration
+    private let clock: any Clock<Duration>
+    private let requests = ChangeSignal()
+
+    /// Creates looks in a regular interval.
+    init(interval: Duration, clock: any Clock<Duration>) {
+        self.interval = interval
+        self.clock = clock
+    }
+
+    /// Asks for a look now.
+    func ask() { requests.advance() }
+
+    /// Waits for the interval, or until somebody asks.
+    ///
+    /// - Parameter seen: What was asked for up to the last look, 0 before the first; changed to what was until this one.
+    /// - Returns: Whether somebody has asked.
+    /// - Throws: `CancellationError`.
+    func next(after seen: inout UInt64) async throws -> Bool {
+        try await withThrowingTaskGroup(of: Void.self) { [seen] group in
+            defer { group.cancelAll() }
+            group.addTask { try await clock.sleep(for: interval) }
+            group.addTask { try await requests.wait(after: seen) }
+            _ = try await group.next()
+        }
+        let version = requests.version
+        defer { seen = version }
+        return version > seen
+    }
+}

@@ -1,0 +1,211 @@
+import PowerSyncProtocol
+package import PowerSyncServiceCore
+
+/// What a service does at one moment: what the dashboard draws, and `powersync status` prints.
+///
+/// Times are in seconds since 1970. What only grows is counted since the process began.
+package struct ServiceSnapshot: Codable, Sendable, Equatable {
+    /// When this was.
+    package var time: Double
+    /// The source and what is copied from it.
+    package var replication: Replication
+    /// Who is connected.
+    package var clients: Clients
+    /// What is stored.
+    package var storage: Storage
+
+    /// The source and what is copied from it.
+    package struct Replication: Codable, Sendable, Equatable {
+        /// Where the source is, without secrets.
+        package var source: String
+        /// The last error, if no commit has followed.
+        package var error: String?
+        /// When it happened.
+        package var errorAt: Double?
+        /// How far the active stream is behind its source; `nil` until that is known.
+        package var lagSeconds: Double?
+        /// Rows that were replicated.
+        package var rows: Int
+        /// The bytes of their values.
+        package var bytes: Int
+        /// Transactions of the source.
+        package var transactions: Int
+        /// The replication streams, in the order of their ids.
+        package var streams: [Stream]
+    }
+
+    /// A replication stream.
+    package struct Stream: Codable, Sendable, Equatable {
+        /// Its number.
+        package var id: Int64
+        /// `PROCESSING`, `ACTIVE`, `ERRORED` or `STOP`.
+        package var state: String
+        /// Under which name the source keeps its history.
+        package var slot: String
+        /// Whether all tables have been copied.
+        package var isCopied: Bool
+        /// How many tables it has records of.
+        package var tables: Int
+        /// How many of them have been copied.
+        package var copiedTables: Int
+        /// The published checkpoint.
+        package var checkpoint: String?
+        /// When it was made.
+        package var checkpointedAt: Double?
+        /// The position of the source that it has.
+        package var position: String?
+    }
+
+    /// Who is connected.
+    package struct Clients: Codable, Sendable, Equatable {
+        /// Open sync streams.
+        package var streams: Int
+        /// Users with open streams.
+        package var users: Int
+        /// Operations sent, also to clients that have left.
+        package var operations: Int
+        /// Bytes of lines sent, before compression.
+        package var bytes: Int
+        /// Bytes of lines that were read and not sent yet.
+        package var heldBytes: Int
+        /// How many streams do what.
+        package var activities: [String: Int]
+        /// Those that need attention first, at most ``listLimit``.
+        package var list: [Client]
+    }
+
+    /// An open sync stream.
+    package struct Client: Codable, Sendable, Equatable {
+        /// Counted from 1.
+        package var id: UInt64
+        /// The user.
+        package var user: String
+        /// The id of the client's database.
+        package var client: String?
+        /// What the client calls itself.
+        package var agent: String
+        /// `bson` or `ndjson`.
+        package var format: String?
+        /// When it connected.
+        package var openedAt: Double
+        /// Its buckets.
+        package var buckets: Int
+        /// The buckets that it downloads for the checkpoint.
+        package var downloads: Int
+        /// Those that are left to download.
+        package var bucketsLeft: Int
+        /// Operations sent.
+        package var operations: Int
+        /// Bytes of lines sent.
+        package var bytes: Int
+        /// The checkpoint that was announced last.
+        package var checkpoint: String?
+        /// The checkpoint that was completed last.
+        package var completed: String?
+        /// What it does, or waits for.
+        package var activity: StreamActivity
+        /// Since when.
+        package var activeSince: Double
+    }
+
+    /// What is stored.
+    package struct Storage: Codable, Sendable, Equatable {
+        /// The bytes of the files.
+        package var bytes: Int64
+        /// What they contain; `nil` until it has been measured.
+        package var sizes: Sizes?
+        /// Why nothing can be written, if so.
+        package var problems: [String]
+        /// Compaction.
+        package var compaction: Compaction
+    }
+
+    /// Bytes of what is stored, measured once a minute.
+    package struct Sizes: Codable, Sendable, Equatable {
+        /// Operations of buckets.
+        package var operations: Int64
+        /// Entries of parameter indexes.
+        package var parameters: Int64
+        /// What is known of the rows of the source.
+        package var rows: Int64
+        /// How many buckets there are.
+        package var buckets: Int
+    }
+
+    /// Compaction by this process.
+    package struct Compaction: Codable, Sendable, Equatable {
+        /// Whether it runs.
+        package var isRunning: Bool
+        /// When it ended last; `nil` when it has not run yet.
+        package var endedAt: Double?
+        /// Operations of which only the checksum was left.
+        package var moved: Int?
+        /// Operations that were replaced by one.
+        package var cleared: Int?
+        /// Why it failed.
+        package var error: String?
+    }
+
+    /// The most clients of a snapshot; others are found by asking for them.
+    package static let listLimit = 50
+    /// The most characters that are shown of what a client says.
+    static let textLimit = 200
+}
+
+extension ServiceSnapshot.Client {
+    /// Describes a stream.
+    init(_ report: StreamReport) {
+        func short(_ text: String) -> String { String(text.prefix(ServiceSnapshot.textLimit)) }
+        self.init(
+            id: report.id,
+            user: short(report.client.userID),
+            client: report.client.clientID.map(short),
+            agent: short(report.client.userAgent),
+            format: report.client.format?.rawValue,
+            openedAt: report.openedAt,
+            buckets: report.progress.buckets,
+            downloads: report.progress.downloads,
+            bucketsLeft: report.progress.bucketsLeft,
+            operations: report.operations,
+            bytes: report.bytes,
+            checkpoint: report.progress.checkpoint?.description,
+            completed: report.progress.completed?.description,
+            activity: report.activity,
+            activeSince: report.activeSince
+        )
+    }
+}
+
+extension StreamReport {
+    /// Whether a search finds the stream: by user, client or program.
+    func matches(_ search: String) -> Bool {
+        let search = search.lowercased()
+        return [client.userID, client.clientID ?? "", client.userAgent].contains { $0.lowercased().contains(search) }
+    }
+
+    /// Streams that need attention come first, then those that do something, then those that wait for news.
+    var rank: Int {
+        switch activity {
+        case .waitingForClient, .waitingForMemory, .waitingForSlot: 0
+        case .opening, .reading, .sending: 1
+        case .waitingForCheckpoint: 2
+        }
+    }
+}
+
+/// A part of the list of connected clients.
+struct ClientList: Codable, Sendable {
+    /// How many clients there are that were searched for.
+    var total: Int
+    /// This part of them.
+    var clients: [ServiceSnapshot.Client]
+
+    /// Searches, and sorts.
+    init(_ reports: [StreamReport], search: String, offset: Int, limit: Int) {
+        let found = search.isEmpty ? reports : reports.filter { $0.matches(search) }
+        total = found.count
+        var ranks: [[StreamReport]] = [[], [], []]
+        for report in found { ranks[report.rank].append(report) }
+        clients = ranks.joined().dropFirst(offset).prefix(limit).map { ServiceSnapshot.Client($0) }
+    }
+}

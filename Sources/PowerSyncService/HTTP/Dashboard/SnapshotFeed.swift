@@ -1,0 +1,156 @@
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import PowerSyncServiceCore
+import ServiceLifecycle
+
+/// Takes a snapshot a second for all who watch, once for all of them, and none while nobody watches.
+final class SnapshotFeed: Service {
+    /// Somebody who watches, for as long as this is held.
+    final class Watcher: Sendable {
+        private let feed: SnapshotFeed
+        private let seen = NIOLockedValueBox<UInt64>(0)
+        private let isStopped = NIOLockedValueBox(false)
+
+        fileprivate init(_ feed: SnapshotFeed) {
+            self.feed = feed
+        }
+
+        deinit { feed.leave() }
+
+        /// Watches no longer, whatever it waits for.
+        func stop() {
+            isStopped.withLockedValue { $0 = true }
+            feed.changed.advance()
+        }
+
+        /// Waits for a snapshot that this watcher has not seen; one that does not come in time misses some.
+        ///
+        /// - Returns: The snapshot as a server-sent event, or that there is none; `nil` after ``stop()``, and when the service
+        ///   ends.
+        /// - Throws: `CancellationError` when the task is cancelled.
+        func next() async throws -> ByteBuffer? {
+            while true {
+                let version = feed.changed.version
+                let (isStopped, event) = feed.state.withLockedValue { ($0.isStopped, $0.latest) }
+                if isStopped || self.isStopped.withLockedValue(\.self) { return nil }
+                if let event, event.number > seen.withLockedValue(\.self) {
+                    seen.withLockedValue { $0 = event.number }
+                    return event.bytes
+                }
+                try await feed.changed.wait(after: version)
+            }
+        }
+    }
+
+    private struct Event {
+        /// Counted from 1.
+        var number: UInt64
+        var bytes: ByteBuffer
+    }
+
+    private struct State {
+        var watchers = 0
+        var count: UInt64 = 0
+        var latest: Event?
+        var isStopped = false
+    }
+
+    /// What watchers get instead of a snapshot: the reason is for the log, as it may name what is secret.
+    private static let failure = ByteBuffer(
+        string: "data: {\"error\":\"The service cannot look at its storage; its log says why\"}\n\n"
+    )
+
+    /// The time between two snapshots.
+    static let interval = Duration.seconds(1)
+
+    private let clock: any Clock<Duration>
+    private let logger: Logger
+    private let take: @Sendable () async throws -> ServiceSnapshot
+    private let state = NIOLockedValueBox(State())
+    /// Advanced when there is another snapshot, and when somebody comes.
+    private let changed = ChangeSignal()
+
+    /// Creates a feed.
+    ///
+    /// - Parameters:
+    ///   - clock: Measures the pauses.
+    ///   - logger: Gets errors.
+    ///   - take: Takes a snapshot.
+    init(
+        clock: any Clock<Duration>,
+        logger: Logger,
+        take: @escaping @Sendable () async throws -> ServiceSnapshot
+    ) {
+        self.clock = clock
+        self.logger = logger
+        self.take = take
+    }
+
+    /// How many snapshots have been taken, or could not be.
+    var count: UInt64 { state.withLockedValue(\.count) }
+
+    /// How many watch.
+    var watcherCount: Int { state.withLockedValue(\.watchers) }
+
+    /// Begins to watch.
+    func watch() -> Watcher {
+        state.withLockedValue { $0.watchers += 1 }
+        changed.advance()
+        return Watcher(self)
+    }
+
+    private func leave() {
+        state.withLockedValue { state in
+            state.watchers -= 1
+            // Whoever comes next is not shown what was long ago.
+            if state.watchers == 0 { state.latest = nil }
+        }
+    }
+
+    /// Takes snapshots until shutdown or cancellation.
+    func run() async throws {
+        defer {
+            state.withLockedValue { $0.isStopped = true }
+            changed.advance()
+        }
+        do {
+            try await cancelWhenGracefulShutdown {
+                while true {
+                    let version = self.changed.version
+                    guard self.watcherCount > 0 else {
+                        try await self.changed.wait(after: version)
+                        continue
+                    }
+                    try await self.publish()
+                    try await self.clock.sleep(for: Self.interval)
+                }
+            }
+        } catch is CancellationError {
+            return
+        }
+    }
+
+    private func publish() async throws {
+        do {
+            let snapshot = try await take()
+            var bytes = ByteBuffer(string: "data: ")
+            bytes.writeBytes(try JSONEncoder().encode(snapshot))
+            bytes.writeString("\n\n")
+            publish(bytes)
+        } catch {
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            logger.error("The dashboard could not look at the service", metadata: ["error": "\(error)"])
+            publish(Self.failure)
+        }
+    }
+
+    private func publish(_ bytes: ByteBuffer) {
+        state.withLockedValue { state in
+            state.count += 1
+            if state.watchers > 0 { state.latest = Event(number: state.count, bytes: bytes) }
+        }
+        changed.advance()
+    }
+}

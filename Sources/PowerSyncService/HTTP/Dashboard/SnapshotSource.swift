@@ -1,0 +1,105 @@
+import Foundation
+import PowerSyncProtocol
+import PowerSyncServiceCore
+
+/// Looks at a running service.
+struct SnapshotSource: Sendable {
+    /// What is looked at.
+    var storage: any BucketStorage
+    /// How the source is shown.
+    var source: String
+    /// What sessions share.
+    var sessions: SyncSession.Environment
+    /// Counts what is replicated.
+    var replication: ReplicationStatistics
+    /// Measures what is stored.
+    var sizes: StorageSizeJob
+    /// When the storage was compacted.
+    var compaction: CompactionStatus
+    /// What keeps the service from working.
+    var probes: Probes
+    /// The last error of replication, if it is not solved.
+    var failure: @Sendable () -> AdminRoutes.Failure?
+
+    /// What the service does now.
+    ///
+    /// - Throws: An error of the storage.
+    func snapshot() async throws -> ServiceSnapshot {
+        let (reports, totals) = sessions.userStreams.report()
+        let list = ClientList(reports, search: "", offset: 0, limit: ServiceSnapshot.listLimit)
+        return ServiceSnapshot(
+            time: sessions.timing.seconds,
+            replication: try await replicationSnapshot(),
+            clients: ServiceSnapshot.Clients(
+                streams: reports.count,
+                users: sessions.userStreams.userCount,
+                operations: totals.operations,
+                bytes: totals.bytes,
+                heldBytes: sessions.readAhead.byteCount,
+                activities: Dictionary(reports.map { ($0.activity.rawValue, 1) }, uniquingKeysWith: +),
+                list: list.clients
+            ),
+            storage: try await storageSnapshot()
+        )
+    }
+
+    /// Looks for clients.
+    func clients(search: String, offset: Int, limit: Int) -> ClientList {
+        ClientList(sessions.userStreams.report().streams, search: search, offset: offset, limit: limit)
+    }
+
+    private func replicationSnapshot() async throws -> ServiceSnapshot.Replication {
+        let counts = replication.counts
+        let failure = failure()
+        var streams: [ServiceSnapshot.Stream] = []
+        for stream in try await storage.streams() {
+            let progress = try await storage.progress(of: stream.id)
+            streams.append(
+                ServiceSnapshot.Stream(
+                    id: stream.id.rawValue,
+                    state: stream.state.rawValue,
+                    slot: stream.slotName,
+                    isCopied: stream.isSnapshotDone,
+                    tables: progress.tables.count,
+                    copiedTables: progress.tables.count(where: \.isSnapshotDone),
+                    checkpoint: progress.checkpoint?.opID.description,
+                    checkpointedAt: progress.checkpointedAt?.timeIntervalSince1970,
+                    position: progress.resumePosition?.lsn.rawValue
+                )
+            )
+        }
+        return ServiceSnapshot.Replication(
+            source: source,
+            error: failure?.message,
+            errorAt: failure?.date.timeIntervalSince1970,
+            lagSeconds: counts.lag,
+            rows: counts.rows,
+            bytes: counts.bytes,
+            transactions: counts.transactions,
+            streams: streams
+        )
+    }
+
+    private func storageSnapshot() async throws -> ServiceSnapshot.Storage {
+        let last = compaction.last
+        return ServiceSnapshot.Storage(
+            bytes: try await storage.size(),
+            sizes: sizes.sizes.map { sizes in
+                ServiceSnapshot.Sizes(
+                    operations: sizes.operations,
+                    parameters: sizes.parameters,
+                    rows: sizes.rows,
+                    buckets: sizes.bucketCount
+                )
+            },
+            problems: probes.problems.map(\.rawValue).sorted(),
+            compaction: ServiceSnapshot.Compaction(
+                isRunning: compaction.isRunning,
+                endedAt: last?.endedAt,
+                moved: last?.result?.movedOperations,
+                cleared: last?.result?.clearedOperations,
+                error: last?.error
+            )
+        )
+    }
+}

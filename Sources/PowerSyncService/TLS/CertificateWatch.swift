@@ -1,0 +1,106 @@
+import Foundation
+import Logging
+import ServiceLifecycle
+
+/// Takes up a certificate that was renewed, and says in time when one has to be (docs/operating.md "TLS").
+///
+/// Two files are never replaced at the same moment: what does not go together is logged, once, and tried again until it can be
+/// used. What is wrong need not be in the files: who may read them, or the time.
+struct CertificateWatch: Service {
+    /// How often to look: renewed files are taken up after 10 to 20 seconds.
+    static let interval = Duration.seconds(10)
+    /// How often an end that comes near is logged: once a day, in seconds.
+    private static let warningPause = 24.0 * 3600
+
+    private let certificate: ServerCertificate
+    private let looks: RegularLooks
+    private let now: @Sendable () -> Date
+    private let logger: Logger
+
+    /// Creates a watch.
+    ///
+    /// - Parameters:
+    ///   - certificate: What is replaced.
+    ///   - looks: When to look.
+    ///   - now: Tells the time.
+    ///   - logger: Gets an error for files that cannot be used, and a warning before the end.
+    init(
+        _ certificate: ServerCertificate,
+        looks: RegularLooks,
+        now: @escaping @Sendable () -> Date,
+        logger: Logger
+    ) {
+        self.certificate = certificate
+        self.looks = looks
+        self.now = now
+        self.logger = logger
+    }
+
+    func run() async throws {
+        do {
+            try await cancelWhenGracefulShutdown { try await watch() }
+        } catch is CancellationError {}
+    }
+
+    private func watch() async throws {
+        var state = WatchedFileState(known: certificate.stamps)
+        var seen: UInt64 = 0
+        var warnedAt: Date?
+        var problem: String?
+        while true {
+            warn(&warnedAt)
+            let isAsked = try await looks.next(after: &seen)
+            switch state.didLook(TLSFiles.Stamps(certificate.files)) {
+            case .reportMissing where !isAsked:
+                logger.error(
+                    "A file of the certificate is gone; the present one stays",
+                    metadata: [
+                        "certificate": "\(certificate.files.certificate)", "key": "\(certificate.files.privateKey)",
+                    ]
+                )
+            case .none where !isAsked: break
+            case .read, .none, .reportMissing:
+                let last = isAsked ? nil : problem
+                problem = takeUp(lastProblem: last)
+                if problem == nil { warnedAt = nil } else { state.didFail() }
+            }
+        }
+    }
+
+    /// Reads the files.
+    ///
+    /// - Parameter lastProblem: What has been logged already.
+    /// - Returns: Why they cannot be used.
+    private func takeUp(lastProblem: String?) -> String? {
+        do {
+            try certificate.reload(now: now())
+            logger.notice(
+                "The certificate has been read",
+                metadata: ["not_after": "\(certificate.current.validity.endText)"]
+            )
+            return nil
+        } catch {
+            let problem = "\(error)"
+            if problem != lastProblem {
+                logger.error(
+                    "The new certificate cannot be used; the present one stays",
+                    metadata: ["error": "\(problem)"]
+                )
+            }
+            return problem
+        }
+    }
+
+    private func warn(_ warnedAt: inout Date?) {
+        let now = now()
+        if let warnedAt, now.timeIntervalSince(warnedAt) < Self.warningPause { return }
+        let validity = certificate.current.validity
+        guard let problem = validity.problem(at: now) else { return }
+        warnedAt = now
+        switch validity.state(at: now) {
+        case .valid: break
+        case .endsSoon: logger.warning("The certificate has to be renewed", metadata: ["warning": "\(problem)"])
+        case .ended, .notBegun: logger.error("The certificate is not valid", metadata: ["error": "\(problem)"])
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import Testing
+
+/// The page "Configuration reference" has the keys that the service reads, no other ones, and the defaults of the limits.
+@Suite struct ConfigurationReferenceTests {
+    private static let folder = "Sources/PowerSyncService/Configuration"
+    private let page: Page
+    /// The first and second cell of each row of a table.
+    private let rows: [(keys: [String], value: String)]
+
+    init() throws {
+        page = try Page(path: "Sources/PowerSyncService/Documentation.docc/ConfigurationReference.md")
+        rows = Page.lines(page.text).compactMap { line in
+            let cells = line.split(separator: "|", omittingEmptySubsequences: false).dropFirst()
+            guard let first = cells.first, first.contains("`") else { return nil }
+            let keys = first.matches(of: /`([a-z_.]+)`/).map { String($0.1.split(separator: ".").last ?? "") }
+            return (keys, cells.dropFirst().first?.trimmingCharacters(in: .whitespaces) ?? "")
+        }
+    }
+
+    private func source(_ name: String) throws -> String {
+        try String(contentsOf: Page.root.appending(path: "\(Self.folder)/\(name)"), encoding: .utf8)
+    }
+
+    /// What the service asks sections of the file for.
+    private func keysOfTheService() throws -> Set<String> {
+        let files = try Page.files(in: Self.folder, withExtension: "swift").filter { $0.path.hasSuffix("+YAML.swift") }
+        #expect(files.count >= 2)
+        var keys: Set<String> = []
+        for file in files {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            let questions = text.matches(
+                of: /\.(?:string|strings|integer|boolean|section|sections|contains)\("(\w+)"/
+            )
+            keys.formUnion(questions.map { String($0.1) })
+            // Several keys at once, and keys with what they stand for.
+            for list in text.matches(
+                of: /(?:ignore\(|for name in \[|let names = \[|requiredPath\(|pem\()([^)\]]*)[)\]]/
+            ) {
+                keys.formUnion(list.1.matches(of: /"(\w+)"/).map { String($0.1) })
+            }
+            keys.formUnion(text.matches(of: /\("(\w+)", "\w+"\)/).map { String($0.1) })
+        }
+        return keys
+    }
+
+    @Test func itHasAllKeysAndNoOthers() throws {
+        let documented = Set(rows.flatMap(\.keys))
+        let known = try keysOfTheService()
+        #expect(known.count > 60)
+        #expect(known.subtracting(documented).sorted() == [], "keys that the page lacks")
+        #expect(documented.subtracting(known).sorted() == [], "keys that the service does not read")
+    }
+
+    @Test(arguments: [
+        ("max_concurrent_connections", "maxConcurrentConnections"), ("max_streams_per_user", "maxStreamsPerUser"),
+        ("max_data_fetch_concurrency", "maxDataFetchConcurrency"),
+        ("max_buckets_per_connection", "maxBucketsPerConnection"),
+        ("max_parameter_query_results", "maxParameterQueryResults"), ("port", "port"),
+    ])
+    func itHasTheDefaults(key: String, property: String) throws {
+        let text = try source("ServiceConfiguration.swift")
+        let declaration = try #require(text.firstMatch(of: try Regex("var \(property) = (\\d+)\n")))
+        let value = try #require(declaration.output[1].substring)
+        #expect(rows.first { $0.keys.last == key }?.value == String(value))
+    }
+}

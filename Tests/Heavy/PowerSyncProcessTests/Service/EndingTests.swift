@@ -1,0 +1,293 @@
+import Foundation
+import GRDB
+import IntegrationTestSupport
+import NIOConcurrencyHelpers
+import PostgresTestSupport
+import PowerSyncService
+import PowerSyncTesting
+import TestSupport
+import Testing
+
+/// `powersync serve` is told to end in the middle of something: it does so in time, with 0, and the next one goes on.
+///
+/// `POWERSYNC_RECONNECTS` says how many clients come back at once; 500 by default.
+@Suite("the end of a service", .timeLimit(.minutes(3))) struct EndingTests {
+    private static let isReady = "The service is ready."
+    private static let reconnects =
+        ProcessInfo.processInfo.environment["POWERSYNC_RECONNECTS"].flatMap(Int.init) ?? 500
+    /// A handler that hangs is cancelled after 15 s: nothing here is one.
+    private static let patience = Duration.seconds(14)
+
+    private let service: TodoService
+    private let config: String
+    /// Where neither the kernel nor the other servers of the tests take one.
+    private let port = Int.random(in: 20_000..<30_000)
+
+    init() throws {
+        service = try TodoService()
+        config = service.folder.appending(path: "powersync.yaml").path
+        try write(TodoService.syncConfig, to: "sync.yaml")
+    }
+
+    // MARK: In the middle of its work
+
+    /// Rows of both tables, of which the second takes its time.
+    private func prepareSource(todos: Int = 15_000, titleBytes: Int = 20) async throws {
+        try await service.writeToSource { db in
+            for statement in TodoService.statements { try db.execute(sql: statement) }
+            try db.execute(sql: "INSERT INTO lists VALUES ('l1', 'anna', 'one')")
+            try db.execute(
+                sql: """
+                    WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+                    INSERT INTO todos SELECT 't' || n, 'l1', substr(hex(zeroblob(?)), 1, ?), 0 FROM numbers
+                    """,
+                arguments: [todos, titleBytes, titleBytes]
+            )
+        }
+    }
+
+    @Test func duringTheFirstCopy() async throws {
+        try await prepareSource()
+        let command = try serve()
+        try await command.wait(for: "ps.rows=1 ps.stream=1 ps.table=main.lists")
+        await expectEnd(of: command)
+        let next = try serve()
+        try await next.wait(for: Self.isReady)
+        #expect(try await readCheckpoint().contains(#""count":15000,"#))
+        await expectEnd(of: next)
+    }
+
+    @Test func duringADeployment() async throws {
+        try await prepareSource()
+        let command = try serve()
+        try await command.wait(for: Self.isReady)
+        let changed = TodoService.syncConfig.replacingOccurrences(
+            of: "SELECT * FROM todos",
+            with: "SELECT id FROM todos"
+        )
+        try write(changed, to: "sync.yaml")
+        command.signal(SIGHUP)
+        try await command.wait(for: "ps.rows=1 ps.stream=2 ps.table=main.lists")
+        await expectEnd(of: command)
+        // The next one serves the former config, and goes on with the new one.
+        let next = try serve()
+        try await next.wait(for: Self.isReady, "ps.stream=2 [PowerSyncServiceCore] The replication stream is active.")
+        await expectEnd(of: next)
+    }
+
+    @Test func whileAnotherProcessCompacts() async throws {
+        try await prepareSource(todos: 5_000)
+        let command = try serve()
+        try await command.wait(for: Self.isReady)
+        let compaction = try RunningCommand(["compact", "--config", config])
+        await expectEnd(of: command)
+        #expect(await compaction.waitForExit() == 0, "\(compaction.said)")
+    }
+
+    // MARK: With clients
+
+    @Test func whateverItsConnectionsSayOrDoNotRead() async throws {
+        try await prepareSource(todos: 3_000, titleBytes: 2_000)
+        let command = try serve()
+        try await command.wait(for: Self.isReady)
+        let connections = try await IdleConnections(20, ofEachKindTo: port, token: token)
+        // One that does read gets everything beside them.
+        #expect(try await readCheckpoint().hasSuffix(Self.completion))
+        await expectEnd(of: command)
+        await connections.close()
+    }
+
+    @Test func whileClientsComeAndGo() async throws {
+        try await prepareSource(todos: 20)
+        let command = try serve()
+        try await command.wait(for: Self.isReady)
+        let read = NIOLockedValueBox(0)
+        let enough = Signal()
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    while (try? await self.readCheckpoint().hasSuffix(Self.completion)) == true {
+                        read.withLockedValue { $0 += 1 }
+                        enough.fire()
+                    }
+                }
+            }
+            try await enough.wait { read.withLockedValue { $0 >= 200 } ? () : nil }
+            await expectEnd(of: command)
+            // Nobody is answered any more, and nobody is left waiting.
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func whileClientsComeBackAllAtOnce() async throws {
+        try await prepareSource(todos: 20)
+        let command = try serve()
+        try await command.wait(for: Self.isReady)
+        try await withStreams(Self.reconnects) {
+            command.signal(SIGKILL)
+            _ = await command.waitForExit()
+        }
+        let next = try serve()
+        try await next.wait(for: Self.isReady)
+        try await withStreams(Self.reconnects) { await expectEnd(of: next) }
+    }
+
+    /// Opens streams, all at once, and leaves them open during a closure that ends the service.
+    private func withStreams(_ count: Int, _ body: () async throws -> Void) async throws {
+        let (served, news) = (NIOLockedValueBox(0), Signal())
+        let request = try request
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<count {
+                group.addTask {
+                    try await RawConnection.connect(port: port) { connection in
+                        try await connection.send(request)
+                        let text = try await connection.text(until: Self.completion)
+                        #expect(text.contains(Self.completion), "\(text)")
+                        served.withLockedValue { $0 += 1 }
+                        news.fire()
+                        // A killed process resets the connection.
+                        _ = try? await connection.textUntilClosed()
+                    }
+                }
+            }
+            try await news.wait { served.withLockedValue { $0 == count ? () : nil } }
+            try await body()
+            try await group.waitForAll()
+        }
+    }
+
+    // MARK: In need
+
+    @Test func afterItsFolderWasDeleted() async throws {
+        let command = try serve(storage: "data/buckets.db")
+        try await command.wait(for: Self.isReady)
+        try FileManager.default.removeItem(at: service.folder.appending(path: "data"))
+        await expectEnd(of: command, mayComplain: true)
+        let next = try serve(storage: "data/buckets.db")
+        try await next.wait(for: Self.isReady)
+        await expectEnd(of: next)
+    }
+
+    @Test(.enabled(if: SmallDisk.isPossible)) func whileItsDiskIsFull() async throws {
+        let disk = try SmallDisk(at: service.folder.appending(path: "disk"), size: "4m")
+        defer { disk.remove() }
+        let command = try serve(storage: "disk/buckets.db")
+        try await command.wait(for: Self.isReady)
+        try await service.writeToSource { db in
+            for number in 0..<8 {
+                try db.execute(sql: "INSERT INTO lists VALUES ('l\(number)', 'anna', hex(zeroblob(500000)))")
+            }
+        }
+        try await command.wait(for: "Replication failed")
+        await expectEnd(of: command, mayComplain: true)
+        try disk.grow(to: "64m")
+        let next = try serve(storage: "disk/buckets.db")
+        try await next.wait(for: Self.isReady)
+        #expect(try await readCheckpoint().hasSuffix(Self.completion))
+        await expectEnd(of: next)
+    }
+
+    enum Server: CaseIterable {
+        case source, storage
+    }
+
+    enum Trouble: CaseIterable {
+        case isGone, hangs
+    }
+
+    @Test(arguments: Server.allCases, Trouble.allCases)
+    func whileAServer(_ server: Server, _ trouble: Trouble) async throws {
+        let cluster = try TestCluster()
+        let other = try TestDatabase()
+        let source = try server == .source ? TestDatabase(server: cluster.uri) : other
+        try source.run(TodoService.statements.joined(separator: ";"))
+        let storage = server == .storage ? cluster.uri : other.uri
+        // A server that hangs does not drop a database, either.
+        defer { withExtendedLifetime(source) { try? cluster.thaw() } }
+        let command = try serve(
+            source: #"{type: postgresql, uri: "\#(source.uri)", sslmode: disable}"#,
+            storage: #"{type: postgresql, uri: "\#(storage)", sslmode: disable}"#
+        )
+        try await command.wait(for: Self.isReady)
+        try source.run("INSERT INTO lists SELECT 'l' || n, 'anna', 'x' FROM generate_series(1, 20000) n")
+        switch trouble {
+        case .isGone: try cluster.stop(.immediate)
+        case .hangs: try cluster.freeze()
+        }
+        await expectEnd(of: command, mayComplain: true)
+    }
+
+    // MARK: Commands
+
+    /// Starts the command.
+    ///
+    /// - Parameters:
+    ///   - source: An item of `replication.connections`; the embedded source if there is none.
+    ///   - storage: A file beside the configuration, or a section.
+    /// - Returns: The command, which is not ready yet.
+    /// - Throws: An error of starting it.
+    private func serve(source: String? = nil, storage: String = "buckets.db") throws -> RunningCommand {
+        let tables = TodoService.statements.map { "\"\($0)\"" }.joined(separator: ", ")
+        let secret = Data("integration-test-key-0123456789ab".utf8).base64EncodedString()
+            .replacingOccurrences(of: "=", with: "")
+        let yaml = """
+            replication: {connections: [\(source ?? "{type: embedded, path: source.db, tables: [\(tables)]}")]}
+            storage: \(storage.hasPrefix("{") ? storage : "{type: sqlite, path: \(storage)}")
+            sync_config: {path: sync.yaml}
+            host: 127.0.0.1
+            port: \(port)
+            api: {parameters: {max_concurrent_connections: 15000, max_streams_per_user: 15000}}
+            client_auth:
+              audience: [powersync-test]
+              jwks: {keys: [{kty: oct, alg: HS256, kid: test, k: \(secret)}]}
+            system: {logging: {level: notice, format: text}}
+            """
+        try write(yaml, to: "powersync.yaml")
+        return try RunningCommand(["serve", "--config", config])
+    }
+
+    private func write(_ text: String, to file: String) throws {
+        try text.write(to: service.folder.appending(path: file), atomically: true, encoding: .utf8)
+    }
+
+    /// Tells a service to end, and waits.
+    ///
+    /// - Parameters:
+    ///   - command: The service.
+    ///   - mayComplain: Whether its log may have errors.
+    private func expectEnd(of command: RunningCommand, mayComplain: Bool = false) async {
+        command.signal(SIGTERM)
+        var status: Int32?
+        let duration = await ContinuousClock().measure { status = await command.waitForExit() }
+        #expect(status == 0, "\(command.said)")
+        #expect(duration < Self.patience, "\(command.said)")
+        if !mayComplain { #expect(!command.said.contains { $0.contains(" error ") }, "\(command.said)") }
+    }
+
+    private var token: String {
+        get throws { try service.configuration.makeDevelopmentToken(userID: "anna") }
+    }
+
+    /// The beginning of the line after which everything is there; that of a higher priority has another one.
+    private static let completion = #"{"checkpoint_complete":"#
+
+    /// Asks for a stream.
+    private var request: String {
+        get throws {
+            """
+            POST /sync/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Token \(try token)\r\n\
+            Content-Type: application/json\r\nContent-Length: 17\r\n\r\n{"raw_data":true}
+            """
+        }
+    }
+
+    /// Reads a stream up to its first checkpoint, or to its end.
+    private func readCheckpoint() async throws -> String {
+        let request = try request
+        return try await RawConnection.connect(port: port) { connection in
+            try await connection.send(request)
+            let text = try await connection.text(until: Self.completion)
+            return String(text[..<(text.range(of: Self.completion)?.upperBound ?? text.endIndex)])
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import PowerSyncProtocol
+import TestSupport
+import Testing
+
+/// What `GET /metrics` says of a service that has done something (docs/service.md "Metrics and logs").
+@Suite(.timeLimit(.minutes(3))) struct MetricsTests {
+    /// A development service in a folder, with metrics.
+    private struct Development {
+        let folder: TemporaryFolder
+        let port = Int.random(in: 10_000..<15_000)
+        let metricsPort = Int.random(in: 15_000..<20_000)
+
+        init() async throws {
+            folder = try TemporaryFolder()
+            _ = try await CommandRun(["init", "app", "--port", "\(port)"], in: folder)
+            let file = folder.path("app/powersync.yaml")
+            let yaml = try String(contentsOfFile: file, encoding: .utf8)
+            try (yaml + "\ntelemetry: {prometheus_port: \(metricsPort)}\n")
+                .write(toFile: file, atomically: true, encoding: .utf8)
+        }
+
+        func line(_ text: String) throws -> ShellLine {
+            try ShellLine(text, in: URL(filePath: folder.path("app"), directoryHint: .isDirectory))
+        }
+
+        /// The metrics by their names.
+        func metrics() async throws -> [String: Double] {
+            let lines = try await line("curl -sS http://127.0.0.1:\(metricsPort)/metrics").lines()
+            var metrics: [String: Double] = [:]
+            for parts in lines.map({ $0.split(separator: " ") }) where parts.count == 2 {
+                metrics[String(parts[0])] = Double(parts[1])
+            }
+            return metrics
+        }
+    }
+
+    /// What is behind a word that `powersync dev` prints.
+    private static func value(_ word: String, in lines: [String]) throws -> String {
+        let line = try #require(lines.first { $0.hasPrefix("  \(word) ") }, "\(lines)")
+        return String(line.dropFirst(word.count + 3)).trimmingCharacters(in: .whitespaces)
+    }
+
+    @Test func everythingThatWasDoneIsCounted() async throws {
+        let development = try await Development()
+        // The first run makes the rows, the second one copies them into a new storage.
+        let first = try development.line("powersync dev")
+        _ = await first.lines { $0.hasPrefix("  others ") }
+        #expect(await first.end() == 0)
+        for name in ["buckets.db", "buckets.db-wal", "buckets.db-shm"] {
+            try? FileManager.default.removeItem(atPath: development.folder.path("app/data/" + name))
+        }
+        let service = try development.line("powersync dev")
+        let said = await service.lines { $0.hasPrefix("  others ") }
+
+        let stream = try development.line(try Self.value("user-1", in: said) + " --compressed")
+        #expect(await stream.lines { $0.contains("checkpoint_complete") }.contains { $0.contains("\"data\"") })
+        let metrics = try await development.metrics()
+        func metric(_ name: String) -> Double { metrics["powersync_" + name] ?? -1 }
+        #expect(metric("concurrent_connections") == 1)
+        #expect(metric("operations_synced_total") > 1)
+        // What is compressed is shorter, and something.
+        #expect(metric("data_sent_bytes_total") > 0)
+        #expect(metric("data_synced_bytes_total") > metric("data_sent_bytes_total"), "\(metrics)")
+        #expect(metric("chunks_replicated_total") >= 2)
+        #expect(metric("rows_replicated_total") > metric("chunks_replicated_total"))
+        #expect(metric("data_replicated_bytes_total") > 0)
+        await stream.end(by: SIGKILL)
+
+        // Sizes are measured now and then; the dashboard says when they are there.
+        let address = try Self.value("dashboard", in: said).components(separatedBy: "#key=")
+        try #require(address.count == 2)
+        let events = try development.line("curl -sSN -H 'Authorization: Bearer \(address[1])' \(address[0])/events")
+        let event = await events.lines { Self.sizes($0).allSatisfy { $0 > 0 } && !Self.sizes($0).isEmpty }.last ?? ""
+        await events.end(by: SIGKILL)
+        let sizes = try await development.metrics()
+        let names = ["operation", "parameter", "replication"].map { "powersync_\($0)_storage_size_bytes" }
+        #expect(names.map { sizes[$0] ?? -1 } == Self.sizes(event), "\(event)")
+        #expect(await service.end() == 0)
+    }
+
+    /// The sizes of operations, parameter indexes and rows in a snapshot; empty before they are known.
+    private static func sizes(_ event: String) -> [Double] {
+        guard event.hasPrefix("data: "), let snapshot = try? JSONObject(parsing: String(event.dropFirst(6))),
+            case .object(let storage) = snapshot["storage"], case .object(let sizes) = storage["sizes"]
+        else { return [] }
+        return ["operations", "parameters", "rows"].map { name in
+            if case .integer(let number) = sizes[name] { Double(number) } else { 0 }
+        }
+    }
+}

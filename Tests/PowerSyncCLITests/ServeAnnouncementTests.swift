@@ -1,0 +1,55 @@
+import PowerSyncService
+import Testing
+
+@testable import PowerSyncCLI
+
+/// What `powersync serve` prints when it is ready.
+@Suite struct ServeAnnouncementTests {
+    private static let dashboard = "http://127.0.0.1:8080/dashboard#key=secret-key"
+
+    private static func text(
+        isForPeople: Bool,
+        role: ServiceConfiguration.Role = .unified,
+        dashboard: String? = Self.dashboard
+    ) throws -> String {
+        var configuration = ServiceConfiguration(
+            source: .embedded(path: "source.db", statements: []),
+            storage: .sqlite(path: "buckets.db"),
+            syncConfig: .deployed
+        )
+        configuration.role = role
+        configuration.authentication.keys = [.hs256(secret: Array(repeating: 7, count: 32), id: "k")]
+        configuration.authentication.audience = ["a"]
+        let announcement = ServeAnnouncement(
+            configuration: configuration,
+            file: "powersync.yaml",
+            isForPeople: isForPeople
+        )
+        return announcement.lines(BoundAddress(host: "127.0.0.1", port: 8080), dashboard: dashboard)
+            .joined(separator: "\n")
+    }
+
+    @Test func peopleGetAToken() throws {
+        let text = try Self.text(isForPeople: true)
+        #expect(text.contains("  token      ey"))
+        #expect(text.contains("curl -N http://127.0.0.1:8080/sync/stream"))
+        #expect(text.contains(Self.dashboard))
+    }
+
+    @Test func logsGetNothingThatLetsAnybodyIn() throws {
+        let text = try Self.text(isForPeople: false)
+        #expect(text.contains("endpoint   http://127.0.0.1:8080"))
+        #expect(text.contains("powersync token --user USER --config powersync.yaml"))
+        #expect(!text.contains("ey") && !text.contains("secret-key"), "\(text)")
+        let withTokens = try Self.text(isForPeople: false, dashboard: "http://127.0.0.1:8080/dashboard")
+        #expect(withTokens.contains("/dashboard, with one of api.tokens"))
+    }
+
+    @Test func whoServesNoClientsOffersNothingToThem() throws {
+        for isForPeople in [true, false] {
+            let text = try Self.text(isForPeople: isForPeople, role: .sync, dashboard: nil)
+            #expect(!text.contains("token") && !text.contains("dashboard") && !text.contains("/sync/stream"), "\(text)")
+            #expect(text.contains("/probes/readiness"))
+        }
+    }
+}

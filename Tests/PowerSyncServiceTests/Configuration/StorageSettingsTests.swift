@@ -1,0 +1,77 @@
+import PowerSyncServicePostgres
+import Testing
+
+@testable import PowerSyncService
+
+/// Reading a storage of the type `postgresql` (docs/postgres-storage.md "Configuration").
+@Suite struct StorageSettingsTests {
+    private static func read(_ storage: String) throws -> ServiceConfiguration {
+        try ServiceConfiguration(
+            yaml: """
+                replication: {connections: [{type: postgresql, uri: postgresql://a@b/c, sslmode: disable}]}
+                storage: {type: postgresql, \(storage)}
+                sync_config: {content: "streams: {}"}
+                """,
+            file: "/etc/ps/service.yaml",
+            environment: ["PS_STORAGE_URI": "postgresql://user:word@storage.example.com/buckets?sslmode=disable"]
+        )
+    }
+
+    @Test func storageIsAServerLikeASource() throws {
+        let configuration = try Self.read("uri: !env PS_STORAGE_URI, max_pool_size: 3, schema: other")
+        guard case .postgres(let settings, let schema) = configuration.storage.kind else {
+            Issue.record("not a PostgreSQL storage")
+            return
+        }
+        #expect(schema == "other")
+        #expect(settings.maximumPoolSize == 3)
+        #expect(settings.description == "PostgreSQL buckets at storage.example.com:5432 as user")
+        #expect(configuration.files.isEmpty)
+        #expect(try settings.connectionString().keywords?.contains { $0.name == "host" } == true)
+    }
+
+    @Test(
+        arguments: [
+            ("uri: postgresql://u@h/d, sslmode: disable, schema: Upper", "schema", "lower case"),
+            ("uri: postgresql://u@h/d, sslmode: disable, schema: pg_mine", "schema", "lower case"),
+            ("uri: postgresql://u@h/d, sslmode: disable, schema: 1st", "schema", "lower case"),
+            ("username: u, database: d", "hostname", "missing"),
+            ("uri: postgresql://u@h/d, max_pool_size: 0", "max_pool_size", "between 1 and 1000"),
+        ]
+    )
+    func errorsNameKeyAndRemedy(storage: String, key: String, message: String) {
+        let error = #expect(throws: ServiceError.self) { try Self.read(storage) }
+        #expect(error?.key == "storage.\(key)")
+        #expect(error?.line == 2)
+        #expect(error?.message.contains(message) == true, "\(String(describing: error))")
+    }
+
+    @Test func errorsInCodeNameTheStorage() throws {
+        var settings = PostgresSettings(uri: "postgresql://u@h/d")
+        settings.caCertificate = "/nowhere.pem"
+        let storage = ServiceConfiguration.Storage.postgresql(settings)
+        guard case .postgres(let stored, _) = storage.kind else { return }
+        let error = #expect(throws: ServiceError.self) { try stored.connectionString() }
+        #expect(error?.key == "storage.cacert")
+    }
+
+    @Test(arguments: ["unified", "api", "sync"]) func rolesHaveNames(_ name: String) {
+        #expect(ServiceConfiguration.Role(name)?.description == name)
+        #expect(ServiceConfiguration.Role(name.uppercased()) == nil)
+    }
+
+    @Test func filesAreNotShared() throws {
+        var configuration = try Self.read("uri: postgresql://u@h/d, sslmode: disable")
+        configuration.role = .sync
+        try configuration.checkRole()
+        configuration.storage = .sqlite(path: "buckets.db")
+        #expect(throws: ServiceError.self) { try configuration.checkRole() }
+        configuration.role = .unified
+        try configuration.checkRole()
+        configuration.storage = .postgresql(PostgresSettings(uri: "postgresql://u@h/d"))
+        configuration.source = .embedded(path: "source.db", statements: [])
+        try configuration.checkRole()
+        configuration.role = .api
+        #expect(throws: ServiceError.self) { try configuration.checkRole() }
+    }
+}

@@ -1,0 +1,305 @@
+import Foundation
+import GRDB
+import PowerSyncProtocol
+import TestSupport
+import Testing
+
+@testable import PowerSyncService
+
+/// The page in a real browser.
+///
+/// Pictures of it are kept in `.build/dashboard`.
+@Suite(.serialized, .timeLimit(.minutes(4)), .enabled(if: !Browser.isUnwanted, "POWERSYNC_NO_BROWSER is set"))
+struct DashboardPageTests {
+    private typealias Admin = AdminScenario
+    private typealias Scenario = ServiceScenario
+
+    /// The cells of a table, row by row.
+    private static func rows(_ table: String, _ browser: Browser) async throws -> [[String]] {
+        let expression = """
+            [...document.getElementById('\(table)').tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent))
+            """
+        guard case .array(let rows) = try await browser.value(expression) else { return [] }
+        return rows.map { row in
+            guard case .array(let cells) = row else { return [] }
+            return cells.map { if case .string(let text) = $0 { text } else { "?" } }
+        }
+    }
+
+    /// The facts of a list.
+    private static func facts(_ list: String, _ browser: Browser) async throws -> [String: String] {
+        let expression = """
+            Object.fromEntries([...document.getElementById('\(list)').children].map((fact) =>
+              [fact.children[0].textContent, fact.children[1].firstChild.textContent]))
+            """
+        guard case .object(let facts) = try await browser.value(expression) else { return [:] }
+        return Dictionary(facts.members.map { ($0.name, facts.text($0.name) ?? "") }) { $1 }
+    }
+
+    private static func takePictures(_ name: String, _ browser: Browser) async throws {
+        for appearance in Browser.Appearance.all {
+            try await browser.show(appearance)
+            // Nothing sticks out at the side.
+            #expect(
+                try await browser.value("document.documentElement.scrollWidth <= innerWidth") == .bool(true),
+                "\(appearance.name)"
+            )
+            try await browser.takePicture("\(name)-\(appearance.name)")
+        }
+    }
+
+    /// Signs in as somebody without a mouse.
+    private static func signIn(
+        _ browser: Browser,
+        _ scenario: ServiceScenario,
+        token: String = Admin.token
+    ) async throws {
+        try await browser.open(scenario.address.url + "/dashboard")
+        try await browser.wait(until: "document.activeElement.id == 'token'")
+        // The page asks without a token first, and the browser says that it was refused.
+        #expect(browser.problems.allSatisfy { $0.contains("status of 401") }, "\(browser.problems)")
+        browser.forgetProblems()
+        try await browser.type(token)
+        try await browser.press("Enter", text: "\r")
+    }
+
+    // MARK: Ways in
+
+    @Test func theAddressThatDevPrintsIsEnough() async throws {
+        try await Scenario.run {
+            $0.development.dashboard = true
+        } _: { scenario in
+            let url = try #require(scenario.service.dashboardURL(at: scenario.address))
+            let browser = try await Browser()
+            try await browser.send("Page.navigate", ["url": .string(url)])
+            try await browser.wait(until: "document.getElementById('state').textContent == 'Live'")
+            #expect(try await browser.value("document.getElementById('login').hidden") == .bool(true))
+            // The key is in the tab, not in the address.
+            #expect(try await browser.text("location.href") == scenario.address.url + "/dashboard")
+            try await browser.send("Page.reload")
+            try await browser.wait(until: "document.getElementById('state').textContent == 'Live'")
+            #expect(browser.problems.isEmpty, "\(browser.problems)")
+        }
+    }
+
+    // MARK: Small
+
+    @Test func everyPanelShowsWhatTheServiceSays() async throws {
+        try await Admin.run { scenario in
+            let rows = (0..<5).map { Scenario.put("lists", "l\($0)", ["owner_id": "anna", "name": "list"]) }
+            try await scenario.write(rows + [Scenario.put("todos", "t", ["list_id": "l1", "title": "x"])])
+            try await scenario.settle()
+            var stream = try await scenario.stream(
+                try scenario.token("anna"),
+                ["raw_data": true, "client_id": "device-1"]
+            )
+            _ = try await stream.untilComplete()
+
+            let browser = try await Browser()
+            try await Self.signIn(browser, scenario, token: "not a token")
+            try await browser.wait(
+                until: "document.getElementById('login-error').textContent.includes('does not know')"
+            )
+            #expect(try await browser.value("document.getElementById('panels').hidden") == .bool(true))
+            // The browser says that it was refused, and for that reason only.
+            #expect(browser.problems.allSatisfy { $0.contains("401") }, "\(browser.problems)")
+            try await browser.takePicture("sign-in")
+            browser.forgetProblems()
+            try await browser.type(Admin.token)
+            try await browser.press("Enter", text: "\r")
+            try await browser.wait(until: "document.getElementById('client-table').rows.length > 1")
+            try await browser.wait(until: "document.getElementById('client-table').textContent.includes('up to date')")
+            try await browser.wait(until: "document.getElementById('bucket-table').rows.length > 2")
+            try await browser.wait(until: "document.querySelector('#config-content pre')")
+            try await browser.wait(until: "document.getElementById('storage-facts').textContent.includes('Buckets')")
+            // Two snapshots make a rate.
+            try await browser.wait(until: "document.querySelectorAll('#plots b')[1].textContent == '0/s'")
+
+            var reader = try await WatchedSnapshots(scenario)
+            let snapshot = try await reader.next { ($0.storage.sizes?.buckets ?? 0) > 1 }
+            let replication = try await Self.facts("replication-facts", browser)
+            #expect(replication["Source"] == snapshot.replication.source)
+            #expect(replication["Rows"] == "\(snapshot.replication.rows)")
+            #expect(replication["Transactions"] == "\(snapshot.replication.transactions)")
+            let active = try #require(snapshot.replication.streams.first)
+            let streams = try await Self.rows("streams", browser)
+            #expect(streams.count == 1)
+            #expect(streams[0][0...3] == ["\(active.id)", "active", "3 of 3 copied", active.checkpoint ?? ""])
+            #expect(streams[0][6] == active.slot)
+
+            let client = try #require(snapshot.clients.list.first)
+            let clients = try await Self.rows("client-table", browser)
+            #expect(clients.count == 1)
+            #expect(clients[0][0...2] == ["anna", "device-1", "up to date"])
+            #expect(clients[0][4] == "has checkpoint \(client.checkpoint ?? "?")")
+            #expect(clients[0][5] == "\(client.buckets)")
+            #expect(clients[0][6].hasPrefix("\(client.operations) ops, "))
+            #expect(try await Self.facts("client-facts", browser)["Open streams"] == "1")
+
+            let listed = try await scenario.dashboard("buckets")
+            let buckets = try await Self.rows("bucket-table", browser)
+            #expect(buckets.map { $0[0] } == listed.objects("buckets").map { $0.text("name") ?? "" })
+            #expect(buckets.map { $0[1] } == listed.objects("buckets").map { $0.text("operations") ?? "" })
+            #expect(
+                try await Self.facts("storage-facts", browser)["Buckets"] == "\(snapshot.storage.sizes?.buckets ?? -1)"
+            )
+            #expect(
+                try await browser.text("document.querySelector('#config-content pre').textContent")
+                    == Scenario.syncConfig
+            )
+
+            try await Self.look(browser, user: "anna")
+            let preview = try await scenario.dashboard("user", body: ["user_id": "anna"])
+            let tables = try await Self.rows("user-tables", browser)
+            #expect(tables.map { $0[0...1] } == [["lists", "5"], ["todos", "1"]])
+            let got = try await Self.rows("user-buckets", browser)
+            #expect(got.map { $0[0] } == preview.objects("buckets").map { $0.text("name") ?? "" })
+            #expect(got.map { $0[4] } == preview.objects("buckets").map { $0.text("rows") ?? "" })
+
+            // What changes is shown without asking.
+            let second = try await scenario.stream(try scenario.token("bert"))
+            try await browser.wait(until: "document.getElementById('client-table').textContent.includes('bert')")
+            withExtendedLifetime(second) {}
+            try await Self.takePictures("small", browser)
+            #expect(browser.problems.isEmpty, "\(browser.problems)")
+        }
+    }
+
+    private static func look(_ browser: Browser, user: String) async throws {
+        _ = try await browser.value("document.getElementById('user-id').focus()")
+        _ = try await browser.value("document.getElementById('user-id').value = ''")
+        try await browser.type(user)
+        try await browser.press("Enter", text: "\r")
+        try await browser.wait(until: "document.getElementById('user-tables')")
+    }
+
+    // MARK: Hostile
+
+    @Test func namesAreOnlyText() async throws {
+        let hostile = #"<img src=x onerror="alert(1)"><script>alert(2)</script>'&amp;</td></pre>"#
+        try await Admin.run {
+            $0.syncConfig = .content(
+                """
+                config: {edition: 3}
+                streams:
+                  lists:
+                    auto_subscribe: true
+                    query: SELECT id, name FROM lists WHERE owner_id = auth.user_id() -- </pre><script>alert(3)</script>
+                  "<b>missing</b>":
+                    auto_subscribe: true
+                    query: SELECT id FROM "<i>nowhere</i>"
+                """
+            )
+        } _: { scenario in
+            try await scenario.write(
+                Scenario.put("lists", hostile, ["owner_id": .string(hostile), "name": .string(hostile)])
+            )
+            try await scenario.settle()
+            var stream = try await scenario.stream(
+                try scenario.token(hostile),
+                ["raw_data": true, "client_id": .string(hostile)]
+            )
+            _ = try await stream.untilComplete()
+            let browser = try await Browser()
+            try await Self.signIn(browser, scenario)
+            try await browser.wait(until: "document.getElementById('client-table').textContent.includes('up to date')")
+            try await browser.wait(until: "document.getElementById('bucket-table').textContent.includes('onerror')")
+            try await browser.wait(until: "document.querySelector('#config-content .findings')")
+            let clients = try await Self.rows("client-table", browser)
+            #expect(clients.first?[0] == hostile)
+            #expect(clients.first?[1] == hostile)
+            try await Self.look(browser, user: hostile)
+            #expect(try await Self.rows("user-tables", browser).first?[0...1] == ["lists", "1"])
+            #expect(try await Self.rows("user-buckets", browser).contains { $0[0].contains("onerror") })
+            #expect(
+                try await browser.text("document.querySelector('#config-content pre').textContent").contains(
+                    "<script>alert(3)"
+                )
+            )
+            #expect(
+                try await browser.text("document.getElementById('config-content').textContent").contains(
+                    "<i>nowhere</i>"
+                )
+            )
+            let elements = "document.querySelectorAll('main img, main script, main b:not(figcaption b), main i').length"
+            #expect(try await browser.value(elements) == 0)
+            try await Self.takePictures("hostile", browser)
+            #expect(browser.problems.isEmpty, "\(browser.problems)")
+            withExtendedLifetime(stream) {}
+        }
+    }
+
+    // MARK: Large
+
+    @Test func tenThousandBucketsAreSearchedAndShownInParts() async throws {
+        let folder = try TemporaryFolder()
+        let count = 10_000
+        let queue = try DatabaseQueue(path: folder.path("source.db"))
+        try await queue.write { db in
+            for table in Scenario.tables { try db.execute(sql: table) }
+            for index in 0..<count {
+                try db.execute(
+                    sql: "INSERT INTO lists (id, owner_id, name) VALUES (?, ?, 'x')",
+                    arguments: ["l\(index)", "user-\(index)"]
+                )
+            }
+        }
+        try queue.close()
+        try await Admin.run(in: folder) {
+            $0.syncConfig = .content(
+                """
+                config: {edition: 3}
+                streams:
+                  lists:
+                    auto_subscribe: true
+                    query: SELECT id, name FROM lists WHERE owner_id = auth.user_id()
+                """
+            )
+            $0.limits.maxConcurrentConnections = 1000
+        } _: { scenario in
+            try await scenario.write(Scenario.put("lists", "more", ["owner_id": "user-77", "name": "y"]))
+            try await scenario.settle()
+            var streams: [StreamReader] = []
+            for index in 0..<120 {
+                streams.append(try await scenario.stream(try scenario.token("user-\(index)"), client: .roomy))
+            }
+            let browser = try await Browser()
+            try await Self.signIn(browser, scenario)
+            try await browser.wait(until: "document.getElementById('bucket-table').rows.length == 51")
+            #expect(
+                try await browser.text("document.getElementById('bucket-summary').textContent")
+                    == "10,000 buckets with 10,001 operations"
+            )
+            let first = try await Self.rows("bucket-table", browser)
+            #expect(first[0][0...1] == [#"1#lists|0["user-77"]"#, "2"])
+            let listed = try await scenario.dashboard("buckets")
+            #expect(first.map { $0[0] } == listed.objects("buckets").map { $0.text("name") ?? "" })
+
+            // The last page, by keyboard.
+            let pages = "document.querySelector('#bucket-pages span').textContent"
+            #expect(try await browser.text(pages) == "1 to 50 of 10,000")
+            _ = try await browser.value("document.querySelector('#bucket-pages button:last-of-type').focus()")
+            try await browser.press("Enter", text: "\r")
+            try await browser.wait(until: "\(pages) == '51 to 100 of 10,000'")
+            #expect(try await Self.rows("bucket-table", browser).allSatisfy { !first.contains($0) })
+
+            _ = try await browser.value("document.getElementById('bucket-search').focus()")
+            try await browser.type(#""user-999"#)
+            try await browser.wait(
+                until: "document.getElementById('bucket-summary').textContent == '11 buckets with 11 operations'"
+            )
+            #expect(try await Self.rows("bucket-table", browser).count == 11)
+
+            // More clients than a snapshot has.
+            try await browser.wait(
+                until: "document.querySelector('#client-pages span').textContent == '1 to 50 of 120'"
+            )
+            _ = try await browser.value("document.getElementById('client-search').focus()")
+            try await browser.type("user-11")
+            try await browser.wait(until: "document.getElementById('client-table').tBodies[0].rows.length == 11")
+            try await Self.takePictures("large", browser)
+            #expect(browser.problems.isEmpty, "\(browser.problems)")
+            withExtendedLifetime(streams) {}
+        }
+    }
+}

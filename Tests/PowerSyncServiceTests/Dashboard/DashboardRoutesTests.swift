@@ -1,0 +1,240 @@
+import Foundation
+import PowerSyncProtocol
+import TestSupport
+import Testing
+
+@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+
+/// What the dashboard is made of, over HTTP.
+@Suite(.timeLimit(.minutes(2))) struct DashboardRoutesTests {
+    private typealias Admin = AdminScenario
+    private typealias Scenario = ServiceScenario
+
+    /// Everything that says something about the service.
+    private static let routes = [
+        ("GET", "/dashboard/events"), ("GET", "/dashboard/clients"), ("GET", "/dashboard/buckets"),
+        ("GET", "/dashboard/config"), ("POST", "/dashboard/user"),
+    ]
+
+    private static func body(_ method: String) -> String? { method == "POST" ? #"{"user_id":"u1"}"# : nil }
+
+    // MARK: Access
+
+    @Test func whatIsShownNeedsAToken() async throws {
+        try await Admin.run { scenario in
+            let client = try scenario.token()
+            for (method, path) in Self.routes {
+                for wrong in [nil, "wrong", "", Admin.token + "x", client] {
+                    let reply = try await scenario.send(method, path, token: wrong, body: Self.body(method))
+                    #expect(reply.status == 401, "\(path) \(wrong ?? "none")")
+                    #expect(try reply.error("code") == "PSYNC_S2101")
+                }
+                let status = try await scenario.status(method, path, token: Admin.token, body: Self.body(method))
+                #expect(status == 200, "\(path)")
+                #expect(
+                    try await scenario.status(method, path + "?token=\(Admin.token)", body: Self.body(method)) == 401
+                )
+            }
+        }
+    }
+
+    @Test func withoutTokensThereIsNoDashboard() async throws {
+        try await Scenario.run { scenario in
+            for (method, path) in Self.routes + [("GET", "/dashboard"), ("GET", "/dashboard/script.js")] {
+                let reply = try await scenario.send(method, path, body: Self.body(method))
+                #expect(reply.status == 404, "\(path)")
+            }
+        }
+    }
+
+    @Test func whileDevelopingTheKeyOfTheProcessIsNeeded() async throws {
+        try await Scenario.run {
+            $0.development.dashboard = true
+        } _: { scenario in
+            let url = try #require(scenario.service.dashboardURL(at: scenario.address))
+            let parts = url.components(separatedBy: "/dashboard#key=")
+            try #require(parts.count == 2 && parts[0] == scenario.address.url && parts[1].utf8.count == 64)
+            let key = parts[1]
+            for (method, path) in Self.routes {
+                // As a page of this machine asks, and as a proxy on this machine asks for everybody.
+                for headers in [[:], ["Host": "localhost"], ["Origin": scenario.address.url]] {
+                    let body = Self.body(method)
+                    #expect(try await scenario.status(method, path, headers: headers, body: body) == 401, "\(path)")
+                    #expect(
+                        try await scenario.status(method, path, token: key, headers: headers, body: body) == 200,
+                        "\(path) \(headers)"
+                    )
+                }
+            }
+            // The admin API stays closed.
+            #expect(try await scenario.status("POST", "/api/admin/v1/diagnostics", token: key, body: "{}") == 401)
+        }
+    }
+
+    @Test func aKeyIsForOneProcess() async throws {
+        let keys = Set((0..<10).map { _ in SyncService.makeDashboardKey() })
+        #expect(keys.count == 10)
+        try await Admin.run { scenario in
+            #expect(scenario.service.dashboardURL(at: scenario.address) == scenario.address.url + "/dashboard")
+        }
+        try await Scenario.run { scenario in
+            #expect(scenario.service.dashboardURL(at: scenario.address) == nil)
+        }
+    }
+
+    // MARK: The page
+
+    @Test func thePageRunsOnlyWhatTheServiceServes() async throws {
+        try await Admin.run { scenario in
+            let page = try await scenario.send("GET", "/dashboard")
+            #expect(page.status == 200)
+            #expect(page.headers["content-type"] == "text/html; charset=utf-8")
+            let policy = try #require(page.headers["content-security-policy"])
+            #expect(policy.hasPrefix("default-src 'none'; script-src 'self';"))
+            #expect(!policy.contains("unsafe") && !policy.contains("*"))
+            #expect(page.headers["x-content-type-options"] == "nosniff")
+            #expect(page.headers["referrer-policy"] == "no-referrer")
+            #expect(page.headers["access-control-allow-origin"] == nil)
+            // Scripts and styles are files of their own.
+            #expect(!page.body.contains("<style") && !page.body.contains(" style=") && !page.body.contains(" onclick"))
+            #expect(page.body.components(separatedBy: "<script").count == 2)
+            for (name, type) in [
+                ("script.js", "text/javascript"), ("style.css", "text/css"), ("icon.svg", "image/svg+xml"),
+            ] {
+                #expect(page.body.contains("\"dashboard/\(name)\""))
+                let file = try await scenario.send("GET", "/dashboard/" + name)
+                #expect(file.status == 200)
+                #expect(file.headers["content-type"]?.hasPrefix(type) == true)
+                #expect(!file.body.contains("innerHTML"))
+            }
+            #expect(try await scenario.send("GET", "/dashboard/other").status == 404)
+        }
+    }
+
+    // MARK: Snapshots
+
+    @Test func aSnapshotShowsWhoIsConnected() async throws {
+        try await Admin.run { scenario in
+            try await scenario.write(Scenario.put("lists", "a", ["owner_id": "u1", "name": "x"]))
+            try await scenario.settle()
+            var reader = try await WatchedSnapshots(scenario)
+            let empty = try await reader.next { $0.clients.streams == 0 }
+            #expect(empty.clients.list.isEmpty)
+            #expect(empty.replication.streams.map(\.state) == ["ACTIVE"])
+            #expect(empty.replication.rows >= 1)
+            #expect(empty.storage.bytes > 0)
+            #expect(empty.storage.problems.isEmpty)
+
+            var stream = try await scenario.stream(try scenario.token("u1"), ["raw_data": true, "client_id": "device"])
+            _ = try await stream.untilComplete()
+            let snapshot = try await reader.next { $0.clients.list.first?.activity == .waitingForCheckpoint }
+            let client = try #require(snapshot.clients.list.first)
+            #expect(snapshot.clients.streams == 1)
+            #expect(snapshot.clients.users == 1)
+            #expect(snapshot.clients.activities == ["waitingForCheckpoint": 1])
+            #expect(client.user == "u1")
+            #expect(client.client == "device")
+            #expect(client.format == "ndjson")
+            #expect(client.buckets == 2)
+            #expect(client.bucketsLeft == 0)
+            #expect(client.operations == 1)
+            #expect(client.bytes == stream.byteCount)
+            #expect(client.checkpoint == client.completed && client.checkpoint != nil)
+
+            try await scenario.write(Scenario.put("lists", "b", ["owner_id": "u1", "name": "y"]))
+            let later = try await reader.next { ($0.clients.list.first?.operations ?? 0) > 1 }
+            #expect(later.clients.operations == snapshot.clients.operations + 1)
+            withExtendedLifetime(stream) {}
+            stream = try await scenario.stream(try scenario.token("u2"))
+            let next = try await reader.next { $0.clients.list.map(\.user) == ["u2"] }
+            // What those have sent who have left counts.
+            #expect(next.clients.operations == later.clients.operations)
+            withExtendedLifetime(stream) {}
+        }
+    }
+
+    /// What clients may wait for.
+    @Test(arguments: [StreamActivity.waitingForSlot, .waitingForMemory])
+    func aSnapshotShowsWhatAClientWaitsFor(_ activity: StreamActivity) async throws {
+        try await Admin.run {
+            if activity == .waitingForSlot { $0.limits.maxDataFetchConcurrency = 0 }
+            if activity == .waitingForMemory { $0.limits.maxReadAheadBytes = 0 }
+        } _: { scenario in
+            try await scenario.write(Scenario.put("lists", "a", ["owner_id": "u1", "name": "x"]))
+            var reader = try await WatchedSnapshots(scenario)
+            _ = try await reader.next { $0.replication.rows >= 1 && $0.replication.streams.first?.checkpoint != "0" }
+            let stream = try await scenario.stream(try scenario.token("u1"))
+            let snapshot = try await reader.next { $0.clients.list.first?.activity == activity }
+            let client = try #require(snapshot.clients.list.first)
+            #expect(client.completed == nil)
+            #expect(client.downloads > 0 && client.bucketsLeft == client.downloads)
+            #expect(client.activeSince <= snapshot.time)
+            withExtendedLifetime(stream) {}
+        }
+    }
+
+    @Test func watchersLeaveAndAreLimited() async throws {
+        try await Admin.run { scenario in
+            var readers: [WatchedSnapshots] = []
+            for _ in 0..<DashboardRoutes.maximumWatchers { readers.append(try await WatchedSnapshots(scenario)) }
+            let path = "/dashboard/events"
+            #expect(try await scenario.status("GET", path, token: Admin.token) == 429)
+            // The service does not wait for them when it ends.
+        }
+    }
+
+    // MARK: Lists
+
+    @Test func listsAreSearchedAndShownInParts() async throws {
+        try await Admin.run { scenario in
+            var streams: [StreamReader] = []
+            for user in ["anna", "bert", "Annabel"] {
+                let rows = (0..<user.count).map { Scenario.put("lists", "\(user)\($0)", ["owner_id": .string(user)]) }
+                try await scenario.write(rows)
+                streams.append(
+                    try await scenario.stream(try scenario.token(user), ["client_id": .string("c-\(user)")])
+                )
+            }
+            try await scenario.settle()
+            for index in streams.indices { _ = try await streams[index].next() }
+
+            let all = try await scenario.dashboard("buckets")
+            let names = all.objects("buckets").compactMap { $0.text("name") }
+            #expect(names.prefix(3) == [#"1#lists|0["Annabel"]"#, #"1#lists|0["anna"]"#, #"1#lists|0["bert"]"#])
+            #expect(all.objects("buckets").first?.text("operations") == "7")
+            #expect(all.text("total") == "\(names.count)")
+            let part = try await scenario.dashboard("buckets?search=%22Anna&offset=0&limit=1")
+            #expect(part.text("total") == "1")
+            let second = try await scenario.dashboard("buckets?offset=1&limit=1")
+            #expect(second.objects("buckets").compactMap { $0.text("name") } == [names[1]])
+            #expect(second.text("total") == all.text("total"))
+
+            let found = try await scenario.dashboard("clients?search=ANNA")
+            #expect(found.objects("clients").compactMap { $0.text("user") } == ["anna", "Annabel"])
+            let last = try await scenario.dashboard("clients?search=c-&offset=2&limit=1")
+            #expect(last.text("total") == "3")
+            #expect(last.objects("clients").compactMap { $0.text("client") } == ["c-Annabel"])
+
+            for wrong in ["offset=-1", "offset=x", "limit=0", "limit=201", "offset=99999999999999999999"] {
+                for list in ["buckets", "clients"] {
+                    #expect(
+                        try await scenario.status("GET", "/dashboard/\(list)?\(wrong)", token: Admin.token) == 400,
+                        "\(wrong)"
+                    )
+                }
+            }
+            withExtendedLifetime(streams) {}
+        }
+    }
+
+    @Test func diagnosticsHaveASnapshotForTools() async throws {
+        try await Admin.run { scenario in
+            let reply = try await scenario.send("POST", "/api/admin/v1/diagnostics", token: Admin.token)
+            let service = try reply.json.object("data").object("service")
+            let snapshot = try JSONDecoder().decode(ServiceSnapshot.self, from: Data(service.text.utf8))
+            #expect(snapshot.replication.streams.count == 1)
+            #expect(try await scenario.dashboard("config")["service"] == nil)
+        }
+    }
+}

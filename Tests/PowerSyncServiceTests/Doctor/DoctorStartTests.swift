@@ -1,0 +1,176 @@
+import Foundation
+import PostgresTestSupport
+import TestSupport
+import Testing
+
+@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
+
+/// What keeps a service from starting is told by `powersync doctor` in the same words.
+@Suite(.timeLimit(.minutes(2))) struct DoctorStartTests {
+    private typealias Scenario = ServiceScenario
+
+    private static func doctor(_ now: Date = Date()) -> Doctor {
+        Doctor(logger: Scenario.logger, now: { now })
+    }
+
+    /// The words of an error, in a finding.
+    private static func expect(_ error: ServiceError?, in findings: [DoctorFinding], _ location: SourceLocation) {
+        let errors = findings.filter { $0.level == .error }
+        let words = error.map { ([$0.message] + $0.diagnostics).joined(separator: "\n") }
+        let isTold = errors.contains { finding in
+            words.map { finding.message.hasPrefix($0) } == true
+                && error?.key.map { finding.place?.hasSuffix($0) == true } != false
+        }
+        #expect(isTold, "\(String(describing: error)) is not in \(errors)", sourceLocation: location)
+    }
+
+    /// With what a service refuses to start.
+    private static func refusal(of configuration: ServiceConfiguration, now: Date = Date()) async -> ServiceError? {
+        do {
+            let service = try SyncService(
+                configuration: configuration,
+                logger: Scenario.logger,
+                timing: Timing(now: { now })
+            )
+            try await service.whileRunning { _ in }
+            return nil
+        } catch {
+            return error as? ServiceError
+        }
+    }
+
+    /// The names and sizes of all files in a folder.
+    private static func contents(of folder: TemporaryFolder) throws -> [String: Int] {
+        let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path(""))
+        return try Dictionary(
+            uniqueKeysWithValues: names.map { name in
+                (name, try Data(contentsOf: URL(filePath: folder.path(name))).count)
+            }
+        )
+    }
+
+    @Test(arguments: RefusedStart.all)
+    func itSaysWhatTheStartSaysAndChangesNothing(_ refused: RefusedStart) async throws {
+        let folder = try TemporaryFolder()
+        var configuration = Scenario.configuration(in: folder)
+        try await refused.prepare(&configuration, folder)
+        let before = try Self.contents(of: folder)
+        let findings = try await Self.doctor(refused.now).examine(configuration)
+        #expect(try Self.contents(of: folder) == before)
+        Self.expect(
+            await Self.refusal(of: configuration, now: refused.now),
+            in: findings,
+            SourceLocation(fileID: #fileID, filePath: #filePath, line: #line, column: #column)
+        )
+        // Nor has the start left anything behind but the lock of a file that was there.
+        let after = try Self.contents(of: folder).filter { file in
+            !before.keys.contains { file.key == $0 + ".lock" }
+        }
+        #expect(after == before)
+    }
+
+    @Test func aPortThatIsTakenLeavesNoFiles() async throws {
+        try await Scenario.run { scenario in
+            let folder = try TemporaryFolder()
+            var configuration = Scenario.configuration(in: folder)
+            configuration.port = scenario.address.port
+            configuration.storage = .sqlite(path: folder.path("data/deep/buckets.db"))
+            #expect(await Self.refusal(of: configuration)?.code == .portInUse)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("")).isEmpty)
+        }
+    }
+
+    @Test(arguments: ServiceConfigurationYAMLTests.refused.map(\.yaml))
+    func ofAFileItSaysWhatReadingSays(yaml: String) async throws {
+        try await Self.examineFile(yaml)
+    }
+
+    @Test(arguments: PostgresSettingsTests.refused.map(\.0))
+    func ofAConnectionItSaysWhatReadingSays(connection: String) async throws {
+        try await Self.examineFile(PostgresSettingsTests.yaml(connection))
+    }
+
+    private static func examineFile(_ yaml: String) async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.path("service.yaml")
+        try yaml.write(toFile: file, atomically: true, encoding: .utf8)
+        let environment = ["PS_A": "text"]
+        let error = #expect(throws: ServiceError.self) {
+            try ServiceConfiguration(contentsOf: file, environment: environment)
+        }
+        let findings = try await doctor().examine(file: file, environment: environment)
+        expect(error, in: findings, SourceLocation(fileID: #fileID, filePath: #filePath, line: #line, column: #column))
+        let line = error?.line.map { ":\($0)" } ?? ""
+        #expect(findings.first?.place?.hasPrefix(file + line) == true)
+    }
+
+    @Test func aMissingFileIsNamed() async throws {
+        let findings = try await Self.doctor().examine(file: "/nowhere/service.yaml", environment: [:])
+        #expect(findings.map(\.place) == ["/nowhere/service.yaml"])
+        #expect(findings.first?.message == "the service configuration does not exist")
+    }
+
+    @Test func aPortAndAStorageOfOthersAreTold() async throws {
+        let folder = try TemporaryFolder()
+        try await Scenario.run(in: folder) { scenario in
+            let other = try TemporaryFolder()
+            var samePort = Scenario.configuration(in: other)
+            samePort.port = scenario.address.port
+            try await Self.expectRefusal(of: samePort)
+
+            var sameStorage = Scenario.configuration(in: other)
+            sameStorage.storage = .sqlite(path: folder.path("buckets.db"))
+            try await Self.expectRefusal(of: sameStorage)
+        }
+    }
+
+    private static func expectRefusal(of configuration: ServiceConfiguration) async throws {
+        let findings = try await doctor().examine(configuration)
+        expect(
+            await refusal(of: configuration),
+            in: findings,
+            SourceLocation(fileID: #fileID, filePath: #filePath, line: #line, column: #column)
+        )
+    }
+
+    @Test func aServiceThatRunsIsInOrder() async throws {
+        let folder = try TemporaryFolder()
+        try await Scenario.run(in: folder) { scenario in
+            var configuration = Scenario.configuration(in: folder)
+            configuration.port = scenario.address.port
+            let findings = try await Self.doctor().examine(configuration)
+            #expect(findings.allSatisfy { $0.level != .error }, "\(findings)")
+            #expect(findings.contains { $0.area == .ports && $0.message.hasSuffix("the service is running") })
+        }
+    }
+
+    @Test func theMetricsNeedAPortOfTheirOwn() async throws {
+        try await Scenario.run { scenario in
+            let folder = try TemporaryFolder()
+            var configuration = Scenario.configuration(in: folder)
+            configuration.metricsPort = scenario.address.port
+            let findings = try await Self.doctor().examine(configuration)
+            let finding = findings.first { $0.area == .ports && $0.level == .error }
+            #expect(finding?.place == "telemetry.prometheus_port")
+            #expect(finding?.message.hasPrefix("port \(scenario.address.port) is not free") == true)
+        }
+    }
+
+    @Test func whatAPostgresSourceLacksIsToldWithTheStatement() async throws {
+        let database = try TestDatabase("CREATE TABLE lists (id text); DROP PUBLICATION powersync")
+        let folder = try TemporaryFolder()
+        var configuration = Scenario.configuration(in: folder)
+        var settings = PostgresSettings(uri: database.uri)
+        settings.tls = .disable
+        configuration.source = .postgresql(settings)
+        configuration.syncConfig = .content("config: {edition: 3}\nstreams: {a: {query: SELECT * FROM lists}}")
+        let findings = try await Self.doctor().examine(configuration)
+        let missing = findings.first { $0.code == "PSYNC_S1141" }
+        #expect(missing?.level == .error)
+        #expect(missing?.remedy == "CREATE PUBLICATION powersync FOR ALL TABLES;")
+        #expect(findings.contains { $0.level == .warning && $0.message.contains("no primary key") })
+        #expect(!FileManager.default.fileExists(atPath: folder.path("buckets.db")))
+    }
+}

@@ -1,0 +1,269 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import TestSupport
+import Testing
+
+@testable import PowerSyncService
+@testable import PowerSyncServiceCore
+
+/// What `powersync doctor` finds beside what keeps a service from starting.
+@Suite(.timeLimit(.minutes(1))) struct DoctorTests {
+    private typealias Scenario = ServiceScenario
+
+    private static func examine(
+        _ configuration: ServiceConfiguration,
+        now: Date = Date()
+    ) async throws -> [DoctorFinding] {
+        try await Doctor(logger: Scenario.logger, now: { now }).examine(configuration)
+    }
+
+    // MARK: Files
+
+    private static let yaml = """
+        replication: {connections: [{type: embedded, path: source.db}]}
+        storage: {type: sqlite, path: buckets.db}
+        sync_config: {content: "{config: {edition: 3}, streams: {a: {query: SELECT * FROM lists}}}"}
+        client_auth: {audience: [a], jwks: {keys: [{kty: oct, alg: HS256, kid: k, k: !env PS_SECRET}]}}
+        host: 127.0.0.1
+        """
+    private static let secret = "aW50ZXJvcC10ZXN0LWtleS0wMTIzNDU2Nzg5YWJjZGVm"
+
+    private static func findings(
+        _ yaml: String,
+        permissions: Int = 0o644
+    ) async throws -> [DoctorFinding] {
+        let folder = try TemporaryFolder()
+        let file = folder.path("powersync.yaml")
+        try yaml.write(toFile: file, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: file)
+        let doctor = Doctor(logger: Scenario.logger)
+        return try await doctor.examine(file: file, environment: ["PS_SECRET": secret])
+            .map { finding in
+                var finding = finding
+                finding.place = finding.place?.replacing(folder.path(""), with: "")
+                finding.message = finding.message.replacing(folder.path(""), with: "")
+                return finding
+            }
+    }
+
+    @Test func aFileThatIsRightHasNoFindings() async throws {
+        let findings = try await Self.findings(Self.yaml)
+        #expect(findings.allSatisfy { $0.level == .ok }, "\(findings)")
+        #expect(Set(findings.map(\.area)) == [.configuration, .syncConfig, .keys, .ports, .storage, .source])
+    }
+
+    @Test func secretsThatOthersCanReadAreAWarning() async throws {
+        let yaml = Self.yaml.replacing("!env PS_SECRET", with: Self.secret)
+        let findings = try await Self.findings(yaml)
+        let warnings = findings.filter { $0.level == .warning }
+        #expect(warnings.map(\.message) == ["the file has secrets, and every user of this machine can read it"])
+        #expect(warnings.first?.remedy?.contains("!env PS_NAME") == true)
+        #expect(try await Self.findings(yaml, permissions: 0o600).allSatisfy { $0.level == .ok })
+        // The secret is not said again.
+        #expect(!findings.contains { "\($0)".contains(Self.secret) })
+    }
+
+    @Test(
+        "the password of a storage is a secret, too, also as it is escaped in a URI",
+        arguments: [
+            "password: pass-word-7, username: u, hostname: h, database: d", "uri: 'postgresql://u:pass%2Fword@h/d'",
+        ]
+    )
+    func storagePassword(settings: String) throws {
+        let yaml = Self.yaml.replacing("{type: sqlite, path: buckets.db}", with: "{type: postgresql, \(settings)}")
+        let folder = try TemporaryFolder()
+        let file = folder.path("powersync.yaml")
+        try yaml.write(toFile: file, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+        let configuration = try ServiceConfiguration(contentsOf: file, environment: ["PS_SECRET": Self.secret])
+        var findings = DoctorFindings()
+        Doctor(logger: Scenario.logger).checkPermissions(of: file, configuration, &findings)
+        #expect(findings.all.map(\.message) == ["the file has secrets, and every user of this machine can read it"])
+    }
+
+    @Test func aLinkHasThePermissionsOfItsFile() throws {
+        let folder = try TemporaryFolder()
+        var configuration = Scenario.configuration(in: folder)
+        // As certbot and mounted secrets do it: links in the middle, and at the end.
+        let files = try TLSFiles(in: folder)
+        let (link, linkToLink) = (folder.path("live"), folder.path("privkey.pem"))
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.path(""))
+        try FileManager.default.createSymbolicLink(atPath: linkToLink, withDestinationPath: "live/key.pem")
+        configuration.tls = TLSFiles(certificate: files.certificate, privateKey: linkToLink)
+        for (permissions, count) in [(0o600, 0), (0o644, 1), (0o666, 2)] {
+            try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: files.privateKey)
+            var findings = DoctorFindings()
+            Doctor(logger: Scenario.logger).checkPermissions(of: folder.path("none"), configuration, &findings)
+            #expect(findings.all.count == count, "\(findings.all)")
+        }
+    }
+
+    @Test func aFileThatOthersCanChangeIsAWarning() async throws {
+        let warnings = try await Self.findings(Self.yaml, permissions: 0o666).filter { $0.level == .warning }
+        #expect(warnings.map(\.message) == ["other users of this machine can change the file"])
+    }
+
+    @Test func unknownKeysAndFindingsOfTheSyncConfigAreWarnings() async throws {
+        let yaml = Self.yaml.replacing("{a: {", with: "{a: {querry: x, ") + "\nprot: 1"
+        let findings = try await Self.findings(yaml)
+        #expect(findings.contains { $0.level == .warning && $0.message.contains("prot: unknown key") })
+        #expect(findings.contains { $0.area == .syncConfig && $0.level != .ok }, "\(findings)")
+    }
+
+    // MARK: Certificate
+
+    @Test func aCertificateIsRenewedInTime() async throws {
+        let folder = try TemporaryFolder()
+        var configuration = Scenario.configuration(in: folder)
+        configuration.tls = try TLSFiles(in: folder)
+        let end = try ServerCertificate.load(try #require(configuration.tls), now: Date()).validity.end
+        for (days, level) in [(15.0, DoctorFinding.Level.ok), (13, .warning), (-1, .error)] {
+            let findings = try await Self.examine(configuration, now: end.addingTimeInterval(-days * 24 * 3600))
+            #expect(findings.filter { $0.area == .certificate }.map(\.level) == [level], "\(days) days")
+        }
+    }
+
+    // MARK: Keys
+
+    /// Runs a server that publishes a document.
+    private static func withKeySet(
+        _ document: String,
+        status: HTTPResponse.Status = .ok,
+        _ body: @escaping @Sendable (ServiceConfiguration) async throws -> Void
+    ) async throws {
+        let router = Router()
+        router.get("keys") { _, _ in
+            Response(status: status, body: ResponseBody(byteBuffer: .init(string: document)))
+        }
+        let folder = try TemporaryFolder()
+        try await Application(router: router, logger: Scenario.logger).test(.live) { client in
+            var configuration = Scenario.configuration(in: folder)
+            let port = try #require(client.port)
+            configuration.authentication.keySets = [try #require(URL(string: "http://127.0.0.1:\(port)/keys"))]
+            try await body(configuration)
+        }
+    }
+
+    private static func key(modulusBytes: Int) -> String {
+        let modulus = Data(repeating: 0xFF, count: modulusBytes).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        return #"{"keys":[{"kty":"RSA","alg":"RS256","kid":"r1","use":"sig","n":"\#(modulus)","e":"AQAB"}]}"#
+    }
+
+    @Test func keysOfAKeySetAreNamed() async throws {
+        try await Self.withKeySet(Self.key(modulusBytes: 256)) { configuration in
+            let findings = try await Self.examine(configuration).filter { $0.area == .keys }
+            #expect(findings.contains { $0.level == .ok && $0.message == "RS256, kid r1" }, "\(findings)")
+        }
+    }
+
+    @Test func aKeyThatIsTooShortIsAnError() async throws {
+        try await Self.withKeySet(Self.key(modulusBytes: 128)) { configuration in
+            let finding = try await Self.examine(configuration).first { $0.area == .keys && $0.level == .error }
+            #expect(finding?.message.contains("the key has 1024 bits") == true, "\(String(describing: finding))")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (#"{"keys":[]}"#, HTTPResponse.Status.ok, "no key that can verify tokens"),
+            (#"{"keys":5}"#, .ok, "Invalid JWKS response"), ("", .notFound, "answers with 404"),
+        ]
+    )
+    func aKeySetThatIsOfNoUseIsAnError(document: String, status: HTTPResponse.Status, message: String) async throws {
+        try await Self.withKeySet(document, status: status) { configuration in
+            let findings = try await Self.examine(configuration).filter { $0.area == .keys && $0.level == .error }
+            #expect(findings.count == 1)
+            #expect(findings.first?.message.contains(message) == true, "\(findings)")
+            #expect(findings.first?.place?.hasSuffix("/keys") == true)
+        }
+    }
+
+    @Test func aKeySetThatCannotBeReachedIsAnError() async throws {
+        let folder = try TemporaryFolder()
+        var configuration = Scenario.configuration(in: folder)
+        configuration.authentication.keySets = [try #require(URL(string: "http://127.0.0.1:1/keys"))]
+        let findings = try await Self.examine(configuration).filter { $0.area == .keys && $0.level == .error }
+        #expect(findings.map(\.place) == ["http://127.0.0.1:1/keys"])
+    }
+
+    @Test(arguments: [(0.0, DoctorFinding.Level.ok), (-30, .warning), (30, .warning), (-90, .error), (3600, .error)])
+    func theClockIsCompared(seconds: Double, level: DoctorFinding.Level) {
+        let doctor = Doctor(logger: Scenario.logger, now: { Date(timeIntervalSince1970: 1_794_571_200 + seconds) })
+        var findings = DoctorFindings()
+        doctor.checkClock(against: "Fri, 13 Nov 2026 12:00:00 GMT", of: "https://a.example", &findings)
+        #expect(findings.all.map(\.level) == [level])
+        #expect(findings.all.first?.place == "https://a.example")
+        guard level != .ok else { return }
+        #expect(findings.all.first?.message.contains(seconds > 0 ? "ahead of" : "behind") == true)
+    }
+
+    @Test func theClockIsComparedWithThatOfTheKeySet() async throws {
+        try await Self.withKeySet(Self.key(modulusBytes: 256)) { configuration in
+            let late = try await Self.examine(configuration, now: Date(timeIntervalSinceNow: 3600))
+            #expect(late.filter { $0.area == .clock }.map(\.level) == [.error])
+            let right = try await Self.examine(configuration)
+            #expect(right.filter { $0.area == .clock }.map(\.level) == [.ok])
+        }
+    }
+
+    // MARK: Ports
+
+    /// What is said of the ports when a storage in PostgreSQL is configured, whose server need not be there.
+    private static func lookAtPort(
+        _ port: Int,
+        in folder: TemporaryFolder,
+        isEncrypted: Bool = false
+    ) async throws -> (
+        isRunning: Bool, findings: [DoctorFinding]
+    ) {
+        var configuration = Scenario.configuration(in: folder)
+        configuration.storage = .postgresql(PostgresSettings(uri: "postgresql://u:p@127.0.0.1:1/d"))
+        configuration.port = port
+        // In use as well, by the service that runs.
+        configuration.metricsPort = port
+        if isEncrypted { configuration.tls = try TLSFiles(in: folder) }
+        var findings = DoctorFindings()
+        let isRunning = try await Doctor(logger: Scenario.logger).checkPorts(configuration, &findings)
+        return (isRunning, findings.all)
+    }
+
+    @Test("a service that uses a storage with others is known by its port", arguments: [false, true])
+    func runningService(isEncrypted: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let files = try TLSFiles(in: folder)
+        try await Scenario.run(in: folder, configure: { if isEncrypted { $0.tls = files } }) { scenario in
+            let (isRunning, findings) = try await Self.lookAtPort(
+                scenario.address.port,
+                in: folder,
+                isEncrypted: isEncrypted
+            )
+            #expect(isRunning)
+            #expect(findings.map(\.level) == [.ok], "\(findings)")
+        }
+        try await Scenario.run(configure: { $0.probes.useHTTP = false }) { scenario in
+            let isRunning = try await Self.lookAtPort(scenario.address.port, in: folder).isRunning
+            #expect(isRunning)
+        }
+    }
+
+    @Test func anotherProgramOnThePortIsAnError() async throws {
+        let router = Router()
+        router.get("probes/liveness") { _, _ in "{}" }
+        let folder = try TemporaryFolder()
+        try await Application(router: router, logger: Scenario.logger).test(.live) { client in
+            let (isRunning, findings) = try await Self.lookAtPort(try #require(client.port), in: folder)
+            #expect(!isRunning)
+            #expect(findings.map(\.level) == [.error, .error], "\(findings)")
+        }
+    }
+
+    // MARK: Words
+
+    @Test(arguments: [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1 KiB"), (1536, "1.5 KiB"), (5 << 30, "5 GiB")])
+    func numbersOfBytesAreForPeople(bytes: Int64, text: String) {
+        #expect(ByteCount.text(bytes) == text)
+    }
+}

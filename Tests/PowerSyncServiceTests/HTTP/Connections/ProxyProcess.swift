@@ -1,0 +1,66 @@
+import Foundation
+import TestSupport
+
+@testable import PowerSyncService
+
+/// A proxy as a process of its own, on a port of this machine.
+struct ProxyProcess {
+    /// It did not start; these are its words.
+    struct NotStarted: Error {
+        var output: [String]
+    }
+
+    /// The program.
+    var program: String
+    /// Makes its arguments of the path of its configuration, and a folder for its files.
+    var arguments: (_ file: String, _ folder: String) -> [String]
+    /// What it says when it listens.
+    var readyText: String
+    /// Whether it speaks TLS.
+    var isEncrypted: Bool
+
+    /// The path of a program, if it is installed.
+    static func program(_ name: String) -> String? {
+        ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"]
+            .map { "\($0)/\(name)" }
+            .first { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+
+    /// Runs it for the duration of `body`.
+    ///
+    /// - Parameters:
+    ///   - scenario: The service.
+    ///   - configuration: Makes the text for a port and a folder.
+    ///   - body: Gets the same service, at the address of the proxy.
+    /// - Throws: ``NotStarted``, or what `body` throws.
+    func run(
+        to scenario: ServiceScenario,
+        configuration: (_ port: Int, _ folder: String) throws -> String,
+        _ body: (ServiceScenario) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryFolder()
+        var output: [String] = []
+        // Somebody else may have the port: then the proxy ends, and another one is tried.
+        for _ in 0..<5 {
+            let port = Int.random(in: 20_000..<32_000)
+            let file = folder.path("proxy.conf")
+            try configuration(port, folder.path("")).write(toFile: file, atomically: true, encoding: .utf8)
+            let process = Process()
+            process.executableURL = URL(filePath: program)
+            process.arguments = arguments(file, folder.path(""))
+            process.environment = ProcessInfo.processInfo.environment.merging(["HOME": folder.path("")]) { $1 }
+            let words = Pipe()
+            process.standardOutput = FileHandle.nullDevice
+            process.standardError = words
+            try process.run()
+            defer { process.terminate() }
+            for await line in words.fileHandleForReading.lines() {
+                output.append(line)
+                guard line.contains(readyText) else { continue }
+                let address = BoundAddress(host: "127.0.0.1", port: port, isEncrypted: isEncrypted)
+                return try await body(ServiceScenario(address: address, service: scenario.service))
+            }
+        }
+        throw NotStarted(output: output)
+    }
+}
