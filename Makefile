@@ -14,7 +14,7 @@ CHECKS = $(TRAITS) -Xswiftc -warnings-as-errors --explicit-target-dependency-imp
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test example demo-smoke test-sqlite sanitize soak soak-idle serve bench lint format packages clean
+.PHONY: demo test example demo-smoke test-sqlite sanitize soak soak-idle serve bench dist docs lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
@@ -52,6 +52,9 @@ KILLS ?= 300
 # How large the files are of which transfers must not take more memory: 1 GiB.
 LARGE_FILE_MIB ?= 1024
 
+# How many clients of a service come back at the same time.
+RECONNECTS ?= 10000
+
 # How many random transcripts are played in other transactions and processes.
 SPLITS ?= 100000
 # How many random queries are compared with SQLite.
@@ -62,7 +65,7 @@ soak: packages
 	$(DEBUG)
 	POWERSYNC_ALL_CASES=1 scripts/with-s3 scripts/with-postgres scripts/run-tests $(notdir $(wildcard Tests/*Tests))
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
-	POWERSYNC_QUERIES=$(QUERIES) \
+	POWERSYNC_QUERIES=$(QUERIES) POWERSYNC_RECONNECTS=$(RECONNECTS) \
 	POWERSYNC_TEST_MINUTES=0 scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
 	$(MAKE) --no-print-directory soak-idle
 
@@ -81,6 +84,16 @@ serve: packages
 ## bench: run the benchmarks, each beside its floor
 bench: packages
 	cd Benchmarks && $(SWIFT) build -c release && $$($(SWIFT) build -c release --show-bin-path)/Benchmarks $(BENCH)
+
+## dist: an archive with the command for servers, in .build/dist; it is tried where nothing but glibc is installed (Linux, root)
+dist: packages
+	scripts/dist
+	scripts/test-dist
+
+## docs: the documentation of all products, in .build/docs; fails for a link that leads nowhere
+docs: packages
+	$(DEBUG)
+	scripts/docs
 
 ## lint: check the formatting, what comments and pages refer to, and code for single platforms
 lint:

@@ -1,8 +1,10 @@
--- What the service needs in the database, and two tables to sync. As the database's owner:
+-- Two tables to sync, and what the service needs: a role, a publication, and a database for its buckets. As the owner of the
+-- tables, who may make roles and databases:
 --
 --   psql postgresql://postgres@localhost:5432/app -f Examples/postgres/setup.sql
 --
 -- The server needs wal_level = logical: ALTER SYSTEM SET wal_level = logical; and a restart.
+\set ON_ERROR_STOP on
 
 CREATE TABLE lists (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
@@ -20,12 +22,17 @@ CREATE TABLE todos (
 );
 
 -- REPLICATION: to read the log. BYPASSRLS: to copy rows that policies hide. Choose another password.
+-- On Amazon RDS: CREATE ROLE powersync WITH LOGIN PASSWORD '…'; GRANT rds_replication TO powersync;
 CREATE ROLE powersync WITH LOGIN REPLICATION BYPASSRLS PASSWORD 'powersync-dev';
 GRANT USAGE ON SCHEMA public TO powersync;
-GRANT SELECT ON ALL TABLES IN SCHEMA public TO powersync;
-ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO powersync;
+GRANT SELECT ON lists, todos TO powersync;
 
-CREATE PUBLICATION powersync FOR ALL TABLES;
+-- The tables that are synced, and no others: the owner of the tables may do this, and FOR ALL TABLES only a superuser.
+CREATE PUBLICATION powersync FOR TABLE lists, todos;
+
+-- Where the service keeps its buckets: not in the database of the source, whose log would have every write to them.
+CREATE DATABASE powersync_storage TEMPLATE template0 ENCODING 'UTF8';
+GRANT CREATE ON DATABASE powersync_storage TO powersync;
 
 INSERT INTO lists (owner_id, name) VALUES ('user-1', 'Groceries'), ('user-2', 'Garden');
 INSERT INTO todos (list_id, title, tags) SELECT id, 'Bread', '{bakery,"every week"}' FROM lists WHERE owner_id = 'user-1';
