@@ -58,9 +58,13 @@ package protocol BucketStorage: Sendable {
     /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none.
     func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream
 
-    /// Deletes all data of a stopped stream in small transactions, and marks it as terminated.
+    /// Deletes all data of a stopped stream, and marks it as terminated.
     ///
-    /// Can be repeated after an interruption. Does nothing for a stream in another state.
+    /// Others read and write other streams meanwhile: what takes long is done in small transactions. Can be repeated after an
+    /// interruption. Does nothing for a stream in another state.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `inUse` when somebody else reads the data for long, or an error of the
+    ///   database.
     func deleteData(of stream: ReplicationStreamID) async throws
 
     /// Writes to a stream for as long as `body` runs.
@@ -261,7 +265,8 @@ package protocol BucketStorage: Sendable {
     ///
     /// Without it, this process knows its own only. A storage of one process has nothing to learn.
     ///
-    /// - Parameter look: Called every few seconds, and soon after other processes have changed something.
+    /// - Parameter look: Called every few seconds, and soon after other processes have changed something. What happened before the
+    ///   call may be news: the first look counts as a change of streams.
     /// - Throws: `CancellationError`, or ``BucketStorageError`` with code `otherStorage`, after which this process has to end;
     ///   other trouble with the storage is logged, and passes.
     func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws

@@ -13,7 +13,18 @@ package protocol RecordTables {
     /// What is stored of a row, as this transaction has left it; `nil` when nothing is.
     mutating func row(_ key: SourceRowKey) throws -> StoredRow?
     /// Some rows of a table.
-    mutating func rows(of table: Int64, limit: Int) throws -> [(key: ReplicaID, state: StoredRow)]
+    ///
+    /// - Parameters:
+    ///   - table: The number of its id.
+    ///   - limit: The most rows.
+    ///   - byteLimit: The bytes of states after which no other row is read: one row may be in any number of buckets.
+    /// - Returns: The rows, one at least if there is one, and whether the table has no others.
+    /// - Throws: ``BucketStorageError`` with code `corrupted`, or an error of the database.
+    mutating func rows(
+        of table: Int64,
+        limit: Int,
+        byteLimit: Int
+    ) throws -> (found: [(key: ReplicaID, state: StoredRow)], isAll: Bool)
     /// Replaces what is stored of a row.
     mutating func store(_ state: StoredRow, of key: SourceRowKey) throws
     /// Forgets a row.
@@ -82,14 +93,23 @@ package struct RecordStore<Tables: RecordTables> {
         try tables.store(state, of: newRow)
     }
 
-    /// Removes rows of a table from everywhere.
+    /// Removes rows of a table from everywhere, as many as one transaction should have.
     ///
+    /// - Parameters:
+    ///   - tableID: The id of the table's record.
+    ///   - limit: The most rows.
     /// - Returns: Whether no row is left.
+    /// - Throws: An error of the database.
     package mutating func removeRows(of tableID: String, limit: Int) throws -> Bool {
         let table = try tables.number(of: tableID)
-        let found = try tables.rows(of: table, limit: limit)
-        for (key, state) in found { try remove(state, of: SourceRowKey(tableID, number: table, key: key)) }
-        return found.count < limit
+        let (found, isAll) = try tables.rows(of: table, limit: limit, byteLimit: RemovalLimits.stateBytes)
+        var removed = 0
+        for (index, (key, state)) in found.enumerated() {
+            try remove(state, of: SourceRowKey(tableID, number: table, key: key))
+            removed += state.puts.count + state.entries.count
+            if removed >= RemovalLimits.removed { return isAll && index == found.count - 1 }
+        }
+        return isAll
     }
 
     /// Stores the op ids that were given out, and the states of buckets.
@@ -165,6 +185,14 @@ package struct RecordStore<Tables: RecordTables> {
         // Once nothing before it is left, a tombstone says nothing.
         try tables.supersedeEntry(tombstone, by: tombstone)
     }
+}
+
+/// How much is removed in one storage transaction: what becomes of it is kept in memory until its end.
+private enum RemovalLimits {
+    /// Operations and parameter entries after which no other row is removed.
+    static let removed = 50_000
+    /// Bytes of row states after which no other one is read.
+    static let stateBytes = 1 << 20
 }
 
 extension PendingRecord {

@@ -2,7 +2,7 @@
 package enum StorageLook: Sendable, Equatable {
     /// The checkpoint of the served stream is known; streams are what they were.
     case looked
-    /// So it is, and there are other streams, or some have another state.
+    /// So it is, and there are other streams, or some have another state; also the first look, which cannot tell.
     case streamsChanged
     /// The storage could not be asked.
     case failed

@@ -1,6 +1,9 @@
 import Foundation
 
-/// How much a storage holds, in bytes of contents: pages, keys and indexes of a database come on top.
+/// How much a storage holds, in bytes.
+///
+/// SQLite counts contents, to which pages and keys come. PostgreSQL counts the pages of tables, which it knows without reading them.
+/// Indexes come on top in both.
 package struct StorageSizes: Sendable, Equatable {
     /// What they are the sizes of: a number that changes with every write.
     package var version: Int64

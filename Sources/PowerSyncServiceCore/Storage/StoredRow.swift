@@ -70,8 +70,8 @@ package struct StoredRow: Equatable, Sendable {
     package init(_ bytes: UnsafeRawBufferPointer) throws(StoredValues.Corruption) {
         var rest = bytes[...]
         for _ in 0..<(try rest.readNumber()) {
-            let opID = Int64(truncatingIfNeeded: try rest.readNumber())
-            let bucket = Int64(truncatingIfNeeded: try rest.readNumber())
+            let opID = try rest.readID()
+            let bucket = try rest.readID()
             let table = try rest.readNumber()
             var membership: Membership
             if table == 0 {
@@ -80,11 +80,12 @@ package struct StoredRow: Equatable, Sendable {
                 membership.bucket = bucket
             } else {
                 let id = try rest.readRowID()
-                membership = Membership(bucket: bucket, table: Int64(truncatingIfNeeded: table - 1), id: id)
+                guard let name = Int64(exactly: table - 1) else { throw StoredValues.Corruption() }
+                membership = Membership(bucket: bucket, table: name, id: id)
             }
             puts.append(Put(opID: opID, membership: membership))
         }
-        while !rest.isEmpty { entries.append(Int64(truncatingIfNeeded: try rest.readNumber())) }
+        while !rest.isEmpty { entries.append(try rest.readID()) }
     }
 }
 
@@ -101,6 +102,12 @@ extension [UInt8] {
 }
 
 extension Slice<UnsafeRawBufferPointer> {
+    /// Takes a number of the storage off the beginning: none is negative.
+    fileprivate mutating func readID() throws(StoredValues.Corruption) -> Int64 {
+        guard let id = Int64(exactly: try readNumber()) else { throw StoredValues.Corruption() }
+        return id
+    }
+
     fileprivate mutating func readRowID() throws(StoredValues.Corruption) -> [UInt8] {
         let count = try readNumber()
         guard count == 0 else { return Array(try readBytes(count: count - 1)) }

@@ -14,8 +14,8 @@ package import PowerSyncRules
 ///               | 4 length bytes         BLOB
 ///     row       = list of value
 ///
-/// All integers are little-endian. Used for outputs of parameter indexes (a list of rows), snapshot positions (a row)
-/// and row states (see ``RowState``).
+/// All integers are little-endian. Used for outputs of parameter indexes (a list of rows) and snapshot positions (a row).
+/// Row states have a form of their own, see ``StoredRow``.
 package enum StoredValues {
     /// A stored value that ends too early or has an unknown tag.
     package struct Corruption: Error {
@@ -57,7 +57,7 @@ extension SnapshotKey {
     }
 }
 
-/// Encoding. Arrays rather than buffers: a row state is written for every row.
+/// Encoding. Arrays rather than buffers: the outputs of every row of a parameter table are written.
 extension [UInt8] {
     /// Appends the number of items of a list.
     mutating func appendCount(_ count: Int) {

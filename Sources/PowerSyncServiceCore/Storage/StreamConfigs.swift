@@ -73,6 +73,11 @@ package final class StreamConfigs: Sendable {
         configs.withLockedValue { _ = $0.removeValue(forKey: stream) }
     }
 
+    /// Forgets all streams but these.
+    package func forget(except streams: Set<ReplicationStreamID>) {
+        configs.withLockedValue { configs in configs = configs.filter { streams.contains($0.key) } }
+    }
+
     private func load(
         _ stream: ReplicationStreamID,
         _ read: (ReplicationStreamID) throws -> StreamConfig.Stored

@@ -1,4 +1,4 @@
-/// Writes names in statements.
+/// Writes names in statements that people read, and run.
 enum PostgresIdentifier {
     /// A name in quotes, if it needs them.
     static func quoted(_ name: String) -> String {
@@ -8,13 +8,7 @@ enum PostgresIdentifier {
                 (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "_")
                     || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
             } && !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(name.utf8.first ?? 0) && !reserved.contains(name)
-        guard !isPlain else { return name }
-        var text = "\""
-        for character in name.unicodeScalars {
-            if character == "\"" { text.unicodeScalars.append(character) }
-            text.unicodeScalars.append(character)
-        }
-        return text + "\""
+        return isPlain ? name : PostgresText.identifier(name)
     }
 
     /// The words that are often taken for names, and are none without quotes.

@@ -6,20 +6,10 @@ extension LibPQ {
     static func secrets(of string: PostgresConnectionString) throws -> [String] {
         let isOptions = string.text.contains("=") || string.text.contains("://")
         guard isOptions else { return [] }
-        guard let options = PQconninfoParse(string.text, nil) else {
-            // libpq's message would have parts of the string.
+        guard let keywords = string.keywords else {
             throw PostgresError(.connection, "The connection string cannot be read.", activity: "connecting")
         }
-        defer { PQconninfoFree(options) }
-        var secrets: [String] = []
-        var option = options
-        while let keyword = option.pointee.keyword {
-            if let value = option.pointee.val, ["password", "sslpassword"].contains(String(cString: keyword)) {
-                secrets.append(String(cString: value))
-            }
-            option += 1
-        }
-        return secrets
+        return keywords.filter { ["password", "sslpassword"].contains($0.name) }.map(\.value)
     }
 
     /// What the connection says is wrong.
@@ -43,11 +33,27 @@ extension LibPQ {
         let isLost = ["FATAL", "PANIC"].contains(field("V") ?? field("S"))
         return PostgresError(
             isLost ? .connection : .server,
-            withoutSecrets(message),
+            Self.withoutValues(withoutSecrets(message), sqlState: state),
             sqlState: state,
             activity: activity
         )
     }
+
+    /// A primary message without the value that it quotes, as all of the class for data do: `invalid input syntax for type
+    /// integer: "…"`.
+    ///
+    /// What is between the first and the last mark goes: the value may have some of its own.
+    static func withoutValues(_ message: String, sqlState: String) -> String {
+        let scalars = message.unicodeScalars
+        guard sqlState.hasPrefix("22"), let first = scalars.firstIndex(where: { quotationMarks.contains($0) }),
+            let last = scalars.lastIndex(where: { quotationMarks.contains($0) })
+        else { return message }
+        let end = first < last ? String(scalars[last...]) : ""
+        return "\(String(scalars[...first]))…\(end)"
+    }
+
+    /// Those of the languages that servers speak.
+    private static let quotationMarks: Set<Unicode.Scalar> = ["\"", "«", "»", "“", "”", "„"]
 
     private func withoutSecrets(_ message: String) -> String {
         let text = message.split(whereSeparator: \.isNewline).joined(separator: " ")

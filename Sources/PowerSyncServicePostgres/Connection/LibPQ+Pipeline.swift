@@ -8,25 +8,33 @@ extension LibPQ {
     ///
     /// - Parameters:
     ///   - statements: With their arguments.
-    ///   - deadline: Until when.
+    ///   - timeout: How long the server may take for each of them.
     ///   - activity: What is being done, for errors.
     ///   - body: Gets the rows, and which statement they are of.
     /// - Throws: The first ``PostgresError``, or what `body` throws.
     func runTogether(
         _ statements: [(sql: String, arguments: [PostgresArgument])],
-        until deadline: ContinuousClock.Instant,
+        timeout: Duration,
         _ activity: String,
         _ body: (Int, Row) throws -> Void
     ) throws {
         try check(activity)
         for statement in statements { try Self.checkSizes(of: statement.arguments, activity) }
         guard PQenterPipelineMode(connection) == 1 else { throw failure(activity) }
-        for statement in statements { try queue(statement.sql, statement.arguments, activity) }
+        for statement in statements {
+            try queue(statement.sql, statement.arguments, activity)
+            // Or else the server keeps what it has to say until the last one is done.
+            guard PQsendFlushRequest(connection) == 1 else { throw failure(activity) }
+        }
         guard PQpipelineSync(connection) == 1 else { throw failure(activity) }
-        try flush(until: deadline, activity)
+        // The server takes the next one when it has done the one before.
+        while try !flushSome(activity) {
+            try wait([.readable, .writable], until: .now.advanced(by: timeout), activity)
+            guard PQconsumeInput(connection) == 1 else { throw failure(activity) }
+        }
         var (index, failure) = (0, nil as (any Error)?)
         while true {
-            guard let result = try nextResult(until: deadline, activity) else {
+            guard let result = try nextResult(until: .now.advanced(by: timeout), activity) else {
                 // The end of one statement; on a connection that is lost, there would be no end of them.
                 guard PQstatus(connection) == CONNECTION_OK, index < statements.count else {
                     throw self.failure(activity)

@@ -68,9 +68,6 @@ final class LibPQ: @unchecked Sendable {
     /// The version of the server, such as 150_000.
     var serverVersion: Int { Int(PQserverVersion(connection)) }
 
-    /// The number of the server's process.
-    var processID: Int { Int(PQbackendPID(connection)) }
-
     // MARK: Opening and closing
 
     /// Connects.
@@ -109,8 +106,13 @@ final class LibPQ: @unchecked Sendable {
         connection = nil
     }
 
-    /// What cancels the statement that the server runs, also when the connection is closed; `nil` when there is none.
-    var cancellation: Cancellation? { PQgetCancel(connection).map { Cancellation($0) } }
+    /// What cancels the statement that the server runs, also when the connection is closed; `nil` when it runs none, be it that
+    /// the connection is not open yet.
+    var cancellation: Cancellation? {
+        // Streams and pipelines count as active until their last result was taken.
+        guard PQtransactionStatus(connection) == PQTRANS_ACTIVE else { return nil }
+        return PQgetCancel(connection).map { Cancellation($0) }
+    }
 
     /// Cancels a statement, on a connection of its own.
     final class Cancellation: @unchecked Sendable {
@@ -217,20 +219,6 @@ final class LibPQ: @unchecked Sendable {
         return count
     }
 
-    // MARK: Notifications
-
-    /// Takes the notifications that have come.
-    ///
-    /// - Returns: What they say.
-    func takeNotifications() -> [String] {
-        var texts: [String] = []
-        while let notification = PQnotifies(connection) {
-            texts.append(notification.pointee.extra.map { String(cString: $0) } ?? "")
-            PQfreemem(notification)
-        }
-        return texts
-    }
-
     /// Receives everything that a statement returns; of several, the last one counts.
     func receiveAll(until deadline: ContinuousClock.Instant, _ activity: String) throws -> [[String?]] {
         var rows: [[String?]] = []
@@ -288,6 +276,20 @@ final class LibPQ: @unchecked Sendable {
         return PQgetResult(connection)
     }
 
+    // MARK: Notifications
+
+    /// Takes the notifications that have come.
+    ///
+    /// - Returns: What they say.
+    func takeNotifications() -> [String] {
+        var texts: [String] = []
+        while let notification = PQnotifies(connection) {
+            texts.append(notification.pointee.extra.map { String(cString: $0) } ?? "")
+            PQfreemem(notification)
+        }
+        return texts
+    }
+
     // MARK: Waiting
 
     /// Sends what can be sent.
@@ -325,7 +327,10 @@ final class LibPQ: @unchecked Sendable {
         }
     }
 
-    private func wait(
+    /// Waits until the socket is ready.
+    ///
+    /// - Throws: ``PostgresError`` when the time is up, or ``interrupt()`` was called.
+    func wait(
         _ interest: WakeablePoll.Readiness,
         until deadline: ContinuousClock.Instant,
         _ activity: String

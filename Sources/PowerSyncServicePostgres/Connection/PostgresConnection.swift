@@ -54,6 +54,7 @@ package final class PostgresConnection: Sendable {
             (name: "tcp_user_timeout", value: "60000"),
         ]
         if purpose == .replication { parameters.append((name: "replication", value: "database")) }
+        if let wanted = string.wantedSession { parameters.append(wanted) }
         let connection = PostgresConnection(libpq)
         let statement = sessionSettings(settings)
         let version = try await connection.run { [parameters] libpq in

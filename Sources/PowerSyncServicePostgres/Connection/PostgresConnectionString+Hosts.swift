@@ -25,4 +25,14 @@ extension PostgresConnectionString {
             return parameters
         }
     }
+
+    /// What the server has to be, if the string names several and does not say it: one that takes writes.
+    ///
+    /// libpq would take the first one that answers. Of a standby, rows may be old, and it refuses whatever is written.
+    var wantedSession: (name: String, value: String)? {
+        let keywords = keywords ?? []
+        let isList = keywords.contains { ["host", "hostaddr"].contains($0.name) && $0.value.contains(",") }
+        guard isList, !keywords.contains(where: { $0.name == "target_session_attrs" }) else { return nil }
+        return (name: "target_session_attrs", value: "read-write")
+    }
 }

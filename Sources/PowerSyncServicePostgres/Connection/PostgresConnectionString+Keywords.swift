@@ -40,11 +40,6 @@ extension PostgresConnectionString {
     }
 
     private static func quoted(_ value: String) -> String {
-        var text = "'"
-        for character in value.unicodeScalars {
-            if character == "'" || character == "\\" { text.unicodeScalars.append("\\") }
-            text.unicodeScalars.append(character)
-        }
-        return text + "'"
+        "'\(PostgresText.escaped(value.unicodeScalars, "'", "\\", with: "\\"))'"
     }
 }

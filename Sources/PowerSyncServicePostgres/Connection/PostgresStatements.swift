@@ -64,6 +64,8 @@ struct PostgresStatements {
 
     /// Runs statements in one round trip; none of them needs what another one returns.
     ///
+    /// Without a transaction, they are one. Each may take as long as a statement that runs alone.
+    ///
     /// - Throws: The error of the first one that fails; those after it do not run.
     func run(together statements: [Statement]) throws {
         guard statements.count > 1 else {
@@ -72,7 +74,7 @@ struct PostgresStatements {
         }
         try libpq.runTogether(
             statements.map { ($0.sql, $0.arguments) },
-            until: ContinuousClock.now.advanced(by: Self.timeout),
+            timeout: Self.timeout,
             activity
         ) { index, row in
             try statements[index].read(BinaryRow(row: row))

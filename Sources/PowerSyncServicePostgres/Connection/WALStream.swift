@@ -13,7 +13,7 @@ import PowerSyncServiceCore
 final class WALStream: Sendable {
     /// How often the server hears of this side.
     ///
-    /// The server gives up after a minute by default.
+    /// The server gives up after ``PostgresSource/senderTimeout``.
     static let statusInterval = Duration.seconds(10)
     /// Bytes that wait to be taken, from which on no more is read.
     static let maximumBufferedBytes = 8 << 20

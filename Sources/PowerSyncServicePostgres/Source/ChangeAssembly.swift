@@ -311,7 +311,8 @@ struct ChangeAssembly {
         endRun()
         transaction?.isAnnounced = true
         // Commit records may touch: the end of the transaction before can be the beginning of this one's.
-        let position = WALPosition(rawValue: begun.commit.rawValue + 1)
+        // It comes from outside: should it be the last one there is, the process goes on.
+        let position = WALPosition(rawValue: begun.commit.rawValue &+ 1)
         messages.append(.begin(position.lsn, committedAt: Double(begun.committedAt.unixMicroseconds) / 1e6))
     }
 

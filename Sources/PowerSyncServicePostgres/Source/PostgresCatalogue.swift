@@ -25,11 +25,8 @@ enum PostgresCatalogue {
         /// The name with everything escaped but `%` at its end.
         private static func likePattern(_ name: String) -> String {
             let isWildcard = name.utf8.last == UInt8(ascii: "%")
-            var pattern = ""
-            for character in isWildcard ? name.dropLast() : name[...] {
-                if "%_\\".contains(character) { pattern.append("\\") }
-                pattern.append(character)
-            }
+            let scalars = isWildcard ? name.unicodeScalars.dropLast() : name.unicodeScalars[...]
+            let pattern = PostgresText.escaped(scalars, "%", "_", "\\", with: "\\")
             return isWildcard ? pattern + "%" : pattern
         }
     }
@@ -81,7 +78,10 @@ enum PostgresCatalogue {
     ) async throws -> [PostgresTable] {
         let rows = try await connection.query(
             query,
-            [publication, array(selection.names), array(selection.oids.map(\.description))],
+            [
+                publication, PostgresText.array(selection.names),
+                PostgresText.array(selection.oids.map(\.description)),
+            ],
             activity: "reading the catalogue"
         )
         var tables: [PostgresTable] = []
@@ -112,19 +112,6 @@ enum PostgresCatalogue {
             tables[tables.count - 1].fingerprint = print.value
         }
         return tables
-    }
-
-    /// An array in PostgreSQL's text form.
-    static func array(_ texts: [String]) -> String {
-        let elements = texts.map { text in
-            var element = "\""
-            for character in text {
-                if character == "\"" || character == "\\" { element.append("\\") }
-                element.append(character)
-            }
-            return element + "\""
-        }
-        return "{\(elements.joined(separator: ","))}"
     }
 
     /// A number that differs when one of many texts does (FNV-1a).

@@ -133,7 +133,7 @@ struct PostgresSnapshotReader: SnapshotReader {
         var conditions: [String] = []
         var order = ""
         if let key = table.copyKey {
-            let column = PostgresTable.quoted(key.name)
+            let column = PostgresText.identifier(key.name)
             if lastKey != nil { conditions.append("\(column) > $1") }
             order = " ORDER BY \(column) LIMIT \(Self.maximumRowsOfRange)"
         }

@@ -135,16 +135,31 @@ extension PostgresSource: ReplicationSource {
         return try await body(&reader)
     }
 
+    /// How long the server waits for a sign of life on a change stream, before it gives the slot to somebody else.
+    ///
+    /// It hears one every 10 s (``WALStream/statusInterval``). Its own 60 s would keep the slot for longer than the lease of the
+    /// storage is kept for a process whose network was cut.
+    static let senderTimeout = "25s"
+
+    /// Opens a connection for a change stream.
+    func openReplication() async throws -> PostgresConnection {
+        try await PostgresConnection.open(
+            settings.connection,
+            for: .replication,
+            settings: [("wal_sender_timeout", Self.senderTimeout)]
+        )
+    }
+
     private func openStream(_ slotName: String, after position: WALPosition) async throws -> WALStream {
         let stream = try await whileInUse(slotName) {
-            let connection = try await PostgresConnection.open(settings.connection, for: .replication)
+            let connection = try await openReplication()
             // Logical messages exist since version 14; before it, an empty transaction is news, too.
             let messages = connection.serverVersion >= 140_000 ? ", messages 'true'" : ""
-            let publication = PostgresTable.literal(PostgresTable.quoted(settings.publication))
+            let publication = PostgresText.literal(PostgresText.identifier(settings.publication))
             return try await WALStream.start(
                 connection,
                 """
-                START_REPLICATION SLOT \(PostgresTable.quoted(slotName)) LOGICAL \(position) \
+                START_REPLICATION SLOT \(PostgresText.identifier(slotName)) LOGICAL \(position) \
                 (proto_version '1', publication_names \(publication)\(messages))
                 """
             )

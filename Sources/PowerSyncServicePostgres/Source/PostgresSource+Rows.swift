@@ -22,7 +22,7 @@ extension PostgresSource {
         _ connection: PostgresConnection,
         _ activity: String
     ) async throws -> PostgresTable {
-        let name = "\(PostgresTable.quoted(table.name.schema)).\(PostgresTable.quoted(table.name.name))"
+        let name = "\(PostgresText.identifier(table.name.schema)).\(PostgresText.identifier(table.name.name))"
         do {
             try await connection.query("LOCK TABLE ONLY \(name) IN ACCESS SHARE MODE", activity: activity)
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedTable {
@@ -43,12 +43,12 @@ extension PostgresSource {
             key.count == identity.count ? Self.texts(of: key, identity) : nil
         }
         guard !texts.isEmpty else { return [] }
-        let columns = identity.map { PostgresTable.quoted($0.name) }
+        let columns = identity.map { PostgresText.identifier($0.name) }
         let condition: String
         let arguments: [String]
         if columns.count == 1 {
             condition = "\(columns[0]) = ANY($1)"
-            arguments = [PostgresCatalogue.array(texts.map { $0[0] })]
+            arguments = [PostgresText.array(texts.map { $0[0] })]
         } else {
             var number = 0
             let rows = texts.map { row in

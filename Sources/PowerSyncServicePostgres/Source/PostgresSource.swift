@@ -119,7 +119,7 @@ package final class PostgresSource: Sendable {
         if !missing.isEmpty {
             let rows = try await connection.query(
                 PostgresTypeRegistry.discoveryQuery(serverVersion: connection.serverVersion),
-                [PostgresCatalogue.array(missing.map(\.description))],
+                [PostgresText.array(missing.map(\.description))],
                 activity: "reading the types of table \(table.name)"
             )
             try types.withLockedValue { try $0.add(rows) }

@@ -60,25 +60,15 @@ struct PostgresTable: Sendable, Hashable {
     // MARK: SQL
 
     /// The name for queries.
-    var quotedName: String { "\(Self.quoted(name.schema)).\(Self.quoted(name.name))" }
+    var quotedName: String { "\(PostgresText.identifier(name.schema)).\(PostgresText.identifier(name.name))" }
 
     /// The columns for queries.
-    var columnList: String { columns.map { Self.quoted($0.name) }.joined(separator: ", ") }
+    var columnList: String { columns.map { PostgresText.identifier($0.name) }.joined(separator: ", ") }
 
     /// The conditions of a query, with those of the publication.
     func conditions(_ others: [String]) -> String {
         let all = others + (rowFilter.map { ["(\($0))"] } ?? [])
         return all.isEmpty ? "" : "WHERE \(all.joined(separator: " AND "))"
-    }
-
-    /// An identifier in double quotes.
-    static func quoted(_ identifier: String) -> String {
-        "\"\(identifier.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
-    }
-
-    /// A text in single quotes.
-    static func literal(_ text: String) -> String {
-        "'\(text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
     }
 }
 

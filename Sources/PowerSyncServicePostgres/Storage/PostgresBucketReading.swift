@@ -10,18 +10,27 @@ struct PostgresBucketReading: Sendable {
     /// How much.
     let limits: BucketDataLimits
 
+    /// What reading has led to.
+    enum Outcome {
+        /// Everything was read.
+        case chunks([BucketChunk])
+        /// Operations have names with these numbers, which are not known.
+        case missing(Set<Int64>)
+    }
+
     /// Reads.
     ///
     /// - Parameters:
     ///   - db: Runs the query.
     ///   - names: What the numbers of tables stand for.
-    /// - Returns: The chunks; `nil` when a name is missing.
+    /// - Returns: The chunks, or which names are missing.
     /// - Throws: ``PostgresError``.
-    func read(_ db: PostgresStatements, names: [Int64: [UInt8]]) throws -> [BucketChunk]? {
+    func read(_ db: PostgresStatements, names: [Int64: [UInt8]]) throws -> Outcome {
         var chunks = BucketChunkBuilder(limits: limits)
         /// The bucket whose operations come, from 1.
         var place = 0
-        var (isFull, isNameMissing) = (false, false)
+        var isFull = false
+        var missing: Set<Int64> = []
         // A chunk that is begun is filled.
         let byteLimit = limits.totalBytes + limits.chunkBytes
         var bytes = 0
@@ -42,12 +51,15 @@ struct PostgresBucketReading: Sendable {
                 }
                 place = next
             }
-            guard let table = names[row.integer(5)] ?? (row.isNull(5) ? [] : nil),
-                let clientTable = names[row.integer(7)] ?? (row.isNull(7) ? [] : nil)
-            else {
-                isNameMissing = true
-                return
+            func name(_ column: Int) -> [UInt8]? {
+                guard let number = row.optionalInteger(column) else { return [] }
+                if let name = names[number] { return name }
+                missing.insert(number)
+                return nil
             }
+            // Both, so that both are looked for together.
+            let tables = (name(5), name(7))
+            guard let sourceTable = tables.0, let clientTable = tables.1 else { return }
             var operation = StoredOperation(
                 opID: row.integer(1),
                 kind: Self.kind(row.integer(2)),
@@ -58,19 +70,19 @@ struct PostgresBucketReading: Sendable {
             operation.rowID = row.memory(8)
             operation.data = row.memory(9)
             bytes += operation.data.count
-            isFull = table.withUnsafeBytes { table in
+            isFull = sourceTable.withUnsafeBytes { sourceTable in
                 clientTable.withUnsafeBytes { clientTable in
-                    operation.sourceTable = table
+                    operation.sourceTable = sourceTable
                     operation.table = clientTable
                     return !chunks.append(operation, of: positions[place - 1])
                 }
             }
         }
-        if isNameMissing { return nil }
+        guard missing.isEmpty else { return .missing(missing) }
         if place > 0 { chunks.endBucket() }
         // With buckets left, the last chunk says that the caller is to come again.
         if !isFull, place < positions.count { _ = chunks.begin() }
-        return chunks.finish(mayContinue: !isFull && bytes > byteLimit)
+        return .chunks(chunks.finish(mayContinue: !isFull && bytes > byteLimit))
     }
 
     /// The kind of operation that a letter stands for.

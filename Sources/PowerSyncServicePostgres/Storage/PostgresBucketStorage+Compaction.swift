@@ -97,6 +97,17 @@ struct PostgresCompaction: Sendable {
         )
     }
 
+    /// Deletes entries of a stream, and the older ones of the same rows and lookups.
+    ///
+    /// What a tombstone hides is older and of the same row; an entry that was written twice is not noted anywhere else.
+    static let removal = """
+        DELETE FROM parameter_entries WHERE stream = $1 AND op_id IN (
+            SELECT old.op_id FROM parameter_entries AS e JOIN parameter_entries AS old ON old.stream = e.stream
+                AND old.lookup = e.lookup AND old.source_table = e.source_table
+                AND old.source_key = e.source_key AND old.op_id <= e.op_id
+            WHERE e.stream = $1 AND e.op_id = ANY ($2))
+        """
+
     /// Deletes some of the superseded entries, the oldest first.
     func removeEntries(_ db: PostgresStatements) throws -> Step {
         guard try begin(db) else { return Step(isLast: true) }
@@ -106,17 +117,7 @@ struct PostgresCompaction: Sendable {
         ) { $0.integer(0) }
         guard !found.isEmpty else { return Step(isLast: true) }
         try passCheckpoint(db)
-        // What a tombstone hides is older and of the same row; an entry that was written twice is not noted anywhere else.
-        try db.run(
-            """
-            DELETE FROM parameter_entries WHERE stream = $1 AND op_id IN (
-                SELECT old.op_id FROM parameter_entries AS e JOIN parameter_entries AS old ON old.stream = e.stream
-                    AND old.lookup = e.lookup AND old.source_table = e.source_table
-                    AND old.source_key = e.source_key AND old.op_id <= e.op_id
-                WHERE e.stream = $1 AND e.op_id = ANY ($2))
-            """,
-            [stream, .integers(found)]
-        )
+        try db.run(Self.removal, [stream, .integers(found)])
         try db.run(
             "DELETE FROM superseded_entries WHERE stream = $1 AND op_id = ANY ($2)",
             [stream, .integers(found)]

@@ -11,7 +11,7 @@ extension PostgresBucketStorage {
     package func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws {
         var isLost = false
         // What has changed while there was no connection is seen with the first look of the next one.
-        var known: String?
+        var known: [ReplicationStreamID: ReplicationStream.State]?
         while true {
             do {
                 try await followOnce(&known) { news in
@@ -38,18 +38,23 @@ extension PostgresBucketStorage {
     }
 
     /// Follows on one connection, until that is lost.
-    private func followOnce(_ known: inout String?, _ look: (StorageLook) -> Void) async throws {
+    private func followOnce(
+        _ known: inout [ReplicationStreamID: ReplicationStream.State]?,
+        _ look: (StorageLook) -> Void
+    ) async throws {
         let connection = try await PostgresConnection.open(settings.connection, settings: schema.sessionSettings)
         defer { connection.close() }
         try await connection.execute(
-            "LISTEN \(PostgresTable.quoted(schema.channel))",
+            "LISTEN \(PostgresText.identifier(schema.channel))",
             activity: "listening to other processes"
         )
         var isNew = true
         while true {
             let (checkpoint, streams) = try await read(on: connection)
             if let checkpoint { feed.publish(checkpoint) }
-            look(known == nil || known == streams ? .looked : .streamsChanged)
+            forgetStreams(except: Set(streams.keys))
+            // What was deployed before the first look, nobody has told.
+            look(known == streams ? .looked : .streamsChanged)
             known = streams
             // Nobody has said here what was recorded before.
             if isNew { look(.writeCheckpointsMissed) }
@@ -79,18 +84,18 @@ extension PostgresBucketStorage {
     /// Reads the published checkpoint, and the states of streams.
     ///
     /// - Throws: ``BucketStorageError`` with code `otherStorage` when the storage is not the one that was opened, or goes back.
-    private func read(on connection: PostgresConnection) async throws -> (StorageCheckpoint?, streams: String) {
+    private func read(
+        on connection: PostgresConnection
+    ) async throws -> (StorageCheckpoint?, streams: [ReplicationStreamID: ReplicationStream.State]) {
         let published = feed.current
         do {
             return try await connection.statements("looking for checkpoints") { [self] db in
                 guard try schema.identity(db) == identity else { throw otherStorage }
-                let streams = try db.first("SELECT string_agg(id || state, ' ' ORDER BY id) FROM streams") {
-                    $0.text(0)
-                }
+                let streams = try StreamRecord.all(in: StreamRecord.statesWithData, db).map { ($0.id, $0.state) }
                 let checkpoint = try StreamRecord.served(db)?.checkpoint
                 // What was published before this look is stored for ever, unless a copy of the storage has taken its place.
                 if let checkpoint, let published, checkpoint.isBefore(published) { throw otherStorage }
-                return (checkpoint, (streams ?? nil) ?? "")
+                return (checkpoint, Dictionary(uniqueKeysWithValues: streams))
             }
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedTable {
             throw otherStorage

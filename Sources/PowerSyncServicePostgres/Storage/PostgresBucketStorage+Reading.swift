@@ -59,25 +59,7 @@ extension PostgresBucketStorage {
         return try await read("reading a parameter index", at: checkpoint) { db in
             var result: [ParameterLookup: [ParameterRow]] = [:]
             var total = 0
-            // The newest entry of each row of the source.
-            try db.run(
-                """
-                SELECT n.place, e.outputs
-                FROM (
-                    SELECT sha256(name) AS digest, place FROM unnest($2::bytea[]) WITH ORDINALITY AS given (name, place)
-                ) AS n
-                    JOIN lookups AS l ON l.stream = $1 AND l.digest = n.digest
-                    JOIN LATERAL (
-                        SELECT DISTINCT ON (source_table, source_key) outputs FROM parameter_entries
-                        WHERE stream = $1 AND lookup = l.id AND op_id <= $3
-                        ORDER BY source_table, source_key, op_id DESC
-                    ) AS e ON true
-                """,
-                [
-                    .integer(checkpoint.streamID.rawValue), .names(lookups.map(\.rawValue)),
-                    .integer(checkpoint.opID.rawValue),
-                ]
-            ) { row in
+            try Self.readEntries(of: lookups, at: checkpoint, limit: limit, db) { row in
                 let rows: [ParameterRow]
                 do {
                     rows = try StoredValues.decodeParameterRows(row.memory(1))
@@ -97,6 +79,42 @@ extension PostgresBucketStorage {
         } check: { stream, _ in
             try stream.checkParameters()
         }
+    }
+
+    /// Reads the newest entry of each row of the source that has outputs: where its lookup is among the given ones, from 1, and the
+    /// outputs.
+    ///
+    /// - Returns: How many there are, at most one more than `limit`: each has a row at least.
+    @discardableResult
+    static func readEntries(
+        of lookups: [ParameterLookup],
+        at checkpoint: StorageCheckpoint,
+        limit: Int,
+        _ db: PostgresStatements,
+        _ read: (BinaryRow) throws -> Void
+    ) throws -> Int {
+        // In the order of the index, backwards: the server stops when there are enough, and sorts nothing.
+        try db.run(
+            """
+            SELECT n.place, e.outputs
+            FROM (
+                SELECT sha256(name) AS digest, place FROM unnest($2::bytea[]) WITH ORDINALITY AS given (name, place)
+            ) AS n
+                JOIN lookups AS l ON l.stream = $1 AND l.digest = n.digest
+                JOIN LATERAL (
+                    SELECT DISTINCT ON (source_table, source_key) outputs FROM parameter_entries
+                    WHERE stream = $1 AND lookup = l.id AND op_id <= $3
+                    ORDER BY source_table DESC, source_key DESC, op_id DESC
+                ) AS e ON e.outputs <> $4
+            LIMIT $5
+            """,
+            [
+                .integer(checkpoint.streamID.rawValue), .names(lookups.map(\.rawValue)),
+                .integer(checkpoint.opID.rawValue), .bytes(StoredValues.encode([])),
+                .integer(min(Int64(limit), Int64.max - 1) + 1),
+            ],
+            read
+        )
     }
 
     package func checksums(
@@ -152,22 +170,32 @@ extension PostgresBucketStorage {
         let stream = checkpoint.streamID
         return try await read("reading bucket data", at: checkpoint) { [names] db in
             let reading = PostgresBucketReading(positions: positions, checkpoint: checkpoint, limits: limits)
-            if let chunks = try reading.read(db, names: names.withLockedValue { $0 }) { return chunks }
-            // A name is new since somebody has looked.
-            let found = try db.rows("SELECT id, name FROM names WHERE stream = $1", [.integer(stream.rawValue)]) {
-                ($0.integer(0), $0.bytes(1) ?? [])
+            var known = names.withLockedValue { $0[stream, default: [:]] }
+            while true {
+                let missing: Set<Int64>
+                switch try reading.read(db, names: known) {
+                case .chunks(let chunks): return chunks
+                case .missing(let numbers): missing = numbers
+                }
+                // Those and no others: what a published operation names is on the disk. Of a transaction that is not, the server may
+                // lose the names, and give their numbers to other ones.
+                let found = try db.rows(
+                    "SELECT id, name FROM names WHERE stream = $1 AND id = ANY ($2)",
+                    [.integer(stream.rawValue), .integers(missing)]
+                ) { ($0.integer(0), $0.bytes(1) ?? []) }
+                guard found.count == missing.count else {
+                    // With the tables of a stream that was replaced, its names are gone, too.
+                    _ = try PostgresStreamView(db, at: checkpoint)
+                    throw BucketStorageError(
+                        .corrupted,
+                        "The name of a table is missing in the data of replication stream \(stream)."
+                    )
+                }
+                known = names.withLockedValue { names in
+                    names[stream, default: [:]].merge(found) { $1 }
+                    return names[stream, default: [:]]
+                }
             }
-            let known = names.withLockedValue { known in
-                known.merge(found) { $1 }
-                return known
-            }
-            guard let chunks = try reading.read(db, names: known) else {
-                throw BucketStorageError(
-                    .corrupted,
-                    "The name of a table is missing in the data of replication stream \(stream)."
-                )
-            }
-            return chunks
         } check: { stream, db in
             try stream.check(positions.lazy.map(\.name), db)
         }

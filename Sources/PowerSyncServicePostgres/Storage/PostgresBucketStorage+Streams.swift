@@ -36,14 +36,31 @@ extension PostgresBucketStorage: BucketStorage {
     }
 
     package func streams() async throws -> [ReplicationStream] {
-        try await read("reading the streams") { [configs] db in
-            try StreamRecord.all(in: [.processing, .active, .errored, .stop], db).filter(\.isReadable).compactMap {
-                record in
+        let (streams, ids) = try await read("reading the streams") { [configs] db in
+            let records = try StreamRecord.all(in: StreamRecord.statesWithData, db)
+            let streams: [ReplicationStream] = try records.filter(\.isReadable).compactMap { record in
                 // Those that cannot be read are replaced when their text is deployed again.
                 try configs.readableConfig(of: record.id) { try .find($0, db) }.map { ReplicationStream(record, $0) }
                     ?? ReplicationStream(deleting: record)
             }
+            return (streams, Set(records.map(\.id)))
         }
+        forgetStreams(except: ids)
+        return streams
+    }
+
+    /// Forgets what is kept in memory of streams that are gone, whichever process has deleted them.
+    ///
+    /// - Parameter ids: Those that have data.
+    func forgetStreams(except ids: Set<ReplicationStreamID>) {
+        configs.forget(except: ids)
+        names.withLockedValue { names in names = names.filter { ids.contains($0.key) } }
+        let unused = waiting.withLockedValue { waiting in
+            let unused = waiting.filter { !ids.contains($0.key) }
+            for stream in unused.keys { waiting[stream] = nil }
+            return unused.values
+        }
+        for connection in unused { connection.close() }
     }
 
     package func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
@@ -77,14 +94,25 @@ extension PostgresBucketStorage: BucketStorage {
     }
 
     package func deleteData(of stream: ReplicationStreamID) async throws {
-        try await changeStreams("deleting a stream") { db in
-            let record = try StreamRecord.find(stream, locked: true, db)
-            guard record.state == .stop else { return }
-            try PostgresStorageSchema.dropPartitions(of: stream, db)
-            try db.run("DELETE FROM source_tables WHERE stream = $1", [.integer(stream.rawValue)])
-            try StreamRecord.setState(.terminated, of: stream, db)
+        do {
+            try await changeStreams("deleting a stream") { db in
+                let record = try StreamRecord.find(stream, locked: true, db)
+                guard record.state == .stop else { return }
+                try PostgresStorageSchema.dropPartitions(of: stream, db)
+                try db.run("DELETE FROM source_tables WHERE stream = $1", [.integer(stream.rawValue)])
+                try StreamRecord.setState(.terminated, of: stream, db)
+            }
+        } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.lockNotAvailable {
+            throw BucketStorageError(
+                .inUse,
+                """
+                The tables of replication stream \(stream) are being read, such as by pg_dump; they are deleted later.
+                """,
+                underlyingError: error
+            )
         }
         configs.forget(stream)
+        names.withLockedValue { _ = $0.removeValue(forKey: stream) }
         waiting.withLockedValue { $0.removeValue(forKey: stream) }?.close()
     }
 

@@ -79,7 +79,7 @@ extension PostgresBucketStorage {
         visible_history_id = CASE WHEN \(isVisible) THEN w.history_id ELSE w.visible_history_id END
         """
 
-    /// Whether what is recorded is visible now: as the statement finds it, or a number that was just shown could vanish.
+    /// Whether what is recorded is visible now.
     private static let isVisible = isPublished(
         "(SELECT last_checkpoint_lsn FROM served)",
         "(SELECT history_id FROM served)"
@@ -122,6 +122,9 @@ extension PostgresBucketStorage {
     /// Its arguments are the user, position and history of the source. `head` has the number of that history, `served` what is
     /// published; without one of them, it does nothing. What it records is told to all processes: the user's streams may be anywhere.
     ///
+    /// No checkpoint is published between the moment at which it looks for what is, and its end: a number that has just become
+    /// visible could vanish otherwise, when the statement has waited for another one of the user.
+    ///
     /// A stream may have begun with a later history than the one that the source had a moment ago: then that has not come again.
     ///
     /// - Returns: The number that is recorded then.
@@ -144,10 +147,13 @@ extension PostgresBucketStorage {
             WITH served AS (\(Self.served)), head AS (\(Self.number(ofHistory: "$3"))), recorded AS (\(sql))
             SELECT write_checkpoint, pg_notify($\(values.count - 1), $\(values.count)) FROM recorded
             """
-        let number = try await ask("recording a write checkpoint") { db in
-            try db.first(statement, values) { $0.integer(0) }
+        let record: @Sendable (PostgresStatements) throws -> Int64? = { [schema] db in
+            var number: Int64?
+            let recording = PostgresStatements.Statement(sql: statement, arguments: values) { number = $0.integer(0) }
+            try db.run(together: [schema.keepingPublished, recording])
+            return number
         }
-        if let number { return WriteCheckpoint(number) }
+        if let number = try await ask("recording a write checkpoint", record) { return WriteCheckpoint(number) }
         return try await write("recording a write checkpoint") { [self] db in
             guard try StreamRecord.served(db) != nil else { throw BucketStorageError.noActiveStream }
             let history = PostgresArgument.text(head.history.rawValue)
@@ -155,7 +161,7 @@ extension PostgresBucketStorage {
                 try lockHistories(db)
                 _ = try head.history.number(db)
             }
-            if let number = try db.first(statement, values, { $0.integer(0) }) { return WriteCheckpoint(number) }
+            if let number = try record(db) { return WriteCheckpoint(number) }
             // A larger one is there.
             let larger = try db.first(
                 "SELECT write_checkpoint FROM write_checkpoints WHERE digest = sha256($1)",

@@ -58,8 +58,8 @@ package final class PostgresBucketStorage: Sendable {
     let logger: Logger
     /// Connections of those who wait for a lease, and ask for it every second.
     let waiting = NIOLockedValueBox<[ReplicationStreamID: PostgresConnection]>([:])
-    /// Names that operations repeat, by their numbers.
-    let names = NIOLockedValueBox<[Int64: [UInt8]]>([:])
+    /// Names that operations of a stream repeat, by their numbers; none that only a transaction has which may be lost.
+    let names = NIOLockedValueBox<[ReplicationStreamID: [Int64: [UInt8]]]>([:])
     let configs: StreamConfigs
 
     private init(
@@ -147,15 +147,20 @@ package final class PostgresBucketStorage: Sendable {
                 try schema.prepare(use == .service ? .migrating : .checking, db)
             }
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.insufficientPrivilege {
-            throw BucketStorageError(
-                .cannotOpen,
-                """
-                The role may not create or use the schema \(schema.name) of the bucket storage. As the owner of the \
-                database: CREATE SCHEMA \(schema.name) AUTHORIZATION the_role.
-                """,
-                underlyingError: error
-            )
+            throw refusal(of: schema, error)
         }
+    }
+
+    /// The error for a role that may not make or use the tables.
+    static func refusal(of schema: PostgresStorageSchema, _ cause: PostgresError? = nil) -> BucketStorageError {
+        BucketStorageError(
+            .cannotOpen,
+            """
+            The role may not create or use the schema \(schema.name) of the bucket storage. As the owner of the \
+            database: CREATE SCHEMA \(schema.name) AUTHORIZATION the_role.
+            """,
+            underlyingError: cause
+        )
     }
 
     /// Checks that a server can have a storage.

@@ -45,9 +45,6 @@ struct PostgresBucketWriter: BucketStorageWriter {
 
     var sourceTables: [SourceTable] { Array(tables.values) }
 
-    /// Gives the lease back.
-    func release() async { await lease.release() }
-
     // MARK: Tables
 
     mutating func resolveTable(_ descriptor: SourceTableDescriptor) async throws -> ResolvedTable {
@@ -182,7 +179,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
                 .text("\(storage.now().timeIntervalSince1970)"), .integer(stream.rawValue),
             ]
         )
-        try db.run(together: [update, storage.schema.notification])
+        try db.run(together: [storage.schema.publishing, update, storage.schema.notification])
         return true
     }
 

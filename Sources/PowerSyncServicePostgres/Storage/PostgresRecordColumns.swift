@@ -29,6 +29,8 @@ struct OpIDs {
 struct OperationColumns {
     /// How much one statement stores: a parameter has at most 1 GiB, and a row may be in many buckets.
     static let maximumBytes = 16 << 20
+    /// What an operation or an entry takes besides texts: a value of each column, with its length.
+    static let bytesOfOne = 100
 
     /// Whether what follows belongs into another statement.
     var isFull: Bool { bytes >= Self.maximumBytes }
@@ -59,6 +61,8 @@ struct OperationColumns {
         sourceKeys.append(row.key)
         tables.append(membership.table)
         rowIDs.append(membership.id)
+        // Also of what has no content: removals may be many.
+        bytes += Self.bytesOfOne + membership.id.count
         switch change {
         case .put(let content, _):
             kinds.append(CollectionOfOne(UInt8(ascii: "P")))
@@ -110,7 +114,7 @@ struct EntryColumns {
         sourceTables.append(row.table)
         sourceKeys.append(row.key)
         let encoded = StoredValues.encode(outputs)
-        bytes += encoded.count
+        bytes += OperationColumns.bytesOfOne + encoded.count
         self.outputs.append(encoded)
     }
 

@@ -20,6 +20,9 @@ struct PostgresRecordTables: RecordTables {
         var count: Int64 = 0
     }
 
+    /// How many superseded operations or entries one statement notes.
+    private static let maximumSuperseded = 100_000
+
     private let db: PostgresStatements
     private let streamID: ReplicationStreamID
     /// The op id of the published checkpoint; 0 before the first one.
@@ -147,17 +150,36 @@ struct PostgresRecordTables: RecordTables {
 
     func row(_ key: SourceRowKey) throws -> StoredRow? { rows[RowID(table: key.table, key: key.key)] }
 
-    mutating func rows(of table: Int64, limit: Int) throws -> [(key: ReplicaID, state: StoredRow)] {
-        let found = try db.rows(
+    mutating func rows(
+        of table: Int64,
+        limit: Int,
+        byteLimit: Int
+    ) throws -> (found: [(key: ReplicaID, state: StoredRow)], isAll: Bool) {
+        var total = 0
+        let found: [(key: ReplicaID, state: StoredRow)] = try db.rows(
             """
-            SELECT source_key, state FROM row_states WHERE stream = $1 AND source_table = $2
-            ORDER BY source_key LIMIT $3
+            SELECT source_key, state, total
+            FROM (
+                SELECT source_key, state, count(*) OVER () AS total,
+                    sum(octet_length(state)) OVER (
+                        ORDER BY source_key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                    ) AS bytes_before
+                FROM (
+                    SELECT source_key, state FROM row_states WHERE stream = $1 AND source_table = $2
+                    ORDER BY source_key LIMIT $3
+                ) AS first_rows
+            ) AS measured
+            WHERE coalesce(bytes_before, 0) < $4
+            ORDER BY source_key
             """,
-            [stream, .integer(table), .integer(Int64(limit))]
-        ) { (key: ReplicaID(bytes: $0.memory(0)), state: try decode($0.memory(1))) }
+            [stream, .integer(table), .integer(Int64(limit)), .integer(Int64(byteLimit))]
+        ) { row in
+            total = Int(row.integer(2))
+            return (key: ReplicaID(bytes: row.memory(0)), state: try decode(row.memory(1)))
+        }
         for (key, state) in found { rows[RowID(table: table, key: key)] = state }
         try readLookups()
-        return found
+        return (found, found.count == total && total < limit)
     }
 
     mutating func store(_ state: StoredRow, of key: SourceRowKey) throws {
@@ -290,38 +312,36 @@ struct PostgresRecordTables: RecordTables {
     }
 
     private func supersededStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
-        var statements: [PostgresStatements.Statement] = []
-        if !supersededOperations.isEmpty {
-            statements.append(
-                PostgresStatements.Statement(
-                    sql: """
-                        INSERT INTO superseded_operations (stream, bucket, op_id, by_op)
-                        SELECT $1, bucket, op_id, by_op
-                        FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS s (bucket, op_id, by_op)
-                        """,
-                    arguments: [
-                        stream, .integers(supersededOperations.map(\.bucket)),
-                        .integers(supersededOperations.map { ids[$0.opID] }),
-                        .integers(supersededOperations.map { ids[$0.later] }),
-                    ]
-                )
+        let ofOperations = supersededOperations.parts(of: Self.maximumSuperseded).map { part in
+            PostgresStatements.Statement(
+                sql: """
+                    INSERT INTO superseded_operations (stream, bucket, op_id, by_op)
+                    SELECT $1, bucket, op_id, by_op
+                    FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS s (bucket, op_id, by_op)
+                    """,
+                arguments: [
+                    stream, .integers(part.map(\.bucket)), .integers(part.map { ids[$0.opID] }),
+                    .integers(part.map { ids[$0.later] }),
+                ]
             )
         }
-        if !supersededEntries.isEmpty {
-            statements.append(
-                PostgresStatements.Statement(
-                    sql: """
-                        INSERT INTO superseded_entries (stream, op_id, by_op)
-                        SELECT $1, op_id, by_op FROM unnest($2::bigint[], $3::bigint[]) AS s (op_id, by_op)
-                        """,
-                    arguments: [
-                        stream, .integers(supersededEntries.map { ids[$0.opID] }),
-                        .integers(supersededEntries.map { ids[$0.later] }),
-                    ]
-                )
+        let ofEntries = supersededEntries.parts(of: Self.maximumSuperseded).map { part in
+            PostgresStatements.Statement(
+                sql: """
+                    INSERT INTO superseded_entries (stream, op_id, by_op)
+                    SELECT $1, op_id, by_op FROM unnest($2::bigint[], $3::bigint[]) AS s (op_id, by_op)
+                    """,
+                arguments: [stream, .integers(part.map { ids[$0.opID] }), .integers(part.map { ids[$0.later] })]
             )
         }
-        return statements
+        return ofOperations + ofEntries
+    }
+}
+
+extension Array {
+    /// The elements in their order, in slices that are not longer than `count`.
+    fileprivate func parts(of count: Int) -> [ArraySlice<Element>] {
+        stride(from: 0, to: self.count, by: count).map { self[$0..<Swift.min($0 + count, self.count)] }
     }
 }
 

@@ -61,12 +61,33 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
     package func checkOpening(migrates: Bool) async throws {
         try await withConnection { connection in
             try await PostgresBucketStorage.checkServer(connection)
-            try await connection.statements("reading the version of the bucket storage") { [schema] db in
-                // A storage that is newer is refused in any case.
-                let found = try schema.current(db)
-                if !migrates, found != PostgresStorageSchema.version { try schema.prepare(.checking, db) }
+            do {
+                try await connection.statements("reading the version of the bucket storage") { [schema] db in
+                    // A storage that is newer is refused in any case.
+                    let found = try schema.current(db)
+                    if !migrates, found != PostgresStorageSchema.version { try schema.prepare(.checking, db) }
+                    if migrates, found == nil, try !Self.mayMake(schema, db) {
+                        throw PostgresBucketStorage.refusal(of: schema)
+                    }
+                }
+            } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.insufficientPrivilege {
+                throw PostgresBucketStorage.refusal(of: schema, error)
             }
         }
+    }
+
+    /// Whether the role may make the tables, and the schema if there is none.
+    private static func mayMake(_ schema: PostgresStorageSchema, _ db: PostgresStatements) throws -> Bool {
+        try db.first(
+            """
+            SELECT coalesce(
+                (SELECT has_schema_privilege(n.oid, 'CREATE') AND has_schema_privilege(n.oid, 'USAGE')
+                FROM pg_namespace AS n WHERE n.nspname = $1),
+                has_database_privilege(current_database(), 'CREATE')
+            )
+            """,
+            [.text(schema.name)]
+        ) { $0.boolean(0) } ?? false
     }
 
     // MARK: Changing

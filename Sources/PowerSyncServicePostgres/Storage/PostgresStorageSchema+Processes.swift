@@ -4,7 +4,7 @@ import PowerSyncServiceCore
 extension PostgresStorageSchema {
     /// An expression for the key of an advisory lock of this storage.
     func lockKey(_ purpose: String) -> String {
-        "hashtextextended(\(PostgresTable.literal("powersync \(name) \(purpose)")), 0)"
+        "hashtextextended(\(PostgresText.literal("powersync \(name) \(purpose)")), 0)"
     }
 
     /// The key of the lock that is the lease of a stream.
@@ -15,6 +15,21 @@ extension PostgresStorageSchema {
     /// Taken before the row of any stream is locked: those who wait for it hold nothing that its owner may need.
     func lockStreams(_ db: PostgresStatements) throws {
         try db.run("SELECT pg_advisory_xact_lock(\(lockKey("streams")))")
+    }
+
+    /// Lets nobody publish a checkpoint before the end of the transaction, together with others who do the same.
+    ///
+    /// Whoever has it waits for nobody who may wait for it. Not a lock of the stream's row: those who share one are let in before
+    /// somebody who waits to change the row, which may be for ever.
+    var keepingPublished: PostgresStatements.Statement {
+        PostgresStatements.Statement(sql: "SELECT pg_advisory_xact_lock_shared(\(lockKey("publication")))")
+    }
+
+    /// Waits for those who have ``keepingPublished``, before a checkpoint is published.
+    ///
+    /// The last lock that a transaction takes.
+    var publishing: PostgresStatements.Statement {
+        PostgresStatements.Statement(sql: "SELECT pg_advisory_xact_lock(\(lockKey("publication")))")
     }
 
     /// What processes listen to.

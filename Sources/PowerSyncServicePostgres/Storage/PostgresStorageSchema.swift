@@ -123,7 +123,7 @@ struct PostgresStorageSchema {
             [.text(name)]
         ) { _ in true }
         guard exists == true else { return nil }
-        let version = "SELECT coalesce(max(version), 0) FROM \(PostgresTable.quoted(name)).migrations"
+        let version = "SELECT coalesce(max(version), 0) FROM \(PostgresText.identifier(name)).migrations"
         return try db.first(version) { $0.integer(0) }
     }
 
@@ -135,7 +135,7 @@ struct PostgresStorageSchema {
     private func create(_ db: PostgresStatements) throws {
         // Asked first: who may not create schemas may still use one.
         let exists = try db.first("SELECT 1 FROM pg_namespace WHERE nspname = $1", [.text(name)]) { _ in true }
-        if exists == nil { try db.run("CREATE SCHEMA \(PostgresTable.quoted(name))") }
+        if exists == nil { try db.run("CREATE SCHEMA \(PostgresText.identifier(name))") }
         try db.script(
             """
             CREATE TABLE migrations (
@@ -264,7 +264,7 @@ struct PostgresStorageSchema {
             outputs bytea NOT NULL,
             PRIMARY KEY (stream, op_id)
         ) PARTITION BY LIST (stream);
-        CREATE INDEX ON parameter_entries (lookup);
+        CREATE INDEX ON parameter_entries (lookup, source_table, source_key, op_id);
 
         CREATE TABLE row_states (
             stream bigint NOT NULL,

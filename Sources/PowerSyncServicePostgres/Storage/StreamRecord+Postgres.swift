@@ -47,6 +47,9 @@ extension StreamRecord {
         return record?.isReadable == true ? record : nil
     }
 
+    /// The states of streams that have data, if only to be deleted.
+    static let statesWithData: [ReplicationStream.State] = [.processing, .active, .errored, .stop]
+
     /// All records in a set of states, by id.
     static func all(in states: [ReplicationStream.State], _ db: PostgresStatements) throws -> [StreamRecord] {
         let names = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
@@ -135,7 +138,7 @@ extension StreamSuccession {
     ///
     /// The transaction has the lock of ``PostgresStorageSchema/lockStreams(_:)``, or it would not see what another one does.
     static func change<Result>(_ db: PostgresStatements, _ rule: (inout StreamSuccession) -> Result) throws -> Result {
-        let streams = try StreamRecord.all(in: [.processing, .active, .errored, .stop], db)
+        let streams = try StreamRecord.all(in: StreamRecord.statesWithData, db)
         var succession = StreamSuccession(streams.map { ($0.id, $0.state) })
         let result = rule(&succession)
         for (id, state) in succession.changes { try StreamRecord.setState(state, of: id, db) }

@@ -98,7 +98,8 @@ final class WriterLease: Sendable {
     ///   - activity: What is being done, for errors.
     ///   - body: Gets the record of the stream, which nobody else changes before the end.
     /// - Returns: The result of `body`.
-    /// - Throws: ``BucketStorageError`` with code `leaseLost` when somebody else has taken over, or what `body` throws.
+    /// - Throws: ``BucketStorageError`` with code `leaseLost` when somebody else has taken over, `unknownStream` when the stream is
+    ///   not replicated any more, or what `body` throws.
     @discardableResult
     func write<Value: Sendable>(
         _ activity: String,
@@ -119,7 +120,8 @@ final class WriterLease: Sendable {
 
     /// The record of the stream.
     ///
-    /// - Throws: ``BucketStorageError`` with code `leaseLost` when somebody else has taken over.
+    /// - Throws: ``BucketStorageError`` with code `leaseLost` when somebody else has taken over, `unknownStream` when the stream is
+    ///   not replicated any more: its tables may be gone.
     func record(locked: Bool, _ db: PostgresStatements) throws -> StreamRecord {
         let (record, epoch) = try StreamRecord.findWithEpoch(streamID, locked: locked, db)
         guard epoch == self.epoch else {
@@ -128,6 +130,7 @@ final class WriterLease: Sendable {
                 "[PSYNC_S1003] Another process has begun to write replication stream \(streamID); this one has stopped."
             )
         }
+        guard record.state.isReplicated else { throw BucketStorageError.replaced(streamID) }
         return record
     }
 

@@ -2,8 +2,8 @@
 package enum PostgresSession {
     /// Names and values.
     ///
-    /// They are given when a connection is opened (`options=-c name=value`), and the server's own defaults
-    /// do not count then.
+    /// They are set by the first statements of each connection, so that what the server, the database, the role and the
+    /// connection string (`options`) say does not count.
     ///
     /// `bytea_output` and `DateStyle` decide about forms, `extra_float_digits` about digits, `TimeZone` about offsets;
     /// without `search_path`, names in queries could mean what somebody else has created.
@@ -13,13 +13,4 @@ package enum PostgresSession {
         ("extra_float_digits", "3"), ("standard_conforming_strings", "on"), ("client_encoding", "UTF8"),
         ("search_path", ""),
     ]
-
-    /// The settings as the connection parameter `options`.
-    ///
-    /// ```
-    /// -c TimeZone=UTC -c DateStyle=ISO …
-    /// ```
-    package static var options: String {
-        settings.map { "-c \($0.name)=\($0.value)" }.joined(separator: " ")
-    }
 }

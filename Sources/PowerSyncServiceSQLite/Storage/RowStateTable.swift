@@ -15,7 +15,7 @@ struct RowStateTable {
     /// Prepares the statements.
     init(_ db: Database) throws {
         func statement(_ sql: String) throws -> PreparedStatement {
-            try PreparedStatement(db, sql: sql, interruption: .cancellation)
+            try PreparedStatement(db, sql: sql)
         }
         select = try statement("SELECT state FROM row_states WHERE source_table = ? AND source_key = ?")
         upsert = try statement("INSERT OR REPLACE INTO row_states (source_table, source_key, state) VALUES (?, ?, ?)")
@@ -46,15 +46,27 @@ struct RowStateTable {
         try remove.run()
     }
 
-    /// Some rows of a table.
-    func first(_ limit: Int, of table: Int64) throws -> [(key: ReplicaID, state: StoredRow)] {
+    /// Some rows of a table: at most `limit`, and no other one after states of `byteLimit` bytes.
+    ///
+    /// - Returns: The rows, and whether the table has no others.
+    func first(
+        _ limit: Int,
+        of table: Int64,
+        byteLimit: Int
+    ) throws -> (found: [(key: ReplicaID, state: StoredRow)], isAll: Bool) {
         list.bind(table, at: 1)
         list.bind(Int64(limit), at: 2)
         var rows: [(key: ReplicaID, state: StoredRow)] = []
+        var bytes = 0
         while try list.step() {
+            guard bytes < byteLimit else {
+                list.reset()
+                return (rows, false)
+            }
+            bytes += list.blob(at: 0).count
             rows.append((ReplicaID(bytes: list.blob(at: 1)), try decode(list)))
         }
-        return rows
+        return (rows, rows.count < limit)
     }
 
     private func bind(_ key: ReplicaID, of table: Int64, to statement: PreparedStatement) {

@@ -25,8 +25,12 @@ struct SQLiteRecordTables: RecordTables {
 
     func row(_ key: SourceRowKey) throws -> StoredRow? { try states.find(key.key, of: key.table) }
 
-    func rows(of table: Int64, limit: Int) throws -> [(key: ReplicaID, state: StoredRow)] {
-        try states.first(limit, of: table)
+    func rows(
+        of table: Int64,
+        limit: Int,
+        byteLimit: Int
+    ) throws -> (found: [(key: ReplicaID, state: StoredRow)], isAll: Bool) {
+        try states.first(limit, of: table, byteLimit: byteLimit)
     }
 
     func store(_ state: StoredRow, of key: SourceRowKey) throws { try states.store(state, of: key.key, of: key.table) }

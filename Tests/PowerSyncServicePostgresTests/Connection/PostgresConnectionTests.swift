@@ -45,6 +45,23 @@ import Testing
         #expect(try await connection.query("SELECT 1", activity: "asking") == [["1"]])
     }
 
+    @Test("a value that is not one of its type is in the primary message, too")
+    func messagesOfTheServerHaveNoValues() async throws {
+        let connection = try await PostgresConnection.open(database.connectionString)
+        for (sql, message) in [
+            ("SELECT $1::int", #"invalid input syntax for type integer: "…""#),
+            ("SELECT $1::int[]", #"malformed array literal: "…""#),
+        ] {
+            await #expect(throws: PostgresError(.server, message, sqlState: "22P02", activity: "asking")) {
+                try await connection.query(sql, [#"my "secret" is"#], activity: "asking")
+            }
+        }
+        // In another language; with a mark that another character begins with; and what is no value.
+        #expect(LibPQ.withoutValues("invalide : « secret »", sqlState: "22P02") == "invalide : «…»")
+        #expect(LibPQ.withoutValues("value \"\u{301}secret", sqlState: "22000") == "value \"…")
+        #expect(LibPQ.withoutValues(#"no "a" and "b""#, sqlState: "42P01") == #"no "a" and "b""#)
+    }
+
     @Test func sessionsHaveTheSameSettingsWhateverTheDatabaseSays() async throws {
         for (name, value) in [
             ("TimeZone", "Asia/Kolkata"), ("DateStyle", "German"), ("IntervalStyle", "iso_8601"),
@@ -95,11 +112,86 @@ import Testing
         pool.close()
     }
 
+    @Test("what is not running is not cancelled: that takes another connection, which may block for minutes")
+    func onlyStatementsAreCancelled() async throws {
+        let silent = try await Self.silentServer()
+        let port = try #require(silent.localAddress?.port)
+        let connecting = try LibPQ()
+        #expect {
+            try connecting.connect(
+                PostgresConnectionString("host=127.0.0.1 port=\(port) user=a dbname=b"),
+                [],
+                until: .now.advanced(by: .milliseconds(50))
+            )
+        } throws: {
+            ($0 as? PostgresError)?.code == .timeout
+        }
+        let isCancellable = connecting.cancellation != nil
+        #expect(!isCancellable)
+        try await silent.close()
+
+        let libpq = try LibPQ()
+        let deadline = ContinuousClock.now.advanced(by: .seconds(30))
+        try libpq.connect(database.connectionString, [], until: deadline)
+        let idle = libpq.cancellation
+        #expect(idle.map { _ in true } == nil)
+        try libpq.send("SELECT pg_sleep(60)", nil, until: deadline, "sleeping")
+        try #require(libpq.cancellation).run()
+        #expect {
+            _ = try libpq.receiveAll(until: deadline, "sleeping")
+        } throws: {
+            ($0 as? PostgresError)?.sqlState == PostgresError.SQLState.queryCanceled
+        }
+    }
+
+    @Test("as long as each of them ends in time")
+    func statementsThatRunTogetherMayTakeLong() async throws {
+        let connection = try await PostgresConnection.open(database.connectionString)
+        let rows = try await connection.run { libpq in
+            var rows = 0
+            try libpq.runTogether(
+                Array(repeating: (sql: "SELECT pg_sleep(0.4)", arguments: []), count: 4),
+                timeout: .seconds(1),
+                "sleeping"
+            ) { _, _ in rows += 1 }
+            return rows
+        }
+        #expect(rows == 4)
+    }
+
+    /// It takes connections, and never says a word.
+    private static func silentServer() async throws -> any Channel {
+        try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(host: "127.0.0.1", port: 0).get()
+    }
+
+    @Test("of several servers, the one that takes writes, unless the connection string wants another one")
+    func aServerThatOnlyReadsIsPassedOver() async throws {
+        let standby = try TestCluster()
+        try Session(standby.uri).run("ALTER DATABASE postgres SET default_transaction_read_only TO on")
+        let keywords = try [standby.uri, database.uri].map { try #require(PostgresConnectionString($0).keywords) }
+        func values(_ name: String) -> [String] {
+            keywords.map { keywords in keywords.last { $0.name == name }?.value ?? "" }
+        }
+        let own: [(name: String, value: String)] = [
+            ("user", "postgres"), ("dbname", "postgres"), ("host", values("host").joined(separator: ",")),
+            ("port", values("port").joined(separator: ",")),
+        ]
+        let anyServer: [(name: String, value: String)] = [("target_session_attrs", "any")]
+        for purpose in [PostgresConnection.Purpose.statements, .replication] {
+            for (keywords, place) in [(own, 1), (own + anyServer, 0)] {
+                let string = PostgresConnectionString(keywords: keywords)
+                let connection = try await PostgresConnection.open(string, for: purpose)
+                #expect(try await connection.execute("SHOW port", activity: "asking") == [[values("port")[place]]])
+                connection.close()
+            }
+        }
+        #expect(PostgresConnectionString("host=a port=1").wantedSession?.value == nil)
+        #expect(PostgresConnectionString("hostaddr=10.0.0.1,10.0.0.2").wantedSession?.value == "read-write")
+    }
+
     @Test("each of several hosts gets its share of the time")
     func aHostThatDoesNotAnswerIsPassedOver() async throws {
-        // It takes connections, and never says a word.
-        let silent = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .bind(host: "127.0.0.1", port: 0).get()
+        let silent = try await Self.silentServer()
         let port = try #require(silent.localAddress?.port)
         var keywords = try #require(database.connectionString.keywords)
         let host = keywords.last { $0.name == "host" }?.value ?? "127.0.0.1"

@@ -192,6 +192,18 @@ import Testing
         }
     }
 
+    @Test("whatever the database says, the slot of a process whose network was cut is free before its lease is")
+    func theServerSoonGivesUpAStreamThatIsSilent() async throws {
+        let scenario = try PostgresScenario()
+        let name = scenario.database.name
+        try scenario.database.runOutside("ALTER DATABASE \(name) SET wal_sender_timeout TO '10min'")
+        let connection = try await scenario.source.openReplication()
+        let timeout = try await connection.execute("SHOW wal_sender_timeout", activity: "asking")
+        #expect(timeout == [[PostgresSource.senderTimeout]])
+        #expect(timeout == [["25s"]])
+        connection.close()
+    }
+
     @Test func onlyWhatIsOnDiskIsAcknowledged() async throws {
         let scenario = try PostgresScenario()
         try await scenario.replicating {

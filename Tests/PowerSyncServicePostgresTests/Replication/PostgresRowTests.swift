@@ -49,6 +49,29 @@ import Testing
         }
     }
 
+    @Test("keys with marks before combining characters, and a large value that an update leaves as it is")
+    func marksInKeys() async throws {
+        let scenario = try PostgresScenario(
+            "CREATE TABLE lists (id text PRIMARY KEY, name text, body text); ALTER TABLE lists ALTER body SET STORAGE EXTERNAL"
+        )
+        let keys = ["a\\\u{301}", "a\"\u{301}", "a'\u{200D}"]
+        for key in keys {
+            try scenario.database.run(
+                "INSERT INTO lists VALUES (\(PostgresText.literal(key)), 'one', repeat('x', 100000))"
+            )
+        }
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == Set(keys))
+            // Each row is read by its key.
+            try scenario.database.run("UPDATE lists SET name = 'two'")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == Set(keys))
+            let rows = try await scenario.rows()
+            #expect(rows.values.allSatisfy { $0.contains(#""name":"two""#) && $0.utf8.count > 100_000 })
+        }
+    }
+
     @Test(
         "a row that is too large for a stream: its clients keep what they have, with one warning, until it is small again"
     )

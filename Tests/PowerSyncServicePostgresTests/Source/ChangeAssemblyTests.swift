@@ -132,6 +132,11 @@ import Testing
         #expect(taken() == [])
     }
 
+    @Test mutating func aTransactionAtTheLastPositionThereIsEndsNothing() throws {
+        try add(.relation(Self.relation), begin(200, .max), insert("a"))
+        #expect(taken() == ["begin 00000000/00000000", #"put ["a", "n"] []"#])
+    }
+
     @Test mutating func theBoundaryComesBeforeATransactionThatGoesOn() throws {
         try add(.relation(Self.relation), begin(200, 16), insert("a"), commit(16), begin(201, 32), insert("b"))
         #expect(

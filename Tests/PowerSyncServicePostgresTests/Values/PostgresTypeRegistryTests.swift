@@ -69,9 +69,4 @@ import Testing
         #expect(PostgresTypeRegistry.discoveryQuery(serverVersion: 140_000).contains("rngmultitypid"))
         #expect(!PostgresTypeRegistry.discoveryQuery(serverVersion: 130_000).contains("rngmultitypid"))
     }
-
-    @Test func settingsOfASessionAreOneParameter() {
-        #expect(PostgresSession.options.hasPrefix("-c TimeZone=UTC -c DateStyle=ISO -c "))
-        #expect(PostgresSession.options.hasSuffix("-c search_path="))
-    }
 }

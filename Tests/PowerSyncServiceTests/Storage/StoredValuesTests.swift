@@ -29,6 +29,20 @@ import Testing
         #expect(throws: StoredValues.Corruption.self) { try bytes.withUnsafeBytes { try StoredRow($0) } }
     }
 
+    /// 2⁶³ as op id, bucket, name of a table and parameter entry.
+    static let statesWithLargeNumbers: [[UInt8]] = {
+        let zeros = [UInt8](repeating: 0x80, count: 8)
+        let large = [0x80] + zeros + [1]
+        return [
+            [1] + large + [1, 2, 2, 97], [1, 7] + large + [2, 2, 97], [1, 7, 1, 0x81] + zeros + [1, 2, 97],
+            [0] + large,
+        ]
+    }()
+
+    @Test(arguments: statesWithLargeNumbers) func numbersThatTheStorageDoesNotGiveOutAreErrors(_ bytes: [UInt8]) {
+        #expect(throws: StoredValues.Corruption.self) { try bytes.withUnsafeBytes { try StoredRow($0) } }
+    }
+
     @Test func everyTruncationIsAnError() {
         let encoded = SnapshotKey(Self.values).rawValue
         for count in 0..<encoded.count {

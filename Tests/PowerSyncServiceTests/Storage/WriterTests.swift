@@ -223,6 +223,20 @@ import Testing
         #expect(scenario.writer.sourceTables.isEmpty)
     }
 
+    @Test("rows whose ids are large, which are stored with them", arguments: TestedStorage.durable)
+    func largeStatesAreRemovedAFewAtATime(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.global, on: kind)
+        let table = try await scenario.table("test")
+        for letter in ["a", "b", "c"] {
+            try await scenario.save(.insert(row(String(repeating: letter, count: 700_000))), of: table)
+        }
+        let count = NIOLockedValueBox(0)
+        try await scenario.writer.truncate(table) { count.withLockedValue { $0 += 1 } }
+        #expect(count.withLockedValue { $0 } == 2)
+        try await scenario.commit()
+        #expect(try await scenario.rows("g|0[]").isEmpty)
+    }
+
     @Test("truncate", arguments: TestedStorage.durable)
     func truncateRemovesAllRowsAndAnEmptyTableWritesNothing(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.byOwner, on: kind)

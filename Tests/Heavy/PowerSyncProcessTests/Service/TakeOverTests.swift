@@ -55,8 +55,6 @@ import Testing
     /// It takes as long as a writer may be silent: half a minute.
     @Test func aWriterThatWakesUpLaterFollows() async throws {
         let storage = try TestDatabase()
-        // Or else the server keeps the slot for the sleeping process for another minute.
-        try source.run("ALTER DATABASE \(source.name) SET wal_sender_timeout TO '3s'")
         let (writer, follower) = try await startTwoNodes(storage.uri)
         try await expectChanges(toReach: [writer, follower])
         writer.command.signal(SIGSTOP)
@@ -95,8 +93,7 @@ import Testing
         private let environment: [String: String]
 
         init(_ name: String, _ service: TodoService, config: String) async throws {
-            // Where neither the kernel nor the other servers of the tests take one: it has to be free after each end.
-            let port = Int.random(in: 10_000..<20_000)
+            let port = FreePort.take()
             arguments = ["serve", "--config", config]
             environment = ["PS_PORT": String(port)]
             client = service.client(name)

@@ -62,6 +62,30 @@ import Testing
         #expect(try await scenario.rowCount("operations") == 0)
     }
 
+    @Test("another process has replaced the stream, and deleted it", arguments: ["STOP", "TERMINATED"])
+    func aWriterOfAReplacedStreamWritesNothing(state: String) async throws {
+        var scenario = try await StorageScenario(Self.config, on: .postgres)
+        let table = try await scenario.table("test")
+        try await scenario.save(.insert(["id": "a"]), of: table)
+        try scenario.home.run("UPDATE streams SET state = '\(state)'")
+        var other = table.descriptor
+        other.name.name = "other"
+        other.relationID = "other"
+        let descriptor = other
+        var writer = scenario.writer
+        await #expect(performing: { try await writer.flush() }, throws: Self.isError(.unknownStream))
+        await #expect(
+            performing: { _ = try await writer.resolveTable(descriptor) },
+            throws: Self.isError(.unknownStream)
+        )
+        await #expect(
+            performing: { _ = try await writer.commit(.at(9), createsEmptyCheckpoints: true) },
+            throws: Self.isError(.unknownStream)
+        )
+        #expect(try await scenario.rowCount("operations") == 0)
+        #expect(try await scenario.rowCount("source_tables") == 1)
+    }
+
     @Test func aSilentWriterIsEndedByTheNextOne() async throws {
         var scenario = try await StorageScenario(Self.config, on: .postgres)
         let storage = try #require(scenario.storage as? PostgresBucketStorage)

@@ -129,11 +129,27 @@ import Testing
         try other.close()
     }
 
+    @Test("a process has read the streams, and follows the storage only when another one has deployed")
+    func aDeploymentBeforeTheFirstLookIsNoticed() async throws {
+        let own = try await StorageScenario(Self.config, on: .postgres)
+        let other = Other(storage: try await own.home.open())
+        #expect(try await other.storage.streams().map(\.state) == [.active])
+        let text = Self.config + "\n# another one"
+        _ = try await own.storage.deploy(text, plan: try plan(text))
+        try await other.following {
+            try await other.wait { other.looks.withLockedValue { !$0.isEmpty } }
+            #expect(other.looks.withLockedValue { $0.first } == .streamsChanged)
+        }
+        try other.storage.close()
+    }
+
     @Test func anotherStreamThatIsActivatedIsNoticed() async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let other = Other(storage: try await scenario.home.open())
         try await other.following {
             try await other.wait { other.looks.withLockedValue { !$0.isEmpty } }
+            // The first one says so in any case.
+            other.looks.withLockedValue { $0 = [] }
             let active = try #require(try await other.storage.activeStream())
             var checkpoints = other.storage.checkpoints(of: active).makeAsyncIterator()
             _ = try await checkpoints.next()

@@ -93,6 +93,67 @@ import Testing
         blocker.close()
     }
 
+    @Test("the tables of a stream are read for long while it is to be deleted")
+    func aStreamThatIsReadIsDeletedLater() async throws {
+        let scenario = try await StorageScenario(Self.config, on: .postgres)
+        let (storage, home, stream) = (scenario.storage, scenario.home, scenario.stream.id)
+        await home.releaseWriters()
+        try home.run("UPDATE streams SET state = 'STOP'")
+        // As pg_dump, which reads all tables in one transaction.
+        let blocker = try await PostgresConnection.open(home.settings.connection)
+        try await blocker.execute(
+            """
+            SET search_path TO \(PostgresBucketStorage.defaultSchema);
+            BEGIN; LOCK TABLE operations IN ACCESS SHARE MODE
+            """,
+            activity: "locking"
+        )
+        await #expect(
+            performing: { try await storage.deleteData(of: stream) },
+            throws: { ($0 as? BucketStorageError)?.code == .inUse }
+        )
+        #expect(try await storage.streams().map(\.state) == [.stop])
+        try await blocker.execute("COMMIT", activity: "unlocking")
+        blocker.close()
+        try await storage.deleteData(of: stream)
+        #expect(try await storage.streams().isEmpty)
+    }
+
+    @Test("a checkpoint that makes a number visible is published while the next number is recorded")
+    func aNumberThatIsVisibleDoesNotVanish() async throws {
+        let scenario = try await StorageScenario(Self.config, on: .postgres)
+        let (storage, home, stream) = (scenario.storage, scenario.home, scenario.stream.id)
+        _ = try await storage.createWriteCheckpoint(userKey: "u", head: .at(7))
+        await home.releaseWriters()
+        // A third number of the user, which is rolled back: the one that is recorded waits, and has looked for what is published.
+        let blocker = try await PostgresConnection.open(home.settings.connection)
+        try await blocker.execute(
+            """
+            SET search_path TO \(PostgresBucketStorage.defaultSchema);
+            BEGIN; SELECT 1 FROM write_checkpoints FOR UPDATE
+            """,
+            activity: "locking"
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try await storage.createWriteCheckpoint(userKey: "u", head: .at(9)) }
+            try await waitForWaiting(1, blocker)
+            group.addTask {
+                try await storage.withWriter(of: stream) { writer in
+                    _ = try await writer.commit(.at(7), createsEmptyCheckpoints: true)
+                }
+            }
+            // Nobody sees the first number before the second one is there.
+            try await waitForWaiting(2, blocker)
+            #expect(storage.feed.current?.lsn == .at(1))
+            try await blocker.execute("ROLLBACK", activity: "unlocking")
+            try await group.waitForAll()
+        }
+        blocker.close()
+        #expect(try scenario.checkpoint.lsn == .at(7))
+        #expect(try await storage.visibleWriteCheckpoint(userKey: "u", at: try scenario.checkpoint) == nil)
+        #expect(try await storage.nextWriteCheckpoint(userKey: "u", after: try scenario.checkpoint) == .at(9))
+    }
+
     private static let isReplaced: @Sendable (any Error) -> Bool = {
         ($0 as? BucketStorageError)?.code == .unknownStream
     }
