@@ -21,6 +21,8 @@ struct CompactCommand: AsyncParsableCommand {
             contentsOf: config,
             environment: ProcessInfo.processInfo.environment
         )
+        // It may take minutes.
+        Terminal.say("Compacting …")
         let summary = try await SyncService.compact(configuration)
         print("operations without their row   \(summary.movedOperations)")
         print("operations replaced by one     \(summary.clearedOperations)")

@@ -1,4 +1,3 @@
-import Foundation
 import Logging
 import Metrics
 import PowerSyncService
@@ -77,15 +76,19 @@ private struct Reloads: Service {
     }
 }
 
-/// Prints what to connect with, as soon as the service is ready.
+/// Prints what to connect with, as soon as the service is ready; nothing when it is told to stop before.
 private struct Announcement: Service {
     let service: SyncService
     let lines: @Sendable (SyncService, BoundAddress) async throws -> [String]
 
     func run() async throws {
-        let lines = try await lines(service, try await service.waitUntilReady())
-        // `print` would keep it in a buffer when the output is a pipe.
-        FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
+        do {
+            // It is shut down before the service, which would wait for it.
+            let lines = try await cancelWhenGracefulShutdown {
+                try await self.lines(service, try await service.waitUntilReady())
+            }
+            Terminal.say(lines.joined(separator: "\n"))
+        } catch is CancellationError {}
     }
 }
 
@@ -93,16 +96,26 @@ private struct Announcement: Service {
 enum CurlLine {
     /// The sync stream of a user, as text.
     static func stream(_ address: BoundAddress, token: String) -> String {
-        "curl -N \(address.url)/sync/stream \(headers(token)) -d '{\"raw_data\":true}'"
+        "\(curl(address)) -N \(address.url)/sync/stream \(headers(token)) -d '{\"raw_data\":true}'"
     }
 
     /// An upload to the development endpoint, with a body of JSON.
     static func write(_ address: BoundAddress, token: String, body: String) -> String {
         let body = body.replacing("'", with: "'\\''")
-        return "curl \(address.url)/dev/write \(headers(token)) -d '\(body)'"
+        return "\(curl(address)) \(address.url)/dev/write \(headers(token)) -d '\(body)'"
     }
 
+    /// A token for anybody, from the development endpoint.
+    static func token(_ address: BoundAddress) -> String {
+        "\(curl(address)) \(address.url)/dev/token \(contentType) -d '{\"user_id\":\"anybody\"}'"
+    }
+
+    /// The program; the certificate of the service is for its public name, and not for this machine.
+    private static func curl(_ address: BoundAddress) -> String { address.isEncrypted ? "curl -k" : "curl" }
+
+    private static let contentType = "-H 'Content-Type: application/json'"
+
     private static func headers(_ token: String) -> String {
-        "-H 'Authorization: Token \(token)' -H 'Content-Type: application/json'"
+        "-H 'Authorization: Token \(token)' \(contentType)"
     }
 }

@@ -97,11 +97,7 @@ struct StatusCommand: AsyncParsableCommand {
         }
         try await client.shutdown()
         guard response.status == .ok else {
-            let isRefused = response.status == .unauthorized
-            throw UnexpectedAnswer(
-                description: isRefused
-                    ? "the token is not one of api.tokens" : "status \(response.status.code) instead of the diagnostics"
-            )
+            throw UnexpectedAnswer(status: Int(response.status.code), body: String(buffer: body))
         }
         guard case .object(let answer)? = try? JSONValue(parsing: body), case .object(let data) = answer["data"] else {
             throw UnexpectedAnswer(description: "something else answers there, not a sync service")
@@ -110,8 +106,24 @@ struct StatusCommand: AsyncParsableCommand {
     }
 
     /// The service answers, but not with diagnostics.
-    private struct UnexpectedAnswer: Error {
-        var description: String
+    struct UnexpectedAnswer: Error {
+        /// What it has answered.
+        let description: String
+    }
+}
+
+extension StatusCommand.UnexpectedAnswer {
+    /// An answer with another status than 200, and what it says about the reason.
+    init(status: Int, body: String) {
+        guard status != 401 else {
+            description = "the token is not one of api.tokens"
+            return
+        }
+        var parts = ["status \(status) instead of the diagnostics"]
+        if let error = ErrorEnvelope(json: ByteBuffer(string: body)) {
+            parts += ["[\(error.code.rawValue)] \(error.description)"] + [error.details].compactMap(\.self)
+        }
+        description = parts.joined(separator: ": ").printable
     }
 }
 
@@ -129,7 +141,13 @@ struct StatusReport {
             lines.append("source    \(connection.string("postgres_uri")), \(state)")
             addFindings(of: connection)
         }
-        addStream("active", data["active_sync_rules"])
+        if case .object(let storage) = data["storage"] {
+            lines.append("storage   cannot be looked at:")
+            addFindings(of: storage)
+        }
+        if data["active_sync_rules"] != nil || data["storage"] == nil {
+            addStream("active", data["active_sync_rules"])
+        }
         addStream("deploying", data["deploying_sync_rules"])
         if case .object(let rejected) = data["rejected_sync_rules"] {
             lines.append("rejected  a sync config that was to be deployed:")
@@ -162,7 +180,7 @@ struct StatusReport {
             isInOrder = false
             lines.append("          fatal: \(problem)")
         }
-        if let error = storage.compaction.error { lines.append("          warning: compaction failed: \(error)") }
+        if let error = storage.compaction?.error { lines.append("          warning: compaction failed: \(error)") }
     }
 
     /// The most clients that are printed.

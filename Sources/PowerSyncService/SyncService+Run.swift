@@ -28,7 +28,7 @@ extension SyncService {
 
         StreamStatistics.register()
         let probes = Probes(now: timing.now)
-        let progress = ChangeSignal()
+        let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger)
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
         if role.replicates, let syncConfigText { try await deployer.deploy(syncConfigText) }
         let failure = ReplicationFailure(now: timing.now)
@@ -41,20 +41,11 @@ extension SyncService {
             streamsChanged: deployer.streamsChanged,
             statistics: replication,
             logger: logger,
-            report: { [logger] error in
+            report: { error in
                 failure.record(error)
-                switch error {
-                case nil:
-                    if probes.solved(.storage) { logger.notice("The bucket storage can be written again") }
-                case is ReplicationSourceError: break
-                case let error as BucketStorageError where error.code == .inUse || error.code == .leaseLost: break
-                default: probes.found(.storage)
-                }
+                signs.report(error)
             },
-            touch: {
-                probes.touch()
-                progress.advance()
-            }
+            touch: { signs.touch() }
         )
         let dispatcher = CheckpointDispatcher(storage: storage)
         let follower = StorageFollower(storage: storage) { look in
@@ -65,16 +56,11 @@ extension SyncService {
             case .streamsChanged: deployer.streamsChanged.advance()
             case .looked, .failed: break
             }
-            if !role.replicates {
-                // Who replicates, tells by that that it is alive, and what is wrong with the storage.
-                probes.touch()
-                if look == .failed { probes.found(.storage) } else { probes.solved(.storage) }
-            }
-            progress.advance()
+            signs.looked(look)
         }
         let readiness = Readiness { [self] in
             let address = try await waitUntilListening()
-            let wait = FirstCheckpointWait(storage: storage, progress: progress, logger: logger)
+            let wait = FirstCheckpointWait(storage: storage, progress: signs.progress, logger: logger)
             try await wait.run { probes.didStart() }
             probes.didStart()
             transition(to: .ready(address))
@@ -91,7 +77,7 @@ extension SyncService {
             sessions: sessions,
             replication: replication,
             sizes: sizes,
-            compaction: compactionStatus,
+            compaction: role.replicates ? compactionStatus : nil,
             probes: probes,
             failure: { failure.current }
         )
@@ -125,7 +111,7 @@ extension SyncService {
         var services: [any Service] = keys.remote
         if let watch { services.append(watch) }
         if role.replicates { services.append(compaction) }
-        let heartbeat = Heartbeat(progress: progress, clock: timing.clock) { probes.touch() }
+        let heartbeat = Heartbeat(progress: signs.work, clock: timing.clock) { probes.touch() }
         services += [files, sizes, follower, heartbeat] as [any Service]
         if role.replicates { services.append(replicator) }
         services += [dispatcher, feed, readiness, server] as [any Service]

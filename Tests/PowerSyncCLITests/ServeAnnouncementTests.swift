@@ -36,6 +36,16 @@ import Testing
         #expect(text.contains(Self.dashboard))
     }
 
+    /// The certificate of the service is for its public name.
+    @Test(arguments: [(false, "curl", "http"), (true, "curl -k", "https")])
+    func linesToTryReachThisMachine(isEncrypted: Bool, program: String, scheme: String) {
+        let address = BoundAddress(host: "127.0.0.1", port: 8080, isEncrypted: isEncrypted)
+        let url = "\(scheme)://127.0.0.1:8080"
+        #expect(CurlLine.stream(address, token: "t").hasPrefix("\(program) -N \(url)/sync/stream -H "))
+        #expect(CurlLine.write(address, token: "t", body: "{}").hasPrefix("\(program) \(url)/dev/write -H "))
+        #expect(CurlLine.token(address).hasPrefix("\(program) \(url)/dev/token -H "))
+    }
+
     @Test func logsGetNothingThatLetsAnybodyIn() throws {
         let text = try Self.text(isForPeople: false)
         #expect(text.contains("endpoint   http://127.0.0.1:8080"))

@@ -96,6 +96,45 @@ import Testing
         #expect(report.lines.last == "active    no sync config: clients get PSYNC_S2302")
     }
 
+    @Test func aStorageThatDoesNotAnswerIsNotInOrder() throws {
+        let storage = #""storage": {"errors": [{"level": "fatal", "message": "no connection"}]}"#
+        let report = try Self.report("{\(Self.source), \(storage)}")
+        #expect(!report.isInOrder)
+        // What is active, nobody knows.
+        #expect(
+            report.lines == [
+                "source    PostgreSQL app at db:5432 as powersync, connected", "storage   cannot be looked at:",
+                "          fatal: no connection",
+            ]
+        )
+        let known = try Self.report("{\"active_sync_rules\": \(Self.stream), \(storage)}")
+        #expect(known.lines.contains { $0.hasPrefix("active    stream 3") })
+    }
+
+    @Test(
+        arguments: [
+            (401, "", "the token is not one of api.tokens"), (502, "<html>", "status 502 instead of the diagnostics"),
+            (
+                500, #"{"error":{"code":"PSYNC_S0001","description":"Something went wrong"}}"#,
+                "status 500 instead of the diagnostics: [PSYNC_S0001] Something went wrong"
+            ),
+            (
+                429, #"{"error":{"code":"PSYNC_S2304","description":"Too many","details":"wait\u001b[31m"}}"#,
+                "status 429 instead of the diagnostics: [PSYNC_S2304] Too many: wait[31m"
+            ),
+        ]
+    )
+    func whatAServiceSaysInsteadIsPrinted(status: Int, body: String, text: String) {
+        #expect(StatusCommand.UnexpectedAnswer(status: status, body: body).description == text)
+    }
+
+    @Test func aProcessThatDoesNotCompactSaysNothingOfIt() throws {
+        let service = Self.service(clients: [], storage: #""problems": []"#)
+        let report = try Self.report("{\"service\": \(service)}")
+        #expect(report.isInOrder)
+        #expect(report.lines.contains { $0.hasPrefix("storage   files 1024 KiB") }, "\(report.lines)")
+    }
+
     @Test func aCopyInProgressIsSaid() throws {
         let stream = Self.stream.replacing(
             #""initial_replication_done": true"#,

@@ -61,9 +61,7 @@ struct DevCommand: AsyncParsableCommand {
                 let token = try configuration.makeDevelopmentToken(userID: user)
                 lines.append("  write      \(CurlLine.write(address, token: token, body: row))")
             }
-            lines.append(
-                "  others     curl \(address.url)/dev/token -H 'Content-Type: application/json' -d '{\"user_id\":\"anybody\"}'"
-            )
+            lines.append("  others     \(CurlLine.token(address))")
             return lines
         }
         try await run()

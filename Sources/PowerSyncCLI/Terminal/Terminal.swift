@@ -14,6 +14,11 @@ final class Terminal: Sendable {
     /// Whether standard output is a terminal, where somebody reads it now.
     static var isOnTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
+    /// Says a line at once: `print` would keep it in a buffer when the output is a pipe.
+    static func say(_ text: String) {
+        FileHandle.standardOutput.write(Data((text + "\n").utf8))
+    }
+
     private let isInteractive: Bool
     private let state = NIOLockedValueBox(State())
 

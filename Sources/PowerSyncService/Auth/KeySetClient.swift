@@ -38,7 +38,7 @@ struct KeySetClient: Sendable {
     struct Fetched: Sendable {
         /// The keys for verifying.
         let keys: [JSONWebKey]
-        /// When, by the server's clock.
+        /// When, by the server's clock; `nil` when nobody can tell.
         let date: String?
     }
 
@@ -110,7 +110,7 @@ struct KeySetClient: Sendable {
         switch response.status.code {
         case 200..<300:
             let text = String(buffer: try await response.body.collect(upTo: Self.maximumBytes))
-            return .document(text, date: response.headers.first(name: "Date"))
+            return .document(text, date: response.headers.clock)
         case 301, 302, 303, 307, 308:
             return .redirect(response.headers.first(name: "Location") ?? "")
         default:

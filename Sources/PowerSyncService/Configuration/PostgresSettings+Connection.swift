@@ -1,4 +1,6 @@
+import Crypto
 import Foundation
+import NIOConcurrencyHelpers
 package import PowerSyncServicePostgres
 
 /// Makes the connection string for libpq.
@@ -101,6 +103,9 @@ extension PostgresSettings {
         }
     }()
 
+    /// Held while a file is made: whoever finds one finds all of it.
+    private static let folderLock = NIOLock()
+
     private func file(_ certificate: String, _ key: String) throws(ServiceError) -> String {
         guard certificate.contains("-----BEGIN") else {
             guard FileManager.default.isReadableFile(atPath: certificate) else {
@@ -108,24 +113,35 @@ extension PostgresSettings {
             }
             return certificate
         }
-        guard let file = Self.folder?.appending(path: "\(self.key).\(key).pem") else {
+        guard let path = Self.path(of: Data(certificate.utf8), key) else {
             throw error(
                 key,
                 "cannot be written to the system's temporary folder, where libpq reads it; give the path of a file"
             )
         }
-        try? FileManager.default.removeItem(at: file)
-        let isWritten = FileManager.default.createFile(
-            atPath: file.path(percentEncoded: false),
-            contents: Data(certificate.utf8),
-            attributes: [.posixPermissions: 0o600]
-        )
-        guard isWritten else {
-            throw error(
-                key,
-                "cannot be written to the system's temporary folder, where libpq reads it; give the path of a file"
-            )
+        return path
+    }
+
+    /// The file with some contents, which is made if it is not there; `nil` when it cannot be.
+    ///
+    /// It has the name of its contents: a configuration that is read again, or another connection, takes nothing away
+    /// from what connections are made with.
+    private static func path(of contents: Data, _ key: String) -> String? {
+        let digest = SHA256.hash(data: contents).map { byte in
+            let digits = String(byte, radix: 16)
+            return digits.count == 1 ? "0" + digits : digits
         }
-        return file.path(percentEncoded: false)
+        .joined()
+        guard let file = folder?.appending(path: "\(key).\(digest).pem") else { return nil }
+        let path = file.path(percentEncoded: false)
+        let isThere = folderLock.withLock {
+            FileManager.default.fileExists(atPath: path)
+                || FileManager.default.createFile(
+                    atPath: path,
+                    contents: contents,
+                    attributes: [.posixPermissions: 0o600]
+                )
+        }
+        return isThere ? path : nil
     }
 }

@@ -46,7 +46,8 @@ extension PostgresSettings {
         path: (String) -> String,
         warnings: inout [String]
     ) throws(ServiceError) -> ServiceConfiguration.Storage {
-        let settings = try PostgresSettings(connection: &section, path: path, warnings: &warnings)
+        var settings = try PostgresSettings(connection: &section, path: path, warnings: &warnings)
+        settings.key = "storage"
         let schema = try section.string("schema") ?? PostgresBucketStorage.defaultSchema
         guard isSchemaName(schema) else {
             throw section.error(

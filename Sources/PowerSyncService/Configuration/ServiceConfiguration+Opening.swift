@@ -106,15 +106,8 @@ extension ServiceConfiguration {
         storage.defaultTableSchema = defaultSchema
         do {
             return try await PostgresBucketStorage.open(storage, use: use, logger: logger)
-        } catch let error as BucketStorageError {
-            throw ServiceError(.storage, error.message, key: "storage", underlyingError: error.underlyingError)
-        } catch let error as PostgresError {
-            throw ServiceError(
-                .storage,
-                "the bucket storage, \(settings), cannot be used; check that the server runs and lets the service in",
-                key: "storage",
-                underlyingError: error
-            )
+        } catch {
+            throw storageError(error)
         }
     }
 
@@ -139,13 +132,15 @@ extension ServiceConfiguration {
 
     /// Finds what would keep ``openStorage(logger:)`` from opening the storage, and changes nothing.
     ///
-    /// - Throws: ``ServiceError`` with code `dataFolder`, in the same words.
+    /// - Throws: ``ServiceError`` with code `dataFolder` for a file, `storage` for a server, in the same words.
     func checkStorage() async throws {
         if case .sqlite(let path) = storage.kind { try checkFolder(of: path, key: "storage.path") }
         do {
             try await storageMaintenance.checkOpening(migrates: migratesAutomatically)
-        } catch let error as BucketStorageError {
-            if case .postgres = storage.kind { throw ServiceError(.storage, error.message, key: "storage") }
+        } catch {
+            guard case .sqlite = storage.kind, let error = error as? BucketStorageError else {
+                throw storageError(error)
+            }
             throw ServiceError(.dataFolder, error.message, key: "storage.path", underlyingError: nil)
         }
     }

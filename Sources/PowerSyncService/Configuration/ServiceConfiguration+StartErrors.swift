@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import PowerSyncServiceCore
+import PowerSyncServicePostgres
 import PowerSyncTokens
 
 /// What keeps a service from starting, in the words for whoever started it.
@@ -28,6 +29,25 @@ extension ServiceConfiguration {
             ServiceError(.storage, "\(error)", underlyingError: error)
         default:
             error
+        }
+    }
+
+    /// The error of a storage in PostgreSQL, for whoever started the service, or maintains its storage.
+    func storageError(_ error: any Error) -> any Error {
+        guard case .postgres(let settings, _) = storage.kind else { return error }
+        switch error {
+        case let error as BucketStorageError:
+            return ServiceError(.storage, error.message, key: "storage", underlyingError: error.underlyingError)
+        case let error as PostgresError:
+            let remedy = PostgresCheck.remedy(for: error) ?? "Check that the server runs and lets the service in."
+            return ServiceError(
+                .storage,
+                "the bucket storage, \(settings), cannot be used. \(remedy)",
+                key: "storage",
+                underlyingError: error
+            )
+        default:
+            return error
         }
     }
 }

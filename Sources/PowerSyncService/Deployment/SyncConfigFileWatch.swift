@@ -5,7 +5,7 @@ import ServiceLifecycle
 /// (docs/service.md "Deploying a sync config").
 ///
 /// The file may be replaced, written in several steps, and be gone for a while. A broken one is logged, and the present config
-/// goes on.
+/// goes on. What cannot be read or recorded is logged once, and tried again.
 package final class SyncConfigFileWatch: Service {
     /// How often to look: a change is taken up after two to four seconds.
     package static let interval = Duration.seconds(2)
@@ -71,6 +71,7 @@ package final class SyncConfigFileWatch: Service {
     private func watch() async throws {
         var state = WatchedFileState<FileStamp>()
         var knownText = initialText
+        var problem: String?
         var seen: UInt64 = 0
         while true {
             let isAsked = try await looks.next(after: &seen)
@@ -82,19 +83,30 @@ package final class SyncConfigFileWatch: Service {
                 )
             case .none where !isAsked: break
             case .read, .none, .reportMissing:
-                if try await !takeUp(isAsked: isAsked, &knownText) { state.didFail() }
+                problem = try await takeUp(isAsked: isAsked, lastProblem: isAsked ? nil : problem, &knownText)
+                // What is wrong need not be in the file: who may read it, or the storage.
+                if problem != nil { state.didFail() }
             }
         }
     }
 
     /// Deploys what is in the file.
     ///
-    /// - Returns: `false` when it has to be tried again.
-    private func takeUp(isAsked: Bool, _ knownText: inout String?) async throws -> Bool {
+    /// - Parameters:
+    ///   - isAsked: Whether somebody has asked for it.
+    ///   - lastProblem: What has been logged already.
+    ///   - knownText: What was taken up last.
+    /// - Returns: Why it has to be tried again; `nil` when it has not.
+    /// - Throws: `CancellationError`.
+    private func takeUp(
+        isAsked: Bool,
+        lastProblem: String?,
+        _ knownText: inout String?
+    ) async throws -> String? {
         do {
             let (text, file) = try file.read()
             let isKnown = knownText.map { $0.utf8.elementsEqual(text.utf8) } ?? false
-            guard isAsked || !isKnown else { return true }
+            guard isAsked || !isKnown else { return nil }
             do {
                 log(try await deploy(text, file))
             } catch let error as ServiceError where error.code == .invalidSyncConfig {
@@ -102,12 +114,13 @@ package final class SyncConfigFileWatch: Service {
                 log(error)
             }
             knownText = text
-            return true
+            return nil
         } catch let error as ServiceError where error.code == .notRunning {
             throw CancellationError()
         } catch let error as ServiceError {
-            log(error)
-            return error.code == .invalidConfiguration
+            let problem = "\(error)"
+            if problem != lastProblem { log(error) }
+            return problem
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import NIOHTTP1
 import PowerSyncServiceCore
 import PowerSyncTokens
 
@@ -84,6 +85,14 @@ extension Doctor {
         } else {
             findings.warn(.clock, message, place: server, remedy: remedy)
         }
+    }
+}
+
+extension HTTPHeaders {
+    /// What the clock of the server says that has just answered; `nil` for an answer that a cache has kept.
+    var clock: String? {
+        // A cache passes on the date at which it has got the answer, and says how long ago that was (RFC 9111, 5.1).
+        contains(name: "Age") ? nil : first(name: "Date")
     }
 }
 

@@ -3,7 +3,17 @@ import PowerSyncServicePostgres
 
 extension Doctor {
     /// Looks at the source: what `powersync test-connection` says, and slots that nobody needs.
-    func checkSource(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) async throws {
+    ///
+    /// - Parameters:
+    ///   - configuration: Names it.
+    ///   - hasStorage: Whether the storage answers, which knows the slots that are needed.
+    ///   - findings: Gets what is wrong.
+    /// - Throws: `CancellationError`.
+    func checkSource(
+        _ configuration: ServiceConfiguration,
+        hasStorage: Bool,
+        _ findings: inout DoctorFindings
+    ) async throws {
         do {
             let report = try await SyncService.checkSource(of: configuration, logger: logger)
             switch report.outcome {
@@ -27,7 +37,7 @@ extension Doctor {
                 let version = report.serverVersion.map { ", version \($0)" } ?? ""
                 findings.ok(.source, "can be replicated", place: report.source + version)
             }
-            try await checkSlots(configuration, &findings)
+            if hasStorage { try await checkSlots(configuration, &findings) }
         } catch let error as CancellationError {
             throw error
         } catch {

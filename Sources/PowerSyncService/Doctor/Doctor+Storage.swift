@@ -15,17 +15,19 @@ extension Doctor {
     ///   - configuration: Names it.
     ///   - isRunning: Whether the service seems to run: then it has the storage.
     ///   - findings: Gets what is wrong.
+    /// - Returns: Whether it can be asked about more.
     /// - Throws: `CancellationError`.
     func checkStorage(
         _ configuration: ServiceConfiguration,
         isRunning: Bool,
         _ findings: inout DoctorFindings
-    ) async throws {
+    ) async throws -> Bool {
         let maintenance = configuration.storageMaintenance
+        var isUsable = true
         do {
             try configuration.checkFiles()
             if !isRunning { try await configuration.checkStorage() }
-            let version = try await maintenance.version()
+            let version = try await configuration.maintaining { try await maintenance.version() }
             let size = configuration.storageSize.map { ", \(ByteCount.text($0))" } ?? ""
             if let found = version.found {
                 let steps = version.isCurrent ? "" : ", brought to version \(version.current) at the next start"
@@ -37,10 +39,12 @@ extension Doctor {
             throw error
         } catch {
             findings.fail(.storage, error)
+            isUsable = false
         }
         let folders = Set(configuration.files.map { URL(filePath: $0).deletingLastPathComponent() })
         for folder in folders.map({ $0.path(percentEncoded: false) }).sorted() { checkDisk(at: folder, &findings) }
         if case .sqlite(let path) = configuration.storage.kind { checkLog(path + "-wal", &findings) }
+        return isUsable
     }
 
     private func checkDisk(at folder: String, _ findings: inout DoctorFindings) {

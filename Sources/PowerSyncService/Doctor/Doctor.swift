@@ -60,9 +60,9 @@ package struct Doctor: Sendable {
         try await checkKeys(configuration.authentication, &findings)
         checkCertificate(configuration, &findings)
         let running = try await checkPorts(configuration, &findings)
-        try await checkStorage(configuration, isRunning: running, &findings)
+        let hasStorage = try await checkStorage(configuration, isRunning: running, &findings)
         // The tables to check are those of the sync config.
-        if isUsable { try await checkSource(configuration, &findings) }
+        if isUsable { try await checkSource(configuration, hasStorage: hasStorage, &findings) }
         return findings.all
     }
 

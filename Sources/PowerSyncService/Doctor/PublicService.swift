@@ -93,7 +93,7 @@ package struct PublicService: Sendable {
         let response = try await client.execute(request(method, path, authorization), timeout: patience)
         return Reply(
             status: Int(response.status.code),
-            date: response.headers.first(name: "Date"),
+            date: response.headers.clock,
             body: String(buffer: try await response.body.collect(upTo: 1 << 20))
         )
     }

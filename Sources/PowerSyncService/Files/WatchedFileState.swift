@@ -53,8 +53,9 @@ struct WatchedFileState<Stamp: Equatable> {
         }
     }
 
-    /// What is in the file could not be taken up, and is tried again.
+    /// What is in the file could not be taken up, and is tried again; a file that is gone, when it is there again.
     mutating func didFail() {
+        if case .missing = state { return }
         state = .settled(nil)
     }
 }

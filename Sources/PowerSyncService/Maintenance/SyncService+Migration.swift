@@ -49,12 +49,15 @@ extension SyncService {
 extension ServiceConfiguration {
     /// Does something with the storage, and words its errors for operators.
     ///
-    /// - Throws: ``ServiceError`` with code `storage` in the place of a ``BucketStorageError``.
+    /// - Throws: ``ServiceError`` with code `storage` in the place of a ``BucketStorageError``, or an error of its
+    ///   server.
     func maintaining<Result>(_ body: () async throws -> Result) async throws -> Result {
         do {
             return try await body()
         } catch let error as BucketStorageError {
             throw ServiceError(.storage, error.message, key: "storage")
+        } catch {
+            throw storageError(error)
         }
     }
 }

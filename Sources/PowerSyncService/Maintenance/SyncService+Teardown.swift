@@ -41,16 +41,23 @@ extension SyncService {
         willErase: (TeardownPlan) -> Void
     ) async throws {
         let maintenance = configuration.storageMaintenance
+        // It comes back through the storage, and is none of its errors: both may be PostgreSQL servers.
+        var sourceError: (any Error)?
         do {
             try await configuration.maintaining {
                 try await maintenance.erase { slots in
                     let plan = configuration.teardownPlan(slots, maintenance)
                     willErase(plan)
-                    try await configuration.release(plan.slots, logger: logger)
+                    do {
+                        try await configuration.release(plan.slots, logger: logger)
+                    } catch {
+                        sourceError = error
+                        throw error
+                    }
                 }
             }
         } catch {
-            throw configuration.startError(error)
+            throw configuration.startError(sourceError ?? error)
         }
     }
 }

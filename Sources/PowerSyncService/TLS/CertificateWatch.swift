@@ -9,7 +9,7 @@ import ServiceLifecycle
 struct CertificateWatch: Service {
     /// How often to look: renewed files are taken up after 10 to 20 seconds.
     static let interval = Duration.seconds(10)
-    /// How often an end that comes near is logged: once a day, in seconds.
+    /// How often an end that comes near, or has come, is logged: once a day, in seconds.
     private static let warningPause = 24.0 * 3600
 
     private let certificate: ServerCertificate
@@ -45,10 +45,10 @@ struct CertificateWatch: Service {
     private func watch() async throws {
         var state = WatchedFileState(known: certificate.stamps)
         var seen: UInt64 = 0
-        var warnedAt: Date?
+        var warned: Warning?
         var problem: String?
         while true {
-            warn(&warnedAt)
+            warn(&warned)
             let isAsked = try await looks.next(after: &seen)
             switch state.didLook(TLSFiles.Stamps(certificate.files)) {
             case .reportMissing where !isAsked:
@@ -62,7 +62,7 @@ struct CertificateWatch: Service {
             case .read, .none, .reportMissing:
                 let last = isAsked ? nil : problem
                 problem = takeUp(lastProblem: last)
-                if problem == nil { warnedAt = nil } else { state.didFail() }
+                if problem == nil { warned = nil } else { state.didFail() }
             }
         }
     }
@@ -91,13 +91,22 @@ struct CertificateWatch: Service {
         }
     }
 
-    private func warn(_ warnedAt: inout Date?) {
+    /// What was said last.
+    private struct Warning {
+        /// Of which state.
+        var state: CertificateValidity.State
+        var date: Date
+    }
+
+    private func warn(_ warned: inout Warning?) {
         let now = now()
-        if let warnedAt, now.timeIntervalSince(warnedAt) < Self.warningPause { return }
         let validity = certificate.current.validity
+        let state = validity.state(at: now)
+        // The end itself is news, however short ago it was that it came near.
+        if let warned, warned.state == state, now.timeIntervalSince(warned.date) < Self.warningPause { return }
         guard let problem = validity.problem(at: now) else { return }
-        warnedAt = now
-        switch validity.state(at: now) {
+        warned = Warning(state: state, date: now)
+        switch state {
         case .valid: break
         case .endsSoon: logger.warning("The certificate has to be renewed", metadata: ["warning": "\(problem)"])
         case .ended, .notBegun: logger.error("The certificate is not valid", metadata: ["error": "\(problem)"])

@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 
-/// When the storage was compacted last by this process, and when it will be, for operators.
+/// When the storage was compacted last by this process, and what that has done, for operators.
 package final class CompactionStatus: Sendable {
     /// A run that has ended.
     package struct Run: Sendable, Equatable {

@@ -1,9 +1,9 @@
-/// Why a source cannot be replicated.
+/// Why a source cannot be replicated, or not now.
 package struct ReplicationSourceError: PausingError, Sendable, CustomStringConvertible {
     /// What went wrong.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
-            case configuration, historyLost, retentionExceeded, tablesChanged
+            case configuration, historyLost, retentionExceeded, tablesChanged, unavailable
         }
 
         private let value: Value
@@ -16,6 +16,8 @@ package struct ReplicationSourceError: PausingError, Sendable, CustomStringConve
         package static let retentionExceeded = Code(value: .retentionExceeded)
         /// A table is no longer the one that was described: describe it again.
         package static let tablesChanged = Code(value: .tablesChanged)
+        /// The source does not answer, or cannot do what it was asked for: try again.
+        package static let unavailable = Code(value: .unavailable)
 
         package var description: String { value.rawValue }
     }
@@ -24,15 +26,20 @@ package struct ReplicationSourceError: PausingError, Sendable, CustomStringConve
     package let code: Code
     /// For operators: names the table or stream, and says what to do.
     package let message: String
+    /// The error that caused this one.
+    package let underlyingError: (any Error)?
 
     /// Creates an error.
-    package init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String, underlyingError: (any Error)? = nil) {
         self.code = code
         self.message = message
+        self.underlyingError = underlyingError
     }
 
     package var description: String { message }
 
     /// A minute when the source keeps too little: somebody has to change that.
-    package var pause: Duration? { code == .retentionExceeded ? .seconds(60) : nil }
+    package var pause: Duration? {
+        code == .retentionExceeded ? .seconds(60) : (underlyingError as? any PausingError)?.pause
+    }
 }

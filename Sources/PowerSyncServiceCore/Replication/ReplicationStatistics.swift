@@ -14,8 +14,25 @@ package final class ReplicationStatistics: Sendable {
         package var transactions = 0
         /// Runs of rows while tables are copied.
         package var chunks = 0
-        /// How far the active stream is behind its source, in seconds; `nil` until that is known.
+        /// How far the active stream is behind its source, in seconds.
+        ///
+        /// `nil` until that is known, and while the stream is not replicated.
         package var lag: Double?
+    }
+
+    /// How far the active stream was behind its source.
+    private struct Lag {
+        var stream: ReplicationStreamID
+        /// In seconds.
+        var seconds: Double
+        /// When that was, in seconds since 1970.
+        var recordedAt: Double
+    }
+
+    private struct State {
+        var counts = Counts()
+        /// What was recorded last, unless another process replicates now.
+        var lag: Lag?
     }
 
     private static let lagLabel = "powersync_replication_lag_seconds"
@@ -24,18 +41,18 @@ package final class ReplicationStatistics: Sendable {
     private let bytes = Counter(label: "powersync_data_replicated_bytes_total")
     private let transactions = Counter(label: "powersync_transactions_replicated_total")
     private let chunks = Counter(label: "powersync_chunks_replicated_total")
-    private let state = NIOLockedValueBox(Counts())
+    private let state = NIOLockedValueBox(State())
 
     /// Begins to count; the metrics exist from now on, with 0.
     package init() {}
 
     /// What has been counted.
-    package var counts: Counts { state.withLockedValue(\.self) }
+    package var counts: Counts { state.withLockedValue(\.counts) }
 
     /// Rows were copied from a table.
     func didCopy(_ copied: [SourceRow]) {
         chunks.increment()
-        state.withLockedValue { $0.chunks += 1 }
+        state.withLockedValue { $0.counts.chunks += 1 }
         count(copied.count, copied.reduce(0) { $0 + $1.byteCount })
     }
 
@@ -47,22 +64,57 @@ package final class ReplicationStatistics: Sendable {
     /// A transaction was committed.
     func didCommit() {
         transactions.increment()
-        state.withLockedValue { $0.transactions += 1 }
+        state.withLockedValue { $0.counts.transactions += 1 }
     }
 
     /// The active stream is so many seconds behind.
-    func recordLag(_ seconds: Double) {
+    ///
+    /// - Parameters:
+    ///   - seconds: How far.
+    ///   - stream: The stream.
+    ///   - now: The seconds since 1970.
+    func recordLag(_ seconds: Double, of stream: ReplicationStreamID, at now: Double) {
         // The metric does not exist before it is known.
         Gauge(label: Self.lagLabel).record(seconds)
-        state.withLockedValue { $0.lag = seconds }
+        state.withLockedValue { state in
+            state.counts.lag = seconds
+            state.lag = Lag(stream: stream, seconds: seconds, recordedAt: now)
+        }
+    }
+
+    /// A stream is not replicated at the moment: nobody knows how far it is behind.
+    ///
+    /// The metric cannot say that, and is the worst that may be: as if the source had gone on since it was recorded.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream; nothing happens for another one than that whose lag is known.
+    ///   - now: The seconds since 1970.
+    func didStop(_ stream: ReplicationStreamID, at now: Double) {
+        let last = state.withLockedValue { state -> Lag? in
+            guard let lag = state.lag, lag.stream == stream else { return nil }
+            state.counts.lag = nil
+            return lag
+        }
+        if let last { Gauge(label: Self.lagLabel).record(last.seconds + max(0, now - last.recordedAt)) }
+    }
+
+    /// Another process replicates a stream, and tells how far it is behind; the metric of this one ends.
+    func didYield(_ stream: ReplicationStreamID) {
+        let wasKnown = state.withLockedValue { state in
+            guard state.lag?.stream == stream else { return false }
+            state.lag = nil
+            state.counts.lag = nil
+            return true
+        }
+        if wasKnown { Gauge(label: Self.lagLabel).destroy() }
     }
 
     private func count(_ rowCount: Int, _ byteCount: Int) {
         rows.increment(by: rowCount)
         bytes.increment(by: byteCount)
-        state.withLockedValue { counts in
-            counts.rows += rowCount
-            counts.bytes += byteCount
+        state.withLockedValue { state in
+            state.counts.rows += rowCount
+            state.counts.bytes += byteCount
         }
     }
 }

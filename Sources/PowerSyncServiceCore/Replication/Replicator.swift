@@ -10,7 +10,7 @@ import ServiceLifecycle
 /// replication goes on from what was committed. On graceful shutdown it stops between two transactions.
 package struct Replicator: Service {
     private let storage: any BucketStorage
-    private let source: any ReplicationSource
+    private let source: ReplicatedSource
     private let config: (content: String, plan: SyncPlan)?
     private let streamsChanged: ChangeSignal
     private let clock: any Clock<Duration>
@@ -35,13 +35,15 @@ package struct Replicator: Service {
     ///   - storage: Where to write to.
     ///   - source: What to replicate.
     ///   - streamsChanged: Advanced by whoever changes the streams of the storage: ``SyncConfigDeployer/streamsChanged``.
-    ///   - clock: Measures pauses after errors.
+    ///   - clock: Measures pauses after errors, and the time between two signs of life.
     ///   - statistics: Counts what is replicated.
     ///   - logger: Gets progress at `notice`, and errors.
     ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
-    ///   - report: Called with the error of each attempt that has failed, and with `nil` when a later one has succeeded, after
-    ///     each commit, and when another process is found to replicate.
-    ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe.
+    ///   - report: Called with the error of each attempt that has failed, a ``ReplicationSourceError`` if the source is
+    ///     to blame, and with `nil` when a later one has succeeded, after each commit, and when another process is
+    ///     found to replicate.
+    ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe; also while the
+    ///     source takes its time.
     package init(
         storage: any BucketStorage,
         source: any ReplicationSource,
@@ -63,13 +65,15 @@ package struct Replicator: Service {
     ///   - source: What to replicate.
     ///   - content: The YAML text of the sync config.
     ///   - plan: What the text compiles to.
-    ///   - clock: Measures pauses after errors.
+    ///   - clock: Measures pauses after errors, and the time between two signs of life.
     ///   - statistics: Counts what is replicated.
     ///   - logger: Gets progress at `notice`, and errors.
     ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
-    ///   - report: Called with the error of each attempt that has failed, and with `nil` when a later one has succeeded, after
-    ///     each commit, and when another process is found to replicate.
-    ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe.
+    ///   - report: Called with the error of each attempt that has failed, a ``ReplicationSourceError`` if the source is
+    ///     to blame, and with `nil` when a later one has succeeded, after each commit, and when another process is
+    ///     found to replicate.
+    ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe; also while the
+    ///     source takes its time.
     package init(
         storage: any BucketStorage,
         source: any ReplicationSource,
@@ -98,7 +102,7 @@ package struct Replicator: Service {
         _ touch: @escaping @Sendable () -> Void
     ) {
         self.storage = storage
-        self.source = source
+        self.source = ReplicatedSource(source, clock: clock, touch: touch)
         self.config = config
         self.streamsChanged = streamsChanged
         self.clock = clock
@@ -131,7 +135,7 @@ package struct Replicator: Service {
             do {
                 try await source.checkConfiguration()
                 return nil as ReplicationSourceError?
-            } catch let error as ReplicationSourceError {
+            } catch let error as ReplicationSourceError where error.code != .unavailable {
                 return error
             }
         }
@@ -236,6 +240,7 @@ package struct Replicator: Service {
             do {
                 return try await body()
             } catch let error as BucketStorageError where error.code == .inUse {
+                statistics.didYield(stream.id)
                 if !isWaiting {
                     isWaiting = true
                     // The storage has answered: what was wrong before is not any more.

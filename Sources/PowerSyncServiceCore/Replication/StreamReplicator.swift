@@ -65,6 +65,7 @@ struct StreamReplicator {
     ///
     /// - Throws: Errors of the source or the storage. Calling again goes on.
     func run() async throws -> Outcome {
+        defer { statistics.didStop(stream.id, at: now()) }
         do {
             return try await storage.withWriter(of: stream.id) { try await replicate(with: &$0) }
         } catch let error as BucketStorageError where error.code == .unknownStream {
@@ -253,7 +254,10 @@ struct StreamReplicator {
                     }
                 }
                 if messages.isEmpty { progress.lag.didCatchUp() }
-                if progress.isActive { statistics.recordLag(progress.lag.seconds(at: now())) }
+                if progress.isActive {
+                    let now = now()
+                    statistics.recordLag(progress.lag.seconds(at: now), of: stream.id, at: now)
+                }
             }
         }
     }

@@ -38,9 +38,13 @@ package struct OpenedSyncStream: Sendable {
         environment: SyncSession.Environment,
         logger: Logger
     ) async throws {
-        place = try environment.userStreams.enter(
-            StreamClient(userID: token.userID, clientID: request.clientID, userAgent: userAgent, format: format)
+        let client = StreamClient(
+            userID: token.userID,
+            clientID: request.clientID,
+            userAgent: userAgent,
+            format: format
         )
+        place = try environment.userStreams.enter(client)
         var active = try await environment.storage.activeStream()
         if active == nil { throw BucketStorageError.noActiveStream }
         var logger = logger
@@ -52,7 +56,7 @@ package struct OpenedSyncStream: Sendable {
         logger.info(
             "Sync stream started",
             metadata: [
-                "user_agent": "\(userAgent)", "bson": "\(format == .bson)", "route": "/sync/stream",
+                "user_agent": "\(client.userAgent)", "bson": "\(format == .bson)", "route": "/sync/stream",
                 "app_metadata": .dictionary(request.appMetadata.loggable),
             ]
         )
@@ -96,7 +100,7 @@ extension StreamingSyncRequest {
 }
 
 extension [String: String] {
-    /// At most 20 entries of at most 100 characters: what a client sends must not flood the log.
+    /// At most 20 entries of at most 100 Unicode scalars: what a client sends must not flood the log.
     fileprivate var loggable: Logger.Metadata {
         var metadata: Logger.Metadata = [:]
         for (index, entry) in sorted(by: { $0.key < $1.key }).enumerated() {
@@ -104,7 +108,8 @@ extension [String: String] {
                 metadata["⚠️"] = "Additional parameters omitted"
                 break
             }
-            let value = entry.value.count > 100 ? "\(entry.value.prefix(97))..." : entry.value
+            let scalars = entry.value.unicodeScalars
+            let value = scalars.count > 100 ? String(Substring(scalars.prefix(97))) + "..." : entry.value
             metadata[entry.key] = "\(value)"
         }
         return metadata

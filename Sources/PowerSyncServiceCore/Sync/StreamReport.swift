@@ -58,8 +58,8 @@ package struct StreamClient: Sendable, Hashable {
     package var userID: String
     /// The id of the client's database, if it tells.
     package var clientID: String?
-    /// What the client calls itself.
-    package var userAgent: String
+    /// What the client calls itself, as much of it as is shown.
+    package private(set) var userAgent: String
     /// The format of the lines.
     package var format: SyncLineFormat?
 
@@ -67,7 +67,17 @@ package struct StreamClient: Sendable, Hashable {
     package init(userID: String, clientID: String? = nil, userAgent: String = "", format: SyncLineFormat? = nil) {
         self.userID = userID
         self.clientID = clientID
-        self.userAgent = userAgent
+        self.userAgent = Self.shown(userAgent)
         self.format = format
+    }
+
+    /// The most Unicode scalars that are shown of what a client says: at most four times as many bytes.
+    ///
+    /// Not characters, of which one may have any number of combining marks.
+    private static let textLimit = 200
+
+    /// As much of a text of a client as is shown.
+    package static func shown(_ text: String) -> String {
+        String(Substring(text.unicodeScalars.prefix(textLimit)))
     }
 }

@@ -30,6 +30,9 @@ import Testing
         return (settings, configuration.warnings)
     }
 
+    /// The settings of a connection.
+    static func settings(_ connection: String) throws -> PostgresSettings { try read(connection).settings }
+
     private static func keywords(_ connection: String, _ environment: [String: String] = [:]) throws -> [String: String]
     {
         let string = try read(connection, environment).settings.connectionString()

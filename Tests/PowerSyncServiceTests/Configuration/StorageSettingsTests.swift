@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncServicePostgres
 import Testing
 
@@ -53,6 +54,30 @@ import Testing
         guard case .postgres(let stored, _) = storage.kind else { return }
         let error = #expect(throws: ServiceError.self) { try stored.connectionString() }
         #expect(error?.key == "storage.cacert")
+    }
+
+    @Test func certificatesOfOtherConnectionsStayWhatTheyAre() throws {
+        func pem(_ text: String) -> String {
+            #""-----BEGIN CERTIFICATE-----\n\#(text)\n-----END CERTIFICATE-----\n""#
+        }
+        func certificate(_ settings: PostgresSettings) throws -> String {
+            let keywords = try #require(try settings.connectionString().keywords)
+            return try #require(keywords.first { $0.name == "sslrootcert" }?.value)
+        }
+        let source = try PostgresSettingsTests.settings("uri: postgresql://u@h/d, cacert: \(pem("b25l"))")
+        let file = try certificate(source)
+        let before = (try Data(contentsOf: URL(filePath: file)), FileStamp(path: file))
+        // As when a file is read again which has the sync config, too.
+        let configuration = try Self.read("uri: postgresql://u@h/d, cacert: \(pem("dHdv"))")
+        _ = try PostgresSettingsTests.settings("uri: postgresql://u@h/d, cacert: \(pem("b25l"))")
+        guard case .postgres(let storage, _) = configuration.storage.kind else {
+            Issue.record("not a PostgreSQL storage")
+            return
+        }
+        #expect(try certificate(storage) != file)
+        #expect(try Data(contentsOf: URL(filePath: file)) == before.0)
+        #expect(FileStamp(path: file) == before.1)
+        #expect(try certificate(source) == file)
     }
 
     @Test(arguments: ["unified", "api", "sync"]) func rolesHaveNames(_ name: String) {

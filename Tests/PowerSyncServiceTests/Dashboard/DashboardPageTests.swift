@@ -82,6 +82,39 @@ struct DashboardPageTests {
         }
     }
 
+    @Test func whoeverLeavesHearsNothingMore() async throws {
+        try await Admin.run { scenario in
+            let browser = try await Browser()
+            // What the page does now and then, to be done at once and later.
+            try await browser.send(
+                "Page.addScriptToEvaluateOnNewDocument",
+                [
+                    "source": """
+                    globalThis.ticks = [];
+                    const every = globalThis.setInterval;
+                    globalThis.setInterval = (tick, pause) => { ticks.push(tick); return every(tick, pause); };
+                    """
+                ]
+            )
+            let aMinuteLater = """
+                (() => {
+                  const now = Date.now;
+                  Date.now = () => now() + 60000;
+                  for (const tick of ticks) tick();
+                  Date.now = now;
+                  return document.getElementById('state').textContent;
+                })()
+                """
+            try await Self.signIn(browser, scenario)
+            try await browser.wait(until: "document.getElementById('state').textContent == 'Live'")
+            let silence = try await browser.text(aMinuteLater)
+            #expect(silence.hasPrefix("No news for 6"), "\(silence)")
+            _ = try await browser.value("document.getElementById('leave').click()")
+            #expect(try await browser.text(aMinuteLater) == "Not signed in")
+            #expect(try await browser.value("document.getElementById('panels').hidden") == .bool(true))
+        }
+    }
+
     // MARK: Small
 
     @Test func everyPanelShowsWhatTheServiceSays() async throws {

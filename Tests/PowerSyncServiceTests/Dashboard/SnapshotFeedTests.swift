@@ -1,4 +1,5 @@
 import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncTesting
 import ServiceTestSupport
@@ -82,6 +83,35 @@ import Testing
         // What is wrong is for the log.
         #expect(!String(buffer: event).contains("Unreachable"))
         #expect(log.lines.contains { $0.contains("Unreachable") })
+        run.cancel()
+    }
+
+    @Test func whatFailsInTheSameWayIsLoggedOnce() async throws {
+        struct Unreachable: Error {}
+        let log = CollectedLog()
+        let clock = TestClock()
+        let fails = NIOLockedValueBox(true)
+        let feed = SnapshotFeed(clock: clock, logger: log.logger) {
+            if fails.withLockedValue(\.self) { throw Unreachable() }
+            return .example
+        }
+        let run = Task { try await feed.run() }
+        let watcher = feed.watch()
+        func tick(_ count: Int) async throws {
+            for _ in 0..<count {
+                _ = try await watcher.next()
+                try await clock.waitForTimer(of: .seconds(1))
+                clock.advance(by: .seconds(1))
+            }
+        }
+        try await tick(5)
+        #expect(log.lines.count == 1, "\(log.lines)")
+        // It was over in between.
+        fails.withLockedValue { $0 = false }
+        try await tick(2)
+        fails.withLockedValue { $0 = true }
+        try await tick(3)
+        #expect(log.lines.count == 2, "\(log.lines)")
         run.cancel()
     }
 

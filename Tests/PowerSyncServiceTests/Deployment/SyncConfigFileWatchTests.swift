@@ -35,6 +35,15 @@ import Testing
             }
         }
 
+        /// Writes bytes into the file that is there, without any trace but them.
+        func write(_ bytes: [UInt8], at date: Date) throws {
+            try Data(bytes).write(to: URL(filePath: path))
+            try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
+        }
+
+        /// The lines of errors.
+        var errors: [String] { log.lines.filter { $0.hasPrefix("error") } }
+
         /// What deploying ends with from now on.
         func fail(_ error: ServiceError?) { failure.withLockedValue { $0 = error } }
 
@@ -175,6 +184,58 @@ import Testing
             #expect(scenario.deployed == ["second", "second"])
             for _ in 0..<3 { try await scenario.look() }
             #expect(scenario.deployed.count == 2)
+        }
+    }
+
+    @Test func whatFailsInTheSameWayIsLoggedOnce() async throws {
+        let scenario = try Scenario()
+        try scenario.write("first")
+        try await scenario.watching { watch in
+            scenario.fail(ServiceError(.storage, "disk full"))
+            try scenario.write("second")
+            for _ in 0..<6 { try await scenario.look() }
+            #expect(scenario.deployed.count == 3)
+            #expect(scenario.errors.count == 1)
+            scenario.fail(ServiceError(.storage, "disk gone"))
+            for _ in 0..<4 { try await scenario.look() }
+            #expect(scenario.errors.count == 2)
+            // Whoever asks is told.
+            watch.reload()
+            try await scenario.clock.nextTimerScheduled()
+            #expect(scenario.errors.count == 3)
+            // And so is whoever believed that it was over.
+            scenario.fail(nil)
+            for _ in 0..<2 { try await scenario.look() }
+            scenario.fail(ServiceError(.storage, "disk gone"))
+            try scenario.write("third one")
+            for _ in 0..<2 { try await scenario.look() }
+            #expect(scenario.errors.count == 4)
+        }
+    }
+
+    @Test func aFileThatCannotBeReadIsTriedAgain() async throws {
+        let scenario = try Scenario()
+        let date = Date(timeIntervalSince1970: 1_700_000_000)
+        // No text: root may read everything else. As with rights that are given later, the file then stays what it was.
+        try scenario.write([0xFF, 0xFF, 0xFF, 0xFF, 0xFF], at: date)
+        try await scenario.watching { _ in
+            for _ in 0..<6 { try await scenario.look() }
+            #expect(scenario.deployed.isEmpty)
+            #expect(scenario.errors.count == 1)
+            #expect(scenario.errors.first?.contains("cannot be read") == true)
+            try scenario.write(Array("other".utf8), at: date)
+            for _ in 0..<2 { try await scenario.look() }
+            #expect(scenario.deployed == ["other"])
+        }
+    }
+
+    @Test func aFileThatIsGoneWhenSomebodyAsksIsReportedOnce() async throws {
+        let scenario = try Scenario()
+        try await scenario.watching { watch in
+            watch.reload()
+            try await scenario.clock.nextTimerScheduled()
+            for _ in 0..<3 { try await scenario.look() }
+            #expect(scenario.log.lines.count == 1, "\(scenario.log.lines)")
         }
     }
 

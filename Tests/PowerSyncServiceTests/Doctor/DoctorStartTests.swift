@@ -173,4 +173,66 @@ import Testing
         #expect(findings.contains { $0.level == .warning && $0.message.contains("no primary key") })
         #expect(!FileManager.default.fileExists(atPath: folder.path("buckets.db")))
     }
+
+    // MARK: A storage in PostgreSQL
+
+    /// A service with its storage in PostgreSQL, as a role that the address does not name if there is one.
+    private static func configuration(
+        in folder: TemporaryFolder,
+        storage uri: String,
+        as role: String? = nil
+    ) -> ServiceConfiguration {
+        var settings = PostgresSettings(uri: uri)
+        settings.tls = .disable
+        settings.overrides["user"] = role
+        var configuration = Scenario.configuration(in: folder)
+        configuration.storage = .postgresql(settings)
+        return configuration
+    }
+
+    /// Where nobody listens.
+    private static let nowhere = "postgresql://u:p@127.0.0.1:1/d"
+
+    @Test func aStorageThatCannotBeReachedIsExplained() async throws {
+        let folder = try TemporaryFolder()
+        let configuration = Self.configuration(in: folder, storage: Self.nowhere)
+        try await Self.expectRefusal(of: configuration)
+        let calls: [() async throws -> Void] = [
+            { _ = try await SyncService.migrate(configuration) },
+            { _ = try await SyncService.teardownPlan(of: configuration) },
+            { try await SyncService.tearDown(configuration, logger: Scenario.logger) { _ in } },
+        ]
+        for call in calls {
+            let error = await #expect(throws: ServiceError.self) { try await call() }
+            #expect(error?.code == .storage)
+            #expect(error?.message.contains("Check hostname and port") == true, "\(String(describing: error))")
+        }
+    }
+
+    @Test func aStorageThatCannotBeReachedIsToldOnce() async throws {
+        let database = try TestDatabase("CREATE TABLE lists (id text PRIMARY KEY)")
+        let folder = try TemporaryFolder()
+        var configuration = Self.configuration(in: folder, storage: Self.nowhere)
+        var settings = PostgresSettings(uri: database.uri)
+        settings.tls = .disable
+        configuration.source = .postgresql(settings)
+        configuration.syncConfig = .content("config: {edition: 3}\nstreams: {a: {query: SELECT * FROM lists}}")
+        let errors = try await Self.doctor().examine(configuration).filter { $0.level == .error }
+        #expect(errors.map(\.area) == [.storage], "\(errors)")
+    }
+
+    @Test func aRoleThatMayNotMakeTheStorageIsTold() async throws {
+        let database = try TestDatabase()
+        let role = "guest_\(database.name)"
+        try database.run("CREATE ROLE \(role) LOGIN")
+        defer { _ = try? database.run("DROP ROLE \(role)") }
+        let folder = try TemporaryFolder()
+        let configuration = Self.configuration(in: folder, storage: database.uri, as: role)
+        try await Self.expectRefusal(of: configuration)
+        // One that has been made for it can be used.
+        try database.run("CREATE SCHEMA powersync_storage AUTHORIZATION \(role)")
+        let findings = try await Self.doctor().examine(configuration)
+        #expect(findings.allSatisfy { $0.level != .error }, "\(findings)")
+        try database.run("DROP SCHEMA powersync_storage CASCADE")
+    }
 }

@@ -131,11 +131,12 @@ import Testing
     private static func withKeySet(
         _ document: String,
         status: HTTPResponse.Status = .ok,
+        headers: HTTPFields = [:],
         _ body: @escaping @Sendable (ServiceConfiguration) async throws -> Void
     ) async throws {
         let router = Router()
         router.get("keys") { _, _ in
-            Response(status: status, body: ResponseBody(byteBuffer: .init(string: document)))
+            Response(status: status, headers: headers, body: ResponseBody(byteBuffer: .init(string: document)))
         }
         let folder = try TemporaryFolder()
         try await Application(router: router, logger: Scenario.logger).test(.live) { client in
@@ -206,6 +207,16 @@ import Testing
             #expect(late.filter { $0.area == .clock }.map(\.level) == [.error])
             let right = try await Self.examine(configuration)
             #expect(right.filter { $0.area == .clock }.map(\.level) == [.ok])
+        }
+    }
+
+    @Test("what a cache has kept for an hour says nothing about clocks")
+    func keySetOfACache() async throws {
+        try await Self.withKeySet(Self.key(modulusBytes: 256), headers: [.age: "3600"]) { configuration in
+            // The cache passes on the date at which it has got the answer.
+            let findings = try await Self.examine(configuration, now: Date(timeIntervalSinceNow: 3600))
+            #expect(!findings.contains { $0.area == .clock }, "\(findings)")
+            #expect(findings.contains { $0.area == .keys && $0.message == "RS256, kid r1" })
         }
     }
 

@@ -1,8 +1,11 @@
+import Foundation
 import PowerSyncProtocol
 import TestSupport
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceSQLite
 
 /// What operators see over HTTP.
 @Suite(.timeLimit(.minutes(2))) struct AdminDiagnosticsTests {
@@ -53,6 +56,44 @@ import Testing
             )
             #expect(wrong.status == 400)
         }
+    }
+
+    /// A storage whose server does not answer.
+    private struct UnreachableStorage: ForwardingStorage {
+        struct Unreachable: Error {}
+
+        let storage: SQLiteBucketStorage
+
+        func streams() async throws -> [ReplicationStream] { throw Unreachable() }
+
+        func size() async throws -> Int64 { throw Unreachable() }
+    }
+
+    @Test func withoutItsStorageAServiceTellsWhatItKnows() async throws {
+        let scenario = try SourceScenario()
+        let storage = UnreachableStorage(storage: scenario.storage)
+        let routes = AdminRoutes(
+            tokens: AdminTokens([Admin.token]),
+            storage: storage,
+            source: scenario.source,
+            connection: AdminRoutes.Connection(uri: "the source", defaultSchema: "main"),
+            deployer: SyncConfigDeployer(storage: storage, logger: scenario.logger),
+            isConfigured: false,
+            failure: { AdminRoutes.Failure(message: "Replication failed", date: Date()) },
+            usage: { try await ["bytes": .integer(storage.size())] },
+            clock: ContinuousClock(),
+            now: { Date() },
+            queue: ConcurrencyQueue(maximumRunning: 1, maximumWaiting: 0)
+        )
+        let data = try await routes.diagnostics(includesContent: true, includesService: true)
+        let connection = try #require(data.objects("connections").first)
+        #expect(connection["connected"] == .bool(true))
+        #expect(connection.objects("errors").map { $0.text("message") ?? "" } == ["Replication failed"])
+        let finding = try #require(data.object("storage").objects("errors").first)
+        #expect(finding.text("level") == "fatal")
+        #expect(finding.text("message") == "The bucket storage cannot be read: Unreachable()")
+        #expect(data["active_sync_rules"] == nil)
+        #expect(data["service"] == nil)
     }
 
     @Test func theSchemaOfTheSourceIsShown() async throws {

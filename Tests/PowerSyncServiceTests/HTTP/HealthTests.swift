@@ -1,3 +1,5 @@
+import Foundation
+import Hummingbird
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
@@ -9,7 +11,7 @@ import Testing
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
 
-/// Health of a process whose storage does not answer at times (docs/service.md "Requests").
+/// Health of a process whose storage or source does not answer at times (docs/service.md "Requests").
 @Suite(.timeLimit(.minutes(1))) struct HealthTests {
     private struct Hiccup: Error {}
 
@@ -100,6 +102,196 @@ import Testing
         }
         #expect(reports.withLockedValue { $0.filter { !$0 }.count } == 1)
         #expect(try await lease.streams().map(\.state) == [.active])
+    }
+
+    // MARK: The source
+
+    /// A source whose changes cannot be read.
+    private struct UnreadableSource: ForwardingSource {
+        let source: EmbeddedSource
+
+        func withChanges<Result>(
+            of slotName: String,
+            after position: SourcePosition,
+            tables: [SourceTable],
+            plan: SyncPlan,
+            _ body: (inout any ChangeReader) async throws -> Result
+        ) async throws -> Result {
+            throw Hiccup()
+        }
+    }
+
+    @Test("a source that does not answer keeps nobody from being served")
+    func sourceOutage() async throws {
+        let scenario = try SourceScenario()
+        let probes = Probes { Date() }
+        probes.didStart()
+        let signs = SignsOfLife(probes: probes, replicates: true, logger: scenario.logger)
+        let failures = ChangeSignal()
+        let replicator = Replicator(
+            storage: scenario.storage,
+            source: UnreadableSource(source: scenario.source),
+            content: scenario.config,
+            plan: try plan(scenario.config),
+            clock: TestClock(),
+            logger: scenario.logger,
+            report: { error in
+                signs.report(error)
+                if error != nil { failures.advance() }
+            }
+        )
+        try await replicator.whileRunning { try await failures.wait(after: 0) }
+        #expect(probes.response(to: .readiness).status == .ok)
+        #expect(probes.problems.isEmpty)
+        // The storage is another matter.
+        signs.report(Hiccup())
+        #expect(probes.response(to: .readiness).status == .badRequest)
+        #expect(probes.problems == [.storage])
+    }
+
+    // MARK: Life
+
+    /// A source that never returns from a call.
+    private struct HangingSource: ForwardingSource {
+        enum Call {
+            case prepareStream, nextChanges
+        }
+
+        let source: EmbeddedSource
+        let call: Call
+        /// Advanced when the call is made.
+        let calls = ChangeSignal()
+
+        private func hang(in call: Call) async throws {
+            guard call == self.call else { return }
+            calls.advance()
+            try await ChangeSignal().wait(after: 0)
+        }
+
+        func prepareStream(
+            _ slotName: String,
+            resumingAfter position: SourcePosition?,
+            reached: LSN?
+        ) async throws -> SourcePosition {
+            try await hang(in: .prepareStream)
+            return try await source.prepareStream(slotName, resumingAfter: position, reached: reached)
+        }
+
+        private struct Changes: ChangeReader {
+            let source: HangingSource
+            var reader: any ChangeReader
+
+            mutating func next() async throws -> [SourceMessage] {
+                try await source.hang(in: .nextChanges)
+                return try await reader.next()
+            }
+        }
+
+        func withChanges<Result>(
+            of slotName: String,
+            after position: SourcePosition,
+            tables: [SourceTable],
+            plan: SyncPlan,
+            _ body: (inout any ChangeReader) async throws -> Result
+        ) async throws -> Result {
+            try await source.withChanges(of: slotName, after: position, tables: tables, plan: plan) { reader in
+                var changes: any ChangeReader = Changes(source: self, reader: reader)
+                return try await body(&changes)
+            }
+        }
+    }
+
+    /// A storage that is looked at every five seconds, as one in PostgreSQL is.
+    private struct FollowedStorage: ForwardingStorage {
+        static let interval = Duration.seconds(5)
+
+        let storage: SQLiteBucketStorage
+        let clock: TestClock
+
+        func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws {
+            while true {
+                try await clock.sleep(for: Self.interval)
+                look(.looked)
+            }
+        }
+    }
+
+    /// What shows that a process is alive which replicates from a source that hangs.
+    private struct HangingProcess: Sendable {
+        let clock: TestClock
+        private let scenario: SourceScenario
+        private let source: HangingSource
+        private let signs: SignsOfLife
+
+        init(in call: HangingSource.Call) throws {
+            let clock = TestClock()
+            self.clock = clock
+            scenario = try SourceScenario()
+            source = HangingSource(source: scenario.source, call: call)
+            signs = SignsOfLife(probes: Probes { clock.date }, replicates: true, logger: scenario.logger)
+        }
+
+        var isAlive: Bool { signs.probes.response(to: .liveness).status == .ok }
+
+        /// Runs it, and `body` as soon as the source hangs; until then, no time passes.
+        func run(_ body: () async throws -> Void) async throws {
+            let storage = FollowedStorage(storage: scenario.storage, clock: clock)
+            let replicator = Replicator(
+                storage: storage,
+                source: source,
+                content: scenario.config,
+                plan: try plan(scenario.config),
+                clock: clock,
+                logger: scenario.logger,
+                touch: { signs.touch() }
+            )
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    try await Heartbeat(progress: signs.work, clock: clock) { signs.probes.touch() }.run()
+                }
+                try await clock.waitForTimer(of: Heartbeat.interval)
+                group.addTask { try await StorageFollower(storage: storage) { signs.looked($0) }.run() }
+                try await clock.waitForTimer(of: FollowedStorage.interval)
+                group.addTask { try await replicator.run() }
+                try await source.calls.wait(after: 0)
+                try await body()
+                group.cancelAll()
+            }
+        }
+
+        /// Lets seconds pass one by one, each when those sleep again who wake every so many seconds.
+        func pass(_ seconds: Range<Int>, wakingEvery intervals: Int...) async throws {
+            for second in seconds {
+                let rests = intervals.map { $0 - second % $0 }
+                for rest in rests {
+                    try await clock.waitForTimer(of: .seconds(rest), count: rests.count { $0 == rest })
+                }
+                clock.advance(by: .seconds(1))
+            }
+        }
+    }
+
+    @Test("a process that waits for the source is alive, however long that takes")
+    func waitingForTheSource() async throws {
+        let process = try HangingProcess(in: .prepareStream)
+        try await process.run {
+            for minute in 0..<10 {
+                // Heartbeat, looks at the storage, and whoever waits for the source.
+                try await process.pass(60 * minute..<60 * (minute + 1), wakingEvery: 3, 5, 3)
+                #expect(process.isAlive, "after \(minute) minutes")
+            }
+        }
+    }
+
+    @Test("a process that does not replicate any more is not alive because its storage is looked at")
+    func replicationThatHangs() async throws {
+        let process = try HangingProcess(in: .nextChanges)
+        try await process.run {
+            try await process.pass(0..<120, wakingEvery: 3, 5)
+            #expect(process.isAlive)
+            try await process.pass(120..<135, wakingEvery: 3, 5)
+            #expect(!process.isAlive)
+        }
     }
 
     @Test("a call that takes long is no sign of death, and neither is it for ever one of life")

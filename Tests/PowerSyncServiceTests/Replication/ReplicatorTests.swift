@@ -2,6 +2,7 @@ import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncTesting
 import PowerSyncUpload
 import ServiceTestSupport
 import TestSupport
@@ -240,6 +241,79 @@ import Testing
             try Set(String.fetchAll(db, sql: "SELECT 'lists/' || id FROM lists"))
         }
         #expect(Set(try await scenario.rows().keys) == expected)
+    }
+
+    /// A source whose changes cannot be read any more once something is so.
+    private struct EndingSource: ForwardingSource {
+        struct End: Error {}
+
+        let source: EmbeddedSource
+        let isOver: @Sendable () -> Bool
+
+        private struct Changes: ChangeReader {
+            var reader: any ChangeReader
+            let isOver: @Sendable () -> Bool
+
+            mutating func next() async throws -> [SourceMessage] {
+                if isOver() { throw End() }
+                return try await reader.next()
+            }
+        }
+
+        func withChanges<Result>(
+            of slotName: String,
+            after position: SourcePosition,
+            tables: [SourceTable],
+            plan: SyncPlan,
+            _ body: (inout any ChangeReader) async throws -> Result
+        ) async throws -> Result {
+            try await source.withChanges(of: slotName, after: position, tables: tables, plan: plan) { reader in
+                var changes: any ChangeReader = Changes(reader: reader, isOver: isOver)
+                return try await body(&changes)
+            }
+        }
+    }
+
+    @Test("how far a stream is behind is not known while it is not replicated")
+    func lagIsForgottenAfterAnError() async throws {
+        let scenario = try SourceScenario()
+        let statistics = ReplicationStatistics()
+        let failures = ChangeSignal()
+        let replicator = Replicator(
+            storage: scenario.storage,
+            source: EndingSource(source: scenario.source) { statistics.counts.lag != nil },
+            content: scenario.config,
+            plan: try plan(scenario.config),
+            // The next attempt never comes.
+            clock: TestClock(),
+            statistics: statistics,
+            logger: scenario.logger,
+            report: { error in
+                if error != nil { failures.advance() }
+            }
+        )
+        try await replicator.whileRunning {
+            try await failures.wait(after: 0)
+            #expect(statistics.counts.transactions > 0)
+            #expect(statistics.counts.lag == nil)
+        }
+    }
+
+    @Test("how far a stream is behind is what another process says that replicates it")
+    func lagOfAStreamThatAnotherProcessReplicates() {
+        let statistics = ReplicationStatistics()
+        let (first, second) = (ReplicationStreamID(rawValue: 1), ReplicationStreamID(rawValue: 2))
+        statistics.recordLag(3, of: first, at: 100)
+        // The copy of another sync config fails, or is made by somebody else.
+        statistics.didStop(second, at: 101)
+        statistics.didYield(second)
+        #expect(statistics.counts.lag == 3)
+        statistics.didYield(first)
+        #expect(statistics.counts.lag == nil)
+        statistics.recordLag(1, of: first, at: 102)
+        #expect(statistics.counts.lag == 1)
+        statistics.didStop(first, at: 103)
+        #expect(statistics.counts.lag == nil)
     }
 
     @Test func rowThatIsTooLargeIsLoggedAndSkipped() async throws {

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import PowerSyncService
 @testable import PowerSyncServiceCore
 
 @Suite struct UserStreamsTests {
@@ -14,6 +15,29 @@ import Testing
         let third = try streams.enter(StreamClient(userID: "a"))
         #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.enter(StreamClient(userID: "a")) }
         withExtendedLifetime((first, third, other)) {}
+    }
+
+    @Test func whatAClientSaysIsCutWhateverItsCharactersAre() throws {
+        // One character for people.
+        let endless = "e" + String(repeating: "\u{301}", count: 30_000)
+        try #require(endless.count == 1)
+        let agent = StreamClient(userID: "a", userAgent: endless).userAgent
+        #expect(agent.unicodeScalars.count == 200)
+        #expect(agent.utf8.count <= 800)
+        #expect(StreamClient(userID: "a", userAgent: "an app/1.0").userAgent == "an app/1.0")
+
+        let report = StreamReport(
+            id: 1,
+            client: StreamClient(userID: endless, clientID: endless, userAgent: endless),
+            openedAt: 0,
+            operations: 0,
+            bytes: 0,
+            progress: StreamProgressReport(),
+            activity: .reading,
+            activeSince: 0
+        )
+        let shown = ServiceSnapshot.Client(report)
+        for text in [shown.user, shown.client ?? "", shown.agent] { #expect(text.utf8.count <= 800) }
     }
 
     @Test func usersWithoutStreamsAreForgotten() throws {

@@ -179,4 +179,16 @@ import Testing
             #expect(scenario.log.lines.contains { $0.hasPrefix("error The certificate is not valid") })
         }
     }
+
+    @Test func theEndIsReportedAlsoRightAfterAWarning() async throws {
+        let end = try Scenario().certificate.current.validity.end
+        let scenario = try Scenario(now: end.addingTimeInterval(-3600))
+        try await scenario.watching {
+            try await scenario.look()
+            #expect(scenario.log.lines.filter { $0.contains("has to be renewed") }.count == 1)
+            scenario.setNow(end.addingTimeInterval(60))
+            for _ in 0..<3 { try await scenario.look() }
+            #expect(scenario.log.lines.filter { $0.hasPrefix("error The certificate is not valid") }.count == 1)
+        }
+    }
 }

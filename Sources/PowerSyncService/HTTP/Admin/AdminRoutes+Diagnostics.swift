@@ -27,11 +27,13 @@ extension AdminRoutes {
 
     /// What is replicated, and what is wrong.
     ///
+    /// When the storage cannot be read, `storage` says so, and what it would tell is missing.
+    ///
     /// - Parameters:
     ///   - includesContent: With the texts of sync configs.
     ///   - includesService: With a ``ServiceSnapshot``.
     /// - Returns: The `data` of the answer.
-    /// - Throws: An error of the storage.
+    /// - Throws: `CancellationError`.
     func diagnostics(includesContent: Bool, includesService: Bool) async throws -> JSONObject {
         let state = try await sourceState()
         var errors: [JSONValue] = []
@@ -45,12 +47,19 @@ extension AdminRoutes {
                 ])
             ])
         ]
-        let streams = try await storage.streams()
-        if let active = streams.last(where: { $0.state.isServed }) {
-            data["active_sync_rules"] = .object(try await status(of: active, state, includesContent))
-        }
-        if let next = streams.last(where: { $0.state == .processing }) {
-            data["deploying_sync_rules"] = .object(try await status(of: next, state, includesContent))
+        do {
+            let streams = try await storage.streams()
+            if let active = streams.last(where: { $0.state.isServed }) {
+                data["active_sync_rules"] = .object(try await status(of: active, state, includesContent))
+            }
+            if let next = streams.last(where: { $0.state == .processing }) {
+                data["deploying_sync_rules"] = .object(try await status(of: next, state, includesContent))
+            }
+            if includesService { data["service"] = .object(try await usage()) }
+        } catch {
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            let finding = Self.finding(.fatal, "The bucket storage cannot be read: \(error)")
+            data["storage"] = .object(["errors": .array([finding])])
         }
         if let rejection = deployer.rejection {
             var entry = JSONObject()
@@ -58,7 +67,6 @@ extension AdminRoutes {
             entry["errors"] = .array(rejection.findings.map { Self.finding($0, at: rejection.date) })
             data["rejected_sync_rules"] = .object(entry)
         }
-        if includesService { data["service"] = .object(try await usage()) }
         return data
     }
 

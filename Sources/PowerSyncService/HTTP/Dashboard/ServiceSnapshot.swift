@@ -22,7 +22,8 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         package var error: String?
         /// When it happened.
         package var errorAt: Double?
-        /// How far the active stream is behind its source; `nil` until that is known.
+        /// How far the active stream is behind its source; `nil` until that is known, and while it is not replicated
+        /// here.
         package var lagSeconds: Double?
         /// Rows that were replicated.
         package var rows: Int
@@ -116,8 +117,8 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         package var sizes: Sizes?
         /// Why nothing can be written, if so.
         package var problems: [String]
-        /// Compaction.
-        package var compaction: Compaction
+        /// Compaction; `nil` when other processes do that.
+        package var compaction: Compaction?
     }
 
     /// Bytes of what is stored, measured once a minute.
@@ -148,19 +149,16 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
 
     /// The most clients of a snapshot; others are found by asking for them.
     package static let listLimit = 50
-    /// The most characters that are shown of what a client says.
-    static let textLimit = 200
 }
 
 extension ServiceSnapshot.Client {
     /// Describes a stream.
     init(_ report: StreamReport) {
-        func short(_ text: String) -> String { String(text.prefix(ServiceSnapshot.textLimit)) }
         self.init(
             id: report.id,
-            user: short(report.client.userID),
-            client: report.client.clientID.map(short),
-            agent: short(report.client.userAgent),
+            user: StreamClient.shown(report.client.userID),
+            client: report.client.clientID.map(StreamClient.shown),
+            agent: report.client.userAgent,
             format: report.client.format?.rawValue,
             openedAt: report.openedAt,
             buckets: report.progress.buckets,

@@ -117,13 +117,14 @@ final class SnapshotFeed: Service {
         }
         do {
             try await cancelWhenGracefulShutdown {
+                var problem: String?
                 while true {
                     let version = self.changed.version
                     guard self.watcherCount > 0 else {
                         try await self.changed.wait(after: version)
                         continue
                     }
-                    try await self.publish()
+                    problem = try await self.publish(lastProblem: problem)
                     try await self.clock.sleep(for: Self.interval)
                 }
             }
@@ -132,17 +133,27 @@ final class SnapshotFeed: Service {
         }
     }
 
-    private func publish() async throws {
+    /// Takes a snapshot.
+    ///
+    /// - Parameter lastProblem: What has been logged already.
+    /// - Returns: Why it could not be taken.
+    /// - Throws: `CancellationError`.
+    private func publish(lastProblem: String?) async throws -> String? {
         do {
             let snapshot = try await take()
             var bytes = ByteBuffer(string: "data: ")
             bytes.writeBytes(try JSONEncoder().encode(snapshot))
             bytes.writeString("\n\n")
             publish(bytes)
+            return nil
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            logger.error("The dashboard could not look at the service", metadata: ["error": "\(error)"])
+            let problem = "\(error)"
+            if problem != lastProblem {
+                logger.error("The dashboard could not look at the service", metadata: ["error": "\(problem)"])
+            }
             publish(Self.failure)
+            return problem
         }
     }
 

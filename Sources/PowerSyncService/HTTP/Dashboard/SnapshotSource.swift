@@ -14,8 +14,8 @@ struct SnapshotSource: Sendable {
     var replication: ReplicationStatistics
     /// Measures what is stored.
     var sizes: StorageSizeJob
-    /// When the storage was compacted.
-    var compaction: CompactionStatus
+    /// When the storage was compacted; `nil` in a process that does not compact.
+    var compaction: CompactionStatus?
     /// What keeps the service from working.
     var probes: Probes
     /// The last error of replication, if it is not solved.
@@ -81,8 +81,7 @@ struct SnapshotSource: Sendable {
     }
 
     private func storageSnapshot() async throws -> ServiceSnapshot.Storage {
-        let last = compaction.last
-        return ServiceSnapshot.Storage(
+        ServiceSnapshot.Storage(
             bytes: try await storage.size(),
             sizes: sizes.sizes.map { sizes in
                 ServiceSnapshot.Sizes(
@@ -93,13 +92,21 @@ struct SnapshotSource: Sendable {
                 )
             },
             problems: probes.problems.map(\.rawValue).sorted(),
-            compaction: ServiceSnapshot.Compaction(
-                isRunning: compaction.isRunning,
-                endedAt: last?.endedAt,
-                moved: last?.result?.movedOperations,
-                cleared: last?.result?.clearedOperations,
-                error: last?.error
-            )
+            compaction: compaction.map { ServiceSnapshot.Compaction($0) }
+        )
+    }
+}
+
+extension ServiceSnapshot.Compaction {
+    /// What is known of it.
+    fileprivate init(_ status: CompactionStatus) {
+        let last = status.last
+        self.init(
+            isRunning: status.isRunning,
+            endedAt: last?.endedAt,
+            moved: last?.result?.movedOperations,
+            cleared: last?.result?.clearedOperations,
+            error: last?.error
         )
     }
 }

@@ -21,12 +21,21 @@ import Testing
     private let service: TodoService
     private let config: String
     /// Where neither the kernel nor the other servers of the tests take one.
-    private let port = Int.random(in: 20_000..<30_000)
+    private let port = FreePort.take()
 
     init() throws {
         service = try TodoService()
         config = service.folder.appending(path: "powersync.yaml").path
         try write(TodoService.syncConfig, to: "sync.yaml")
+    }
+
+    // MARK: Before its work
+
+    @Test func whileItWaitsForItsFirstSyncConfig() async throws {
+        let command = try serve(syncConfig: "api: {tokens: [an-admin-token]}")
+        try await command.wait(for: "Running on port \(port)")
+        await expectEnd(of: command)
+        #expect(!command.said.contains { $0.contains(Self.isReady) }, "\(command.said)")
     }
 
     // MARK: In the middle of its work
@@ -51,6 +60,7 @@ import Testing
         let command = try serve()
         try await command.wait(for: "ps.rows=1 ps.stream=1 ps.table=main.lists")
         await expectEnd(of: command)
+        #expect(!command.said.contains { $0.contains(Self.isReady) }, "it was not in the middle: \(command.said)")
         let next = try serve()
         try await next.wait(for: Self.isReady)
         #expect(try await readCheckpoint().contains(#""count":15000,"#))
@@ -80,6 +90,7 @@ import Testing
         let command = try serve()
         try await command.wait(for: Self.isReady)
         let compaction = try RunningCommand(["compact", "--config", config])
+        try await compaction.wait(for: "Compacting …")
         await expectEnd(of: command)
         #expect(await compaction.waitForExit() == 0, "\(compaction.said)")
     }
@@ -134,23 +145,35 @@ import Testing
 
     /// Opens streams, all at once, and leaves them open during a closure that ends the service.
     private func withStreams(_ count: Int, _ body: () async throws -> Void) async throws {
-        let (served, news) = (NIOLockedValueBox(0), Signal())
+        let (served, failure) = (NIOLockedValueBox(0), NIOLockedValueBox<(any Error)?>(nil))
+        let news = Signal()
         let request = try request
         try await withThrowingTaskGroup { group in
             for _ in 0..<count {
                 group.addTask {
-                    try await RawConnection.connect(port: port) { connection in
-                        try await connection.send(request)
-                        let text = try await connection.text(until: Self.completion)
-                        #expect(text.contains(Self.completion), "\(text)")
-                        served.withLockedValue { $0 += 1 }
+                    do {
+                        try await RawConnection.connect(port: port) { connection in
+                            try await connection.send(request)
+                            let text = try await connection.text(until: Self.completion)
+                            #expect(text.contains(Self.completion), "\(text)")
+                            served.withLockedValue { $0 += 1 }
+                            news.fire()
+                            // A killed process resets the connection.
+                            _ = try? await connection.textUntilClosed()
+                        }
+                    } catch {
+                        failure.withLockedValue { $0 = $0 ?? error }
                         news.fire()
-                        // A killed process resets the connection.
-                        _ = try? await connection.textUntilClosed()
+                        throw error
                     }
                 }
             }
-            try await news.wait { served.withLockedValue { $0 == count ? () : nil } }
+            let opened = try await news.wait { () -> Result<Void, any Error>? in
+                if let error = failure.withLockedValue({ $0 }) { return .failure(error) }
+                return served.withLockedValue { $0 == count } ? .success(()) : nil
+            }
+            // The others are cancelled.
+            try opened.get()
             try await body()
             try await group.waitForAll()
         }
@@ -224,19 +247,23 @@ import Testing
     /// - Parameters:
     ///   - source: An item of `replication.connections`; the embedded source if there is none.
     ///   - storage: A file beside the configuration, or a section.
+    ///   - syncConfig: Where the sync config comes from, and what clients may do.
     /// - Returns: The command, which is not ready yet.
     /// - Throws: An error of starting it.
-    private func serve(source: String? = nil, storage: String = "buckets.db") throws -> RunningCommand {
+    private func serve(
+        source: String? = nil,
+        storage: String = "buckets.db",
+        syncConfig: String = Self.syncConfig
+    ) throws -> RunningCommand {
         let tables = TodoService.statements.map { "\"\($0)\"" }.joined(separator: ", ")
         let secret = Data("integration-test-key-0123456789ab".utf8).base64EncodedString()
             .replacingOccurrences(of: "=", with: "")
         let yaml = """
             replication: {connections: [\(source ?? "{type: embedded, path: source.db, tables: [\(tables)]}")]}
             storage: \(storage.hasPrefix("{") ? storage : "{type: sqlite, path: \(storage)}")
-            sync_config: {path: sync.yaml}
+            \(syncConfig)
             host: 127.0.0.1
             port: \(port)
-            api: {parameters: {max_concurrent_connections: 15000, max_streams_per_user: 15000}}
             client_auth:
               audience: [powersync-test]
               jwks: {keys: [{kty: oct, alg: HS256, kid: test, k: \(secret)}]}
@@ -245,6 +272,12 @@ import Testing
         try write(yaml, to: "powersync.yaml")
         return try RunningCommand(["serve", "--config", config])
     }
+
+    /// The file of the sync config, and room for as many streams as a test opens.
+    private static let syncConfig = """
+        sync_config: {path: sync.yaml}
+        api: {parameters: {max_concurrent_connections: 15000, max_streams_per_user: 15000}}
+        """
 
     private func write(_ text: String, to file: String) throws {
         try text.write(to: service.folder.appending(path: file), atomically: true, encoding: .utf8)

@@ -42,7 +42,7 @@ struct ProxyProcess {
         var output: [String] = []
         // Somebody else may have the port: then the proxy ends, and another one is tried.
         for _ in 0..<5 {
-            let port = Int.random(in: 20_000..<32_000)
+            let port = FreePort.take()
             let file = folder.path("proxy.conf")
             try configuration(port, folder.path("")).write(toFile: file, atomically: true, encoding: .utf8)
             let process = Process()

@@ -97,7 +97,9 @@ extension DashboardPage {
             details.open = open.includes(name) || (!content.dataset.shown && name === "active");
             parts.push(details);
           };
-          if (!data.active_sync_rules) parts.push(make("p", {}, "No sync config is active: clients get PSYNC_S2302."));
+          // Without its storage, the service does not know which there are.
+          findings("Storage", data.storage?.errors);
+          if (!data.active_sync_rules && !data.storage) parts.push(make("p", {}, "No sync config is active: clients get PSYNC_S2302."));
           config("active", "Active sync config", data.active_sync_rules);
           config("deploying", "Sync config that is being deployed", data.deploying_sync_rules);
           config("rejected", "Sync config that was refused", data.rejected_sync_rules);

@@ -112,6 +112,7 @@ extension DashboardPage {
         }
 
         function compaction(run) {
+          if (!run) return "Another process compacts: one that replicates.";
           if (run.isRunning) return "Compaction is running.";
           if (run.endedAt === undefined) return "This process has not compacted yet: it does so 10 minutes after its start.";
           const when = `Compacted ${duration(snapshot.time - run.endedAt)} ago`;

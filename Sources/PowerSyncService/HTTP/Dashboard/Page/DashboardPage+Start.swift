@@ -30,6 +30,7 @@ extension DashboardPage {
           const hadToken = sessionStorage.getItem(tokenKey) !== null;
           sessionStorage.removeItem(tokenKey);
           connection?.abort();
+          isLive = false;
           snapshot = before = undefined;
           showPanels(false);
           showState("", "Not signed in");

@@ -1,0 +1,157 @@
+import PowerSyncRules
+
+/// A source as replication asks it: its errors tell whose they are, and what takes long shows that it is waited for.
+///
+/// Whoever hears of a failed attempt has to know whether the source or the storage is to blame, which may be two
+/// PostgreSQL servers: what a call throws is a ``ReplicationSourceError``, in the words of the error that it was, or
+/// `CancellationError`.
+///
+/// Calls have time limits of their own, and some are hours: a slot is made when all transactions that run have ended.
+/// While one runs, there is a sign of life every few seconds. There is none while a change reader waits: it promises to
+/// return after two seconds, and one that does not is what the liveness probe has to find.
+struct ReplicatedSource: ReplicationSource {
+    /// The time between two signs of life while a call runs: below the 10 s of the liveness probe.
+    static let signInterval = Duration.seconds(3)
+
+    private let source: any ReplicationSource
+    private let clock: any Clock<Duration>
+    private let touch: @Sendable () -> Void
+
+    /// Wraps a source.
+    ///
+    /// - Parameters:
+    ///   - source: Does the work.
+    ///   - clock: Measures ``signInterval``.
+    ///   - touch: Called with each sign of life.
+    init(_ source: any ReplicationSource, clock: any Clock<Duration>, touch: @escaping @Sendable () -> Void) {
+        self.source = source
+        self.clock = clock
+        self.touch = touch
+    }
+
+    /// Makes a call that may take long.
+    private func waiting<Result>(for call: () async throws -> Result) async throws -> Result {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { [clock, touch] in
+                while true {
+                    try await clock.sleep(for: Self.signInterval)
+                    touch()
+                }
+            }
+            do {
+                return try await call()
+            } catch {
+                throw Self.named(error)
+            }
+        }
+    }
+
+    /// An error of a call; what says whose it is stays as it is.
+    private static func named(_ error: any Error) -> any Error {
+        switch error {
+        case is ReplicationSourceError, is CancellationError: error
+        default: ReplicationSourceError(.unavailable, "\(error)", underlyingError: error)
+        }
+    }
+
+    // MARK: Calls
+
+    func checkConfiguration() async throws {
+        try await waiting { try await source.checkConfiguration() }
+    }
+
+    func head(having known: SourcePosition?) async throws -> SourcePosition {
+        try await waiting { try await source.head(having: known) }
+    }
+
+    func emitMarker() async throws {
+        try await waiting { try await source.emitMarker() }
+    }
+
+    func prepareStream(
+        _ slotName: String,
+        resumingAfter position: SourcePosition?,
+        reached: LSN?
+    ) async throws -> SourcePosition {
+        try await waiting { try await source.prepareStream(slotName, resumingAfter: position, reached: reached) }
+    }
+
+    func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
+        try await waiting { try await source.tables(for: plan) }
+    }
+
+    func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
+        Rows(source: self, reader: try await waiting { try await source.snapshot(of: table, after: key) })
+    }
+
+    func checkRetention(for slotName: String) async throws {
+        try await waiting { try await source.checkRetention(for: slotName) }
+    }
+
+    func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
+        try await waiting { try await source.rows(of: table, keys: keys) }
+    }
+
+    func withChanges<Result>(
+        of slotName: String,
+        after position: SourcePosition,
+        tables: [SourceTable],
+        plan: SyncPlan,
+        _ body: (inout any ChangeReader) async throws -> Result
+    ) async throws -> Result {
+        // Of the storage as likely as not: it comes back through the source, and is none of its errors.
+        var bodyError: (any Error)?
+        do {
+            return try await source.withChanges(of: slotName, after: position, tables: tables, plan: plan) { reader in
+                var changes: any ChangeReader = Changes(reader: reader)
+                do {
+                    return try await body(&changes)
+                } catch {
+                    bodyError = error
+                    throw error
+                }
+            }
+        } catch {
+            throw bodyError ?? Self.named(error)
+        }
+    }
+
+    func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
+        source.wantsAcknowledgement(of: lsn, by: slotName)
+    }
+
+    func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+        try await waiting { try await source.acknowledge(position, of: slotName) }
+    }
+
+    func dropStream(_ slotName: String) async throws {
+        try await waiting { try await source.dropStream(slotName) }
+    }
+
+    func close() throws { try source.close() }
+
+    // MARK: Readers
+
+    private struct Rows: SnapshotReader {
+        let source: ReplicatedSource
+        var reader: any SnapshotReader
+
+        mutating func next() async throws -> SnapshotChunk? {
+            let source = source
+            return try await source.waiting { try await reader.next() }
+        }
+    }
+
+    private struct Changes: ChangeReader {
+        var reader: any ChangeReader
+
+        mutating func next() async throws -> [SourceMessage] {
+            do {
+                return try await reader.next()
+            } catch {
+                throw ReplicatedSource.named(error)
+            }
+        }
+    }
+}
