@@ -95,11 +95,12 @@ docs: packages
 	$(DEBUG)
 	scripts/docs
 
-## lint: check the formatting, what comments and pages refer to, and code for single platforms
+## lint: check the formatting, what comments and pages refer to, code for single platforms, and accesses to SQLite on servers
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel --configuration .swift-format $(wildcard $(SOURCES))
 	scripts/check-references
 	scripts/check-platforms
+	scripts/check-accesses
 
 ## format: apply the formatting
 format:

@@ -268,7 +268,7 @@ let package = Package(
         // Databases of their own for tests of the PostgreSQL source.
         .target(
             name: "PostgresTestSupport",
-            dependencies: ["CLibPQ", "PowerSyncServicePostgres", .nioConcurrencyHelpers],
+            dependencies: ["CLibPQ", "PowerSyncServicePostgres", "TestSupport", .nioConcurrencyHelpers],
             path: "Tests/PostgresTestSupport",
             swiftSettings: settings
         ),

@@ -45,6 +45,8 @@ import Testing
                 end.finish()
             }
             group.addTask { [service, configuration = configuration(.sync)] in
+                // Also when it does not become ready.
+                defer { ready.finish() }
                 try await service.run(configuration) { _ in
                     ready.finish()
                     for await _ in isOver {}

@@ -1,4 +1,6 @@
 import Foundation
+import NIOConcurrencyHelpers
+import TestSupport
 
 #if canImport(Darwin)
 import Darwin
@@ -39,8 +41,9 @@ package final class TestCluster: Sendable {
     }
 
     private let folder: String
-    /// Below the ports that the system gives to those who do not ask for one: it stays free while the server is stopped.
-    private let port = Int.random(in: 12_000..<32_000)
+    /// Its port, the same after every start.
+    private let taken = NIOLockedValueBox(FreePort.take())
+    private var port: Int { taken.withLockedValue { $0 } }
     private let bin: String
     /// The files for clients, if connections are encrypted.
     package let certificates: Certificates?
@@ -71,7 +74,6 @@ package final class TestCluster: Sendable {
         let settings = """
             listen_addresses = '127.0.0.1'
             unix_socket_directories = ''
-            port = \(port)
             wal_level = logical
             shared_buffers = 32MB
             max_wal_size = 128MB
@@ -81,6 +83,18 @@ package final class TestCluster: Sendable {
         try handle?.write(contentsOf: Data(settings.utf8))
         if isEncrypted { try handle?.write(contentsOf: Data(Self.encryption(folder).utf8)) }
         try handle?.close()
+        try startOnFreePort()
+    }
+
+    /// Starts the server for the first time: another process of tests may have taken its port meanwhile.
+    private func startOnFreePort() throws {
+        for _ in 0..<4 {
+            do {
+                return try start()
+            } catch let failure as TestDatabase.Failure where failure.description.contains("Address already in use") {
+                taken.withLockedValue { $0 = FreePort.take() }
+            }
+        }
         try start()
     }
 
@@ -127,7 +141,9 @@ package final class TestCluster: Sendable {
 
     /// Starts the server, and waits until it can be used.
     package func start() throws {
-        let command = "'\(bin)/pg_ctl' --pgdata='\(folder)/data' --log='\(folder)/log' --wait --timeout=30 start"
+        let command = """
+            '\(bin)/pg_ctl' --pgdata='\(folder)/data' --log='\(folder)/log' --options='-p \(port)' --wait --timeout=30 start
+            """
         for _ in 0..<2 where (try? runAsServer(command)) != nil { return }
         do {
             try runAsServer(command)

@@ -138,6 +138,21 @@ import Testing
         #expect(try await scenario.applier.apply(UploadRequest(json: request.json), for: user).rejections == [])
     }
 
+    /// Values of tasks.
+    private enum Caller {
+        @TaskLocal static var name = "nobody"
+    }
+
+    @Test func decisionsAreMadeOutsideOfAnyTask() async throws {
+        let scenario = try UploadScenario { _, _ in
+            let task = withUnsafeCurrentTask { $0 == nil ? "no task" : "a task" }
+            return .apply(["name": .string("\(Caller.name) in \(task)")])
+        }
+        try await Caller.$name.withValue("anna") { try await scenario.apply([UploadScenario.put(1, "a")]) }
+        let name = try await scenario.database.read { db in try String.fetchOne(db, sql: "SELECT name FROM lists") }
+        #expect(name == "nobody in no task")
+    }
+
     @Test func referencesThatAreCheckedAtTheCommitAreARejection() async throws {
         let scenario = try UploadScenario(
             schema: """

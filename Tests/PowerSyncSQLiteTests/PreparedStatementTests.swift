@@ -141,24 +141,4 @@ import Testing
         #expect(try statement.step())
         #expect(statement.integer(at: 0) == 1)
     }
-
-    /// Statements whose first row calls for the interruption of the second.
-    @Test func anInterruptionIsAnErrorOrACancellation() throws {
-        try DatabaseQueue().read { db in
-            let address = UInt(bitPattern: db.sqliteConnection)
-            db.add(
-                function: DatabaseFunction("interrupt", argumentCount: 1) { values in
-                    sqlite3_interrupt(OpaquePointer(bitPattern: address))
-                    return values[0]
-                }
-            )
-            let sql = "SELECT interrupt(column1) FROM (VALUES (1), (2), (3))"
-            func run(_ interruption: PreparedStatement.Interruption) throws {
-                try PreparedStatement(db, sql: sql, interruption: interruption).run()
-            }
-            let error = try #require(throws: DatabaseError.self) { try run(.databaseError) }
-            #expect(error.resultCode == .SQLITE_INTERRUPT)
-            #expect(throws: CancellationError.self) { try run(.cancellation) }
-        }
-    }
 }

@@ -78,6 +78,9 @@ package final class NIOExchange: HTTPExchange {
         // A refused connection is reported at once: the queue waits and tries again by itself.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.limitSilence(to: TimeAmount(idleTimeout))
+        // A connection in the pool is silent, too. It has to go before that counts as an error, or else a request that gets it at
+        // that moment fails with it.
+        configuration.connectionPool.idleTimeout = TimeAmount(idleTimeout / 2)
         return configuration
     }
 

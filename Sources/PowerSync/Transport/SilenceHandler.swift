@@ -10,8 +10,10 @@ extension HTTPClient.Configuration {
     ///
     /// - Parameter timeout: How long nothing may move.
     mutating func limitSilence(to timeout: TimeAmount) {
+        // The client calls it on the channel's loop, and writes the request to a stream of HTTP/2 when it is done: at once, or
+        // else the connection may end before the stream has its request, and that ends the process.
         let add: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
-            channel.eventLoop.submit {
+            channel.eventLoop.makeCompletedFuture {
                 // At the socket's side, where everything passes that is sent and received.
                 try channel.pipeline.syncOperations.addHandlers(
                     [IdleStateHandler(allTimeout: timeout), SilenceHandler()],

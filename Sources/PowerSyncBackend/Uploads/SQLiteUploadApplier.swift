@@ -27,6 +27,10 @@ public struct SQLiteUploadApplier: Sendable {
     ///
     /// Called for each write that is new, in order, after it was found that its table can be written. What it throws
     /// makes the request fail, and the client sends the write again.
+    ///
+    /// It runs on a queue of the database and in no task, so that a cancellation cannot interrupt the transaction: the task-local
+    /// values of who calls ``SQLiteUploadApplier/apply(_:for:)`` are not there, and `Task.isCancelled` is always `false`. What a
+    /// decision needs comes with the write, or is captured.
     public typealias Authorization = @Sendable (_ write: UploadedWrite, _ db: Database) throws -> WriteDecision
 
     private let database: any DatabaseWriter
@@ -67,7 +71,8 @@ public struct SQLiteUploadApplier: Sendable {
     ///   - user: Who the client is, as the backend has found out; never taken from the request.
     /// - Returns: What to answer. When it is there, everything that it calls applied is on disk as far as the database promises.
     /// - Throws: What the closure throws and errors of SQLite, if nothing could be applied before them; `UploadFormatError`
-    ///   when the numbers of the writes do not ascend; `CancellationError`. The client sends everything again then.
+    ///   when the numbers of the writes do not ascend; `CancellationError` when the task is cancelled before the transaction
+    ///   begins. The client sends everything again then.
     public func apply(_ request: UploadRequest, for user: BackendUser) async throws -> UploadResponse {
         try request.validate()
         guard !request.entries.isEmpty else { return UploadResponse(appliedThrough: nil) }
@@ -91,7 +96,7 @@ public struct SQLiteUploadApplier: Sendable {
     ///
     /// - Parameter date: Since when they were not seen, for example a year ago.
     /// - Returns: How many were forgotten.
-    /// - Throws: `DatabaseError`.
+    /// - Throws: `DatabaseError`; `CancellationError` when the task is cancelled before it is this one's turn.
     @discardableResult
     public func forgetClients(notSeenSince date: Date) async throws -> Int {
         try await database.uncancelledWrite { db in

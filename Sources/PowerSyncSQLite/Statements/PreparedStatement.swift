@@ -29,14 +29,6 @@ public import GRDBSQLite
 /// and without the values.
 @usableFromInline
 package struct PreparedStatement {
-    /// What an execution throws that somebody interrupts.
-    package enum Interruption {
-        /// The error of SQLite.
-        case databaseError
-        /// `CancellationError`: GRDB interrupts the connection when the task is cancelled that waits for it.
-        case cancellation
-    }
-
     /// The statement, for calls that are not here.
     @usableFromInline
     package let handle: OpaquePointer
@@ -44,7 +36,6 @@ package struct PreparedStatement {
     ///
     /// `nil` when somebody else does.
     private let owner: AnyObject?
-    private let interruption: Interruption
 
     /// Takes a statement from the cache of a connection of GRDB, or prepares it.
     ///
@@ -53,14 +44,12 @@ package struct PreparedStatement {
     /// - Parameters:
     ///   - db: The connection.
     ///   - sql: One statement.
-    ///   - interruption: What an interrupted execution throws.
     /// - Throws: `DatabaseError` when SQLite does not understand the text.
-    package init(_ db: Database, sql: String, interruption: Interruption = .databaseError) throws {
+    package init(_ db: Database, sql: String) throws {
         let cached = try db.cachedStatement(sql: sql)
         let statement = cached.isPrepared(from: sql) ? cached : try db.makeStatement(sql: sql)
         handle = statement.sqliteStatement
         owner = statement
-        self.interruption = interruption
         reset()
     }
 
@@ -86,14 +75,12 @@ package struct PreparedStatement {
         guard let statement else { return nil }
         handle = statement
         owner = Finaliser(statement: statement)
-        interruption = .databaseError
     }
 
     /// A statement of somebody else, who keeps it as long as this value is used.
     package init(borrowing handle: OpaquePointer) {
         self.handle = handle
         owner = nil
-        interruption = .databaseError
     }
 
     /// Finalises a statement with the last value that uses it.
@@ -116,7 +103,7 @@ extension PreparedStatement {
     /// Advances to the next row.
     ///
     /// - Returns: Whether there is one. After `false` the execution has ended.
-    /// - Throws: `DatabaseError`, or what ``Interruption`` says; the execution has ended.
+    /// - Throws: `DatabaseError`; the execution has ended.
     @inlinable
     package func step() throws -> Bool {
         let code = sqlite3_step(handle)
@@ -167,7 +154,7 @@ extension PreparedStatement {
         // SQLite knows the error until the connection is used again, for example by the reset.
         let error = DatabaseError(code, reportedBy: sqlite3_db_handle(handle), sql: sql)
         reset()
-        return code & 0xff == SQLITE_INTERRUPT && interruption == .cancellation ? CancellationError() : error
+        return error
     }
 }
 

@@ -74,7 +74,7 @@ struct CapturedTable: Sendable, Equatable {
     func rows(_ keys: [[SQLiteValue]], _ db: Database) throws -> [SourceRow] {
         let match = key.map { "t.\(SQLText.identifier($0.name)) = ?" }.joined(separator: " AND ")
         let sql = "SELECT \(columnList) FROM \(SQLText.identifier(name)) AS t WHERE \(match)"
-        let statement = try PreparedStatement(db, sql: sql, interruption: .cancellation)
+        let statement = try PreparedStatement(db, sql: sql)
         defer { statement.reset() }
         var rows: [SourceRow] = []
         for values in keys {

@@ -145,7 +145,7 @@ struct EmbeddedChangeReader: ChangeReader {
     private mutating func nextChunk(of batch: LongBatch) async throws -> [SourceMessage] {
         guard let watched = Self.find(tables, in: source.capture) else { return [.tablesChanged] }
         let limit = min(batch.delivered + Self.maximumEntries, batch.head.sequence)
-        let chunk = try await batch.snapshot.read { [source] db in
+        let chunk = try await batch.snapshot.uncancelledRead { [source] db in
             try Self.chunk(db, of: source, after: batch.delivered, through: limit, watched: watched)
         }
         longBatch?.delivered = chunk.end
@@ -226,7 +226,7 @@ struct EmbeddedChangeReader: ChangeReader {
         through end: Int64,
         to changes: inout [(sequence: Int64, change: SourceChange, table: CapturedTable)]
     ) throws -> Int64 {
-        let statement = try PreparedStatement(db, sql: table.logQuery, interruption: .cancellation)
+        let statement = try PreparedStatement(db, sql: table.logQuery)
         defer { statement.reset() }
         statement.bind(position, at: 1)
         statement.bind(end, at: 2)

@@ -48,7 +48,7 @@ struct EmbeddedSnapshotReader: SnapshotReader {
                 )
             }
             let sql = table.snapshotQuery(isFirst: lastKey == nil)
-            let statement = try PreparedStatement(db, sql: sql, interruption: .cancellation)
+            let statement = try PreparedStatement(db, sql: sql)
             defer { statement.reset() }
             lastKey?.bind(to: statement)
             let keyIndexes = table.keyIndexes

@@ -16,7 +16,7 @@ extension EmbeddedSource: ReplicationSource {
     package func head(having published: SourcePosition?) async throws -> SourcePosition {
         let known = known.withLockedValue { $0 }
         // The uploads of a client must not be dated by a log that is not the one that is replicated.
-        if let known, try await !pool.read({ db in try known.isPlausible(db) }) {
+        if let known, try await !pool.uncancelledRead({ db in try known.isPlausible(db) }) {
             try await beginHistory(after: known.history)
         }
         if let published, try await pool.uncancelledRead({ db in try Self.contradicts(published, db) }) {

@@ -119,7 +119,7 @@ package final class EmbeddedSource: Sendable {
 
     /// A number that changes when anything has been committed to the file by another connection than the polling one.
     func dataVersion() async throws -> Int64 {
-        try await poll.read { db in try Int64.fetchOne(db, sql: "PRAGMA data_version") ?? 0 }
+        try await poll.uncancelledRead { db in try Int64.fetchOne(db, sql: "PRAGMA data_version") ?? 0 }
     }
 
     /// Waits until something may have been committed.

@@ -96,8 +96,7 @@ struct BucketCompaction {
             sql: """
                 SELECT op_id, by_op FROM superseded_operations
                 WHERE bucket = ? AND op_id >= ? AND op_id <= ? AND by_op <= ?
-                """,
-            interruption: .cancellation
+                """
         )
         defer { statement.reset() }
         statement.bind(bucket, at: 1)

@@ -14,8 +14,8 @@ struct BucketDataReader {
     /// Creates a reader for one read transaction.
     init(_ db: Database, _ view: StreamView, checkpoint: StorageCheckpoint, limits: BucketDataLimits) throws {
         self.db = db
-        segments = try view.queries.segments.map { try PreparedStatement(db, sql: $0, interruption: .cancellation) }
-        tail = try PreparedStatement(db, sql: view.queries.data, interruption: .cancellation)
+        segments = try view.queries.segments.map { try PreparedStatement(db, sql: $0) }
+        tail = try PreparedStatement(db, sql: view.queries.data)
         self.checkpoint = checkpoint
         chunks = BucketChunkBuilder(limits: limits)
     }

@@ -113,8 +113,7 @@ struct BucketSealing {
                 SELECT \(StoredOperation.columns) FROM operations AS o
                 LEFT JOIN names AS s ON s.id = o.source_table LEFT JOIN names AS t ON t.id = o.table_name
                 WHERE o.bucket = ? AND o.op_id > ? AND o.op_id <= ? ORDER BY o.op_id LIMIT ?
-                """,
-            interruption: .cancellation
+                """
         )
         defer { statement.reset() }
         statement.bind(tail.bucket, at: 1)

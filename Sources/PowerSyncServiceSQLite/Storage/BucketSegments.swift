@@ -22,8 +22,7 @@ struct BucketSegments {
         self.bucket = bucket
         insert = try PreparedStatement(
             db,
-            sql: "INSERT INTO segments (bucket, first_op, last_op, operations) VALUES (?, ?, ?, ?)",
-            interruption: .cancellation
+            sql: "INSERT INTO segments (bucket, first_op, last_op, operations) VALUES (?, ?, ?, ?)"
         )
     }
 
@@ -44,8 +43,7 @@ struct BucketSegments {
             sql: """
                 SELECT id, last_op, length(operations) FROM segments
                 WHERE bucket = ? AND last_op >= ? ORDER BY last_op
-                """,
-            interruption: .cancellation
+                """
         )
         defer { statement.reset() }
         statement.bind(bucket, at: 1)
@@ -67,11 +65,7 @@ struct BucketSegments {
 
     /// Reads the operations of a segment in order, until a closure returns `false`.
     func read(_ segment: Segment, _ body: (StoredOperation) throws -> Bool) throws {
-        let statement = try PreparedStatement(
-            db,
-            sql: "SELECT operations FROM segments WHERE id = ?",
-            interruption: .cancellation
-        )
+        let statement = try PreparedStatement(db, sql: "SELECT operations FROM segments WHERE id = ?")
         defer { statement.reset() }
         statement.bind(segment.id, at: 1)
         while try statement.step() {

@@ -31,7 +31,7 @@ struct BucketTable {
         self.db = db
         self.streamID = streamID
         func statement(_ sql: String) throws -> PreparedStatement {
-            try PreparedStatement(db, sql: sql, interruption: .cancellation)
+            try PreparedStatement(db, sql: sql)
         }
         find = try statement("SELECT last_op, checksum, count, id FROM buckets WHERE group_id = ? AND name = ?")
         read = try statement("SELECT last_op, checksum, count FROM buckets WHERE id = ?")

@@ -14,8 +14,8 @@ struct NameTable {
     /// Prepares the statements.
     init(_ db: Database) throws {
         self.db = db
-        select = try PreparedStatement(db, sql: "SELECT id FROM names WHERE name = ?", interruption: .cancellation)
-        insert = try PreparedStatement(db, sql: "INSERT INTO names (name) VALUES (?)", interruption: .cancellation)
+        select = try PreparedStatement(db, sql: "SELECT id FROM names WHERE name = ?")
+        insert = try PreparedStatement(db, sql: "INSERT INTO names (name) VALUES (?)")
     }
 
     /// The number of a text; a new one when there is none.

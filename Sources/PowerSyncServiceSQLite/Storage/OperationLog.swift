@@ -27,7 +27,7 @@ struct OperationLog {
         self.streamID = streamID
         buckets = try BucketTable(db, streamID: streamID)
         func statement(_ sql: String) throws -> PreparedStatement {
-            try PreparedStatement(db, sql: sql, interruption: .cancellation)
+            try PreparedStatement(db, sql: sql)
         }
         insertOperation = try statement(
             """

@@ -1,8 +1,11 @@
 import GRDB
+import PowerSyncProtocol
 import PowerSyncSQLite
 package import PowerSyncServiceCore
 
 /// What operators ask (docs/dashboard.md).
+///
+/// What they look at is as long as the tables, so it is read a slice at a time, until the task is cancelled.
 extension SQLiteBucketStorage {
     package func buckets(
         of stream: ReplicationStreamID,
@@ -10,63 +13,65 @@ extension SQLiteBucketStorage {
         offset: Int,
         limit: Int
     ) async throws -> BucketList {
-        try await pool.uncancelledRead { db in
-            let total = try Row.fetchOne(
-                db,
-                sql: """
-                    SELECT count(*), coalesce(sum(count), 0) FROM buckets WHERE group_id = ? AND instr(name, ?) > 0
-                    """,
-                arguments: [stream.rawValue, search]
-            )
-            // Sizes are looked up for those that are shown.
-            let rows = try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT name, count,
-                        (SELECT coalesce(sum(length(operations)), 0) FROM segments WHERE bucket = b.id)
-                        + (SELECT coalesce(sum(coalesce(length(CAST(data AS BLOB)), 0) + coalesce(length(row_id), 0)), 0)
-                            FROM operations WHERE bucket = b.id AND op_id > b.sealed_op) AS bytes
-                    FROM (
-                        SELECT id, name, count, sealed_op FROM buckets WHERE group_id = ? AND instr(name, ?) > 0
-                        ORDER BY count DESC, name LIMIT ? OFFSET ?
-                    ) AS b
-                    ORDER BY count DESC, name
-                    """,
-                arguments: [stream.rawValue, search, limit, offset]
-            )
-            return BucketList(
-                total: total?[0] ?? 0,
-                operations: total?[1] ?? 0,
-                buckets: rows.map { BucketList.Bucket(name: $0[0], operations: $0[1], bytes: $0[2]) }
+        var list = BucketList(total: 0, operations: 0, buckets: [])
+        var largest: [BucketSlice.Bucket] = []
+        var after: Int64? = 0
+        while let id = after {
+            try Task.checkCancellation()
+            let slice = try await pool.uncancelledRead { db in
+                try BucketSlice(after: id, of: stream, search: search, db)
+            }
+            after = slice.lastID
+            list.total += slice.found.count
+            list.operations += slice.found.reduce(0) { $0 + $1.operations }
+            largest += slice.found
+            // Not those of all slices, of which there may be millions; and not sorted anew for each.
+            guard after == nil || largest.count >= 2 * (offset + limit) + BucketSlice.size else { continue }
+            largest.sort(by: BucketSlice.Bucket.precedes)
+            largest.removeLast(max(0, largest.count - offset - limit))
+        }
+        // Sizes are looked up for those that are shown.
+        for bucket in largest.dropFirst(offset) {
+            let bytes =
+                try await count(.tail(of: bucket.id, after: bucket.sealedOp)).bytes
+                + count(.segments(of: bucket.id)).bytes
+            list.buckets.append(
+                BucketList.Bucket(name: bucket.name.rawValue, operations: bucket.operations, bytes: bytes)
             )
         }
+        return list
     }
 
     package func sizes(after version: Int64?) async throws -> StorageSizes? {
-        try await pool.uncancelledRead { db in
-            // Compaction and the end of a stream write no operations, but make what there is smaller.
-            let present = try Int64.fetchOne(
+        // Compaction and the deletion of a stream write no operations, but make what there is smaller.
+        let present = try await pool.uncancelledRead { db in
+            try Int64.fetchOne(
                 db,
                 sql: """
                     SELECT (SELECT last_op_id + swept_op FROM op_sequence WHERE id = 1)
-                        + (SELECT coalesce(sum(compacted_op), 0) + count(*) FROM sync_rules
-                            WHERE state NOT IN ('STOP', 'TERMINATED'))
+                        + (SELECT coalesce(sum(compacted_op), 0) + count(*) FILTER (WHERE state = 'TERMINATED')
+                            FROM sync_rules)
                     """
             )
-            guard let present, present != version else { return nil }
-            func sum(_ sql: String) throws -> Int64 { try Int64.fetchOne(db, sql: sql) ?? 0 }
-            return StorageSizes(
-                version: present,
-                // The length of a blob is known without reading it.
-                operations: try sum("SELECT sum(length(operations)) FROM segments")
-                    + sum(
-                        "SELECT sum(coalesce(length(CAST(data AS BLOB)), 0) + coalesce(length(row_id), 0)) FROM operations"
-                    ),
-                parameters: try sum("SELECT sum(length(source_key) + length(outputs)) FROM parameter_entries")
-                    + sum("SELECT sum(length(lookup)) FROM lookups"),
-                rows: try sum("SELECT sum(length(source_key) + length(state)) FROM row_states"),
-                bucketCount: Int(try sum("SELECT count(*) FROM buckets"))
-            )
         }
+        guard let present, present != version else { return nil }
+        // Operations before segments: those that move meanwhile are counted twice, and not left out.
+        return StorageSizes(
+            version: present,
+            operations: try await count(.operations).bytes + count(.segments).bytes,
+            parameters: try await count(.entries).bytes + count(.lookups).bytes,
+            rows: try await count(.rowStates).bytes,
+            bucketCount: try await count(.buckets).count
+        )
+    }
+
+    /// Counts all slices.
+    private func count(_ rows: SlicedSum) async throws -> SlicedSum {
+        var sum = rows
+        while !sum.isComplete {
+            try Task.checkCancellation()
+            sum = try await pool.uncancelledRead { [sum] db in try sum.next(db) }
+        }
+        return sum
     }
 }

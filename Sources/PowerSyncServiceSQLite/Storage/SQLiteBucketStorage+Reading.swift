@@ -44,7 +44,7 @@ extension SQLiteBucketStorage {
         return try await pool.uncancelledRead { db in
             let view = try StreamView(db, at: checkpoint)
             try view.checkParameters()
-            let statement = try PreparedStatement(db, sql: view.queries.parameters, interruption: .cancellation)
+            let statement = try PreparedStatement(db, sql: view.queries.parameters)
             defer { statement.reset() }
             var result: [ParameterLookup: [ParameterRow]] = [:]
             var total = 0
@@ -80,7 +80,7 @@ extension SQLiteBucketStorage {
         try await pool.uncancelledRead { db in
             let view = try StreamView(db, at: checkpoint)
             try view.check(buckets, db)
-            let statement = try PreparedStatement(db, sql: view.queries.checksum, interruption: .cancellation)
+            let statement = try PreparedStatement(db, sql: view.queries.checksum)
             defer { statement.reset() }
             var checksums: [BucketName: BucketChecksum] = [:]
             checksums.reserveCapacity(buckets.count)

@@ -122,7 +122,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
             )
             guard try decision.store(of: streamID, at: timestamp, db) else { return nil as CommitResult? }
             if case .created(let checkpoint) = decision.result {
-                // Not after the call: a cancelled task does not come back, even if its transaction was committed.
+                // Not after the call, which throws behind the commit when the task is cancelled while it waits for the WAL.
                 db.afterNextTransaction { _ in storage.feed.publish(checkpoint) }
             }
             return decision.result

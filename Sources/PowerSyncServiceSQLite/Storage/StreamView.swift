@@ -23,8 +23,7 @@ struct StreamView {
             sql: """
                 SELECT storage_version, compacted_op FROM sync_rules
                 WHERE id = ? AND state NOT IN ('STOP', 'TERMINATED')
-                """,
-            interruption: .cancellation
+                """
         )
         statement.bind(checkpoint.streamID.rawValue, at: 1)
         var found: (version: Int64, compactedOp: Int64)?
@@ -48,8 +47,7 @@ struct StreamView {
         guard isCompacted else { return }
         let statement = try PreparedStatement(
             db,
-            sql: "SELECT 1 FROM buckets WHERE group_id = ? AND name = ? AND cleared_op > ?",
-            interruption: .cancellation
+            sql: "SELECT 1 FROM buckets WHERE group_id = ? AND name = ? AND cleared_op > ?"
         )
         for bucket in buckets {
             statement.bind(streamID.rawValue, at: 1)

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import NIOConcurrencyHelpers
+import PowerSyncSQLite
 
 /// The WAL of a file: what is in it is copied into the file beside the writer, and its length has a bound.
 ///
@@ -79,7 +80,7 @@ package final class WriteAheadLog: Sendable {
 
     /// Waits for the copy that is being made: the WAL cannot begin anew meanwhile.
     func waitForCopy() async throws {
-        try await queue.writeWithoutTransaction { _ in }
+        try await queue.uncancelledWriteWithoutTransaction { _ in }
     }
 
     /// Whether the WAL must begin anew.

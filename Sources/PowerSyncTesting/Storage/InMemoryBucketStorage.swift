@@ -4,8 +4,8 @@ package import PowerSyncProtocol
 package import PowerSyncRules
 package import PowerSyncServiceCore
 
-/// A bucket storage that is obviously right: it keeps every operation of a bucket and every entry of a lookup for ever, and
-/// looks at all of them.
+/// A bucket storage that is obviously right: it keeps every operation of a bucket and every entry of a lookup as long as their
+/// stream, and looks at all of them.
 ///
 /// None of its operations waits.
 package final class InMemoryBucketStorage: BucketStorage {
@@ -149,6 +149,9 @@ package final class InMemoryBucketStorage: BucketStorage {
             let index = state.index(of: stream)
             guard state.streams[index].stream.state == .stop else { return }
             state.streams[index].stream.state = .terminated
+            state.streams[index].operations = [:]
+            state.streams[index].entries = [:]
+            state.streams[index].rows = [:]
         }
     }
 
@@ -336,7 +339,9 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     package func sizes(after version: Int64?) throws -> StorageSizes? {
         state.withLockedValue { state in
-            let present = Int64(state.lastOp.rawValue)
+            // The deletion of a stream writes no operations, but makes what there is less.
+            let deleted = state.streams.count { $0.stream.state == .terminated }
+            let present = state.lastOp.rawValue + Int64(deleted)
             guard present != version else { return nil }
             let operations = state.streams.flatMap { $0.operations.values.joined() }
             return StorageSizes(

@@ -20,7 +20,7 @@ import Testing
         sync_config: {content: "{config: {edition: 3}, streams: {s: {query: SELECT * FROM lists}}}"}
         client_auth: {audience: [a], jwks: {keys: [{kty: oct, alg: HS256, kid: k, k: aW50ZXJvcC10ZXN0LWtleS0wMTIzNDU2Nzg5YWJjZGVm}]}}
         host: 127.0.0.1
-        port: \(Int.random(in: 10_000..<20_000))
+        port: \(FreePort.take())
         \(more)
         """.write(toFile: file, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)

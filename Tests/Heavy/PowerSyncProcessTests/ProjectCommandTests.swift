@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct ProjectCommandTests {
     private let folder: TemporaryFolder
     /// Where neither the kernel nor the other servers of the tests take one.
-    private let port = Int.random(in: 10_000..<20_000)
+    private let port = FreePort.take()
 
     init() throws {
         folder = try TemporaryFolder()

@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import TestSupport
 import Testing
 
@@ -11,11 +12,12 @@ import Testing
     /// What a client with one connection does, shut down at the end.
     private func withClient(
         idleTimeout: Duration = .seconds(60),
+        on group: any EventLoopGroup = HTTPClient.defaultEventLoopGroup,
         _ body: (HTTPClient) async throws -> Void
     ) async throws {
         var configuration = NIOExchange.fileConfiguration(idleTimeout: idleTimeout)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
-        let client = HTTPClient(configuration: configuration)
+        let client = HTTPClient(eventLoopGroup: group, configuration: configuration)
         do {
             try await body(client)
         } catch {
@@ -67,5 +69,31 @@ import Testing
             }
             #expect(server.received.isEmpty)
         }
+    }
+
+    /// What a pool does not use is as silent as what hangs.
+    @Test func aConnectionLeavesThePoolBeforeItsSilenceIsAnError() {
+        let configuration = NIOExchange.fileConfiguration(idleTimeout: .seconds(2))
+        #expect(configuration.connectionPool.idleTimeout == .seconds(1))
+    }
+
+    /// The request has to be in its stream when the stream ends: the client has nothing to fail otherwise, and ends the process.
+    @Test func aServerThatGreetsAndLeavesFailsTheRequest() async throws {
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        let server = try await LeavingHTTP2Server(on: eventLoop)
+        let configuration = try TrustedAuthorities(pem: LoopbackCertificates.authority).tlsConfiguration
+        try await withClient(on: eventLoop) { client in
+            for _ in 0..<10 {
+                await #expect(throws: (any Error).self) {
+                    var request = HTTPClientRequest(url: server.url)
+                    request.method = .PUT
+                    request.body = .bytes(ByteBuffer(string: "test"))
+                    request.tlsConfiguration = configuration
+                    return try await client.execute(request, deadline: .distantFuture)
+                }
+            }
+        }
+        #expect(server.greetings > 0)
+        try await server.stop()
     }
 }

@@ -85,11 +85,18 @@ import Testing
             }
         }
         for await _ in begun.stream {}
+        let asked = AsyncStream.makeStream(of: Void.self)
         let waiting = Task { [queue] in
-            try await queue.uncancelledWrite { db in try db.execute(sql: "INSERT INTO t VALUES (7)") }
+            try await DatabaseTurn<Void>.take { handler in
+                queue.asyncWriteWithoutTransaction { db in handler(.success(db)) }
+                asked.continuation.finish()
+            } _: { db in
+                try db.get().execute(sql: "INSERT INTO t VALUES (7)")
+            }
         }
+        // It waits for the connection now, and leaves before that is free.
+        for await _ in asked.stream {}
         waiting.cancel()
-        // Before the connection is free.
         await #expect(throws: CancellationError.self) { try await waiting.value }
         goOn.signal()
         try await holder.value

@@ -17,8 +17,7 @@ import Testing
     private struct Running {
         let folder: TemporaryFolder
         let process = Process()
-        // Where neither the kernel nor the other servers of the tests take one.
-        let port = Int.random(in: 20_000..<30_000)
+        let port = FreePort.take()
         private var lines: AsyncStream<String>.Iterator
 
         init(tls: Bool = false) throws {

@@ -1,6 +1,7 @@
 import Foundation
 import IntegrationTestSupport
 import PowerSyncService
+import TestSupport
 
 /// `powersync serve` as a child process.
 final class ServiceProcess {
@@ -32,8 +33,7 @@ final class ServiceProcess {
     init(_ service: TodoService, source: String) throws {
         // The test bundle and the command are built into the same folder.
         executable = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "powersync")
-        // Where neither the kernel nor the other servers of the tests take one: it has to be free after each kill.
-        address = Address(port: Int.random(in: 10_000..<20_000))
+        address = Address(port: FreePort.take())
         config = service.folder.appending(path: "powersync.yaml").path
         let secret = Data("integration-test-key-0123456789ab".utf8).base64EncodedString()
             .replacingOccurrences(of: "=", with: "")

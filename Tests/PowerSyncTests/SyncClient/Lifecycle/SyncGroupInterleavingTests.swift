@@ -241,7 +241,7 @@ private struct InterleavedRun {
         calls[id]?.isOpenedLater = isOpenedLater && answer == .done
         if let place = order.firstIndex(of: id) {
             // Those before it were served or cancelled, unless it was refused at the call.
-            let mayOvertake = answer == .cancelled || answer == .refusedClosed || answer == .ended
+            let mayOvertake = answer == .cancelled || answer == .refusedClosed
             let overtaken = order[..<place]
             expect(overtaken.isEmpty || mayOvertake, "\(id) has overtaken \(overtaken)")
             order.remove(at: place)
@@ -269,10 +269,20 @@ private struct InterleavedRun {
         case (.changeSchema, .refusedConnected): expect(runs != nil, "\(id) is refused wrongly")
         case (.connect, .refusedClosed), (.syncOnce, .refusedClosed):
             expect(machine.isClosed(call.member), "\(id) is refused wrongly")
-        case (.connect, .ended), (.syncOnce, .ended): calls[id]?.isEnded = true
+        case (.connect, .ended), (.syncOnce, .ended):
+            expect(calls.values.contains { ends($0, call) }, "\(id) is ended without a reason")
+            calls[id]?.isEnded = true
         case (.connect, .cancelled), (.syncOnce, .cancelled), (.changeSchema, .cancelled): break
         default: problems.append("\(id) \(call.request) was answered \(answer)")
         }
+    }
+
+    /// Whether a call, which is answered next, ends an earlier one from inside the same session that was to open one.
+    private func ends(_ last: Call, _ call: Call) -> Bool {
+        guard let session = call.inside, last.inside == session, last.place > call.place, !last.isAnswered else {
+            return false
+        }
+        return last.request == .clear || last.request == .disconnect && last.member == call.member
     }
 
     /// What the same caller has called before must not open a session afterwards.
