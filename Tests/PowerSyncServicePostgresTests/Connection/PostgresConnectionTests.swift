@@ -150,8 +150,8 @@ import Testing
         let rows = try await connection.run { libpq in
             var rows = 0
             try libpq.runTogether(
-                Array(repeating: (sql: "SELECT pg_sleep(0.4)", arguments: []), count: 4),
-                timeout: .seconds(1),
+                Array(repeating: (sql: "SELECT pg_sleep(0.6)", arguments: []), count: 4),
+                timeout: .seconds(2),
                 "sleeping"
             ) { _, _ in rows += 1 }
             return rows
