@@ -41,6 +41,9 @@ package final class CheckpointDispatcher: Service {
     /// Runs of operations that several sessions want.
     package let runs = SharedRuns()
 
+    /// The memory of what is read for single sessions.
+    let freshMemory = FreshOperations.Memory()
+
     private let storage: any BucketStorage
     private let clock: any Clock<Duration>
     private let state = NIOLockedValueBox(State())
@@ -139,14 +142,30 @@ package final class CheckpointDispatcher: Service {
         guard let last, !isAlone else { return nil }
         do {
             let changes = try await storage.changes(from: last, to: checkpoint)
-            let wanted = state.withLockedValue { $0.board?.wantedBuckets(of: changes) ?? [] }
-            guard !wanted.isEmpty else { return CommitChanges(changes: changes) }
-            return CommitChanges(changes: changes, checksums: try await storage.checksums(wanted, at: checkpoint))
+            let wanted = state.withLockedValue { $0.board?.wantedBuckets(of: changes) }
+            guard let wanted, !wanted.all.isEmpty else { return CommitChanges(changes: changes) }
+            return CommitChanges(
+                changes: changes,
+                checksums: try await storage.checksums(wanted.all, at: checkpoint),
+                operations: try await operations(of: wanted.unshared, from: last, to: checkpoint)
+            )
         } catch {
             if Task.isCancelled { throw CancellationError() }
             // Sessions look for themselves, and meet the error where it concerns them.
             return CommitChanges(changes: .unknown)
         }
+    }
+
+    /// Reads what a commit has added to buckets that one session wants, if there is memory for it.
+    private func operations(
+        of buckets: [BucketName],
+        from last: StorageCheckpoint,
+        to checkpoint: StorageCheckpoint
+    ) async throws -> [BucketName: FreshOperations] {
+        guard !buckets.isEmpty, freshMemory.byteCount < FreshOperations.Memory.limit else { return [:] }
+        let positions = buckets.map { StreamingSyncRequest.BucketPosition(name: $0, after: last.opID) }
+        let chunks = try await storage.bucketData(positions, at: checkpoint, limits: FreshOperations.limits)
+        return FreshOperations.collect(chunks, after: last.opID, memory: freshMemory)
     }
 
     private func publish(_ checkpoint: StorageCheckpoint, _ commit: CommitChanges?) {

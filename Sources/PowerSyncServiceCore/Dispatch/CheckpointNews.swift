@@ -7,6 +7,8 @@ struct CommitChanges: Sendable {
     var changes: CheckpointChanges
     /// The checksums of changed buckets, as far as they have been read.
     var checksums: [BucketName: BucketChecksum] = [:]
+    /// The operations of changed buckets that one session wants, as far as they have been read.
+    var operations: [BucketName: FreshOperations] = [:]
 }
 
 /// What a session is told: the newest checkpoint, and what may have changed for its client since the last one it was told of.
@@ -26,6 +28,10 @@ struct CheckpointNews: Sendable, Equatable {
         var buckets: Set<BucketName> = []
         /// Their checksums, as far as they have been read.
         var checksums: [BucketName: BucketChecksum] = [:]
+        /// All operations that they got, in their order, as far as they have been read; never empty.
+        var operations: [BucketName: [FreshOperations]] = [:]
+        /// The bytes of all of them.
+        var operationBytes = 0
         /// Whether the client may have other buckets.
         var hasOtherLookups = false
         /// Whether another write checkpoint of the user may be visible.
@@ -43,7 +49,7 @@ struct CheckpointNews: Sendable, Equatable {
         mutating func add(_ commit: CommitChanges, for interest: Interest) -> Bool {
             switch commit.changes {
             case .unknown:
-                isUnknown = true
+                self = .unknown
                 return true
             case .known(let changed, let lookups):
                 let mine = interest.buckets.intersection(changed)
@@ -56,9 +62,25 @@ struct CheckpointNews: Sendable, Equatable {
 
         /// Adds a bucket of the client that a commit has changed.
         mutating func add(_ bucket: BucketName, _ commit: CommitChanges) {
-            buckets.insert(bucket)
+            // What was added to it before is not known.
+            guard !isUnknown else { return }
+            let isFirst = buckets.insert(bucket).inserted
             // One that was read before this commit is void.
             checksums[bucket] = commit.checksums[bucket]
+            add(commit.operations[bucket], of: bucket, isFirst: isFirst)
+        }
+
+        /// Adds what a commit has added to a bucket; without that, what was there before is void, too.
+        private mutating func add(_ fresh: FreshOperations?, of bucket: BucketName, isFirst: Bool) {
+            let earlier = operations.removeValue(forKey: bucket) ?? []
+            guard let fresh, isFirst || !earlier.isEmpty, earlier.count < FreshOperations.maximumCommits,
+                operationBytes + fresh.byteCount <= FreshOperations.maximumBytes
+            else {
+                operationBytes -= earlier.reduce(0) { $0 + $1.byteCount }
+                return
+            }
+            operationBytes += fresh.byteCount
+            operations[bucket] = earlier + [fresh]
         }
     }
 }

@@ -175,12 +175,11 @@ struct DispatchBoard: Sendable {
 
     // MARK: Commits
 
-    /// The changed buckets that somebody wants.
-    func wantedBuckets(of changes: CheckpointChanges) -> [BucketName] {
-        switch changes {
-        case .unknown: []
-        case .known(let buckets, _): buckets.filter { !index[$0].isEmpty }
-        }
+    /// The changed buckets that somebody wants, and those of them that one session wants.
+    func wantedBuckets(of changes: CheckpointChanges) -> (all: [BucketName], unshared: [BucketName]) {
+        guard case .known(let buckets, _) = changes else { return ([], []) }
+        let all = buckets.filter { !index[$0].isEmpty }
+        return (Array(all), all.filter { !isShared($0) })
     }
 
     /// A checkpoint that advances over the newest one is there.

@@ -103,6 +103,8 @@ extension SyncSession {
         /// The checksums of the last line; `nil` before the first one.
         private var lastChecksums: [BucketName: BucketChecksum]?
         private var lastWriteCheckpoint: WriteCheckpoint?
+        /// Whether buckets have changed, since the last line, without being announced.
+        private var hasSkippedChanges = false
         /// Announced buckets that have not been sent completely.
         private(set) var pendingDownloads: Set<BucketName> = []
         private let streams: [StreamDescription]
@@ -178,6 +180,7 @@ extension SyncSession {
             )
             lastChecksums = candidate.checksums
             lastWriteCheckpoint = candidate.writeCheckpoint
+            hasSkippedChanges = false
             pendingDownloads = Set(prepared.downloads.keys)
 
             var groups = Dictionary(grouping: prepared.downloads, by: \.value)
@@ -190,6 +193,17 @@ extension SyncSession {
         }
 
         // MARK: Data
+
+        /// Whether operations that came with news are all that is left to send of a bucket, before a line for them is taken up.
+        ///
+        /// They are, if everything before them has been sent: all that the bucket had at the checkpoint of the last line, as
+        /// nothing was added between that and the first of them.
+        func canSend(_ operations: [FreshOperations], of bucket: BucketName) -> Bool {
+            guard let first = operations.first, !hasSkippedChanges, !pendingDownloads.contains(bucket) else {
+                return false
+            }
+            return lastChecksums?[bucket] != nil && positions[bucket] ?? .zero <= first.after
+        }
 
         /// What to do next.
         ///
@@ -242,12 +256,13 @@ extension SyncSession {
             state = .waitingForCheckpoint(after: download.checkpoint)
         }
 
-        /// A checkpoint had nothing to tell the client, or could not be read.
+        /// News had nothing to tell the client, or their checkpoint could not be read.
         ///
         /// If one has to make up for another, it is a later one.
-        mutating func skip(_ checkpoint: StorageCheckpoint) {
+        mutating func skip(_ news: CheckpointNews) {
+            if news.scope.isUnknown || !news.scope.buckets.isEmpty { hasSkippedChanges = true }
             guard case .waitingForCheckpoint(after: .some) = state else { return }
-            state = .waitingForCheckpoint(after: checkpoint)
+            state = .waitingForCheckpoint(after: news.checkpoint)
         }
 
         /// All chunks of the last ``Step/read(_:at:)`` have been sent.

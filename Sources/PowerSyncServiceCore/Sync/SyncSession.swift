@@ -1,7 +1,7 @@
 package import Logging
 package import NIOCore
 package import PowerSyncProtocol
-package import PowerSyncRules
+import PowerSyncRules
 package import PowerSyncTokens
 
 /// One sync stream: derives the lines for a client from the checkpoints of the storage
@@ -13,66 +13,6 @@ package import PowerSyncTokens
 /// A session is opened and run by one task after the other: ``open()`` makes the first line, so that a failure up to there
 /// can still become an HTTP error, then ``run(_:)`` sends everything else.
 package struct SyncSession: Sendable {
-    /// What all sessions of the process share.
-    package struct Environment: Sendable {
-        /// Where the buckets are.
-        package var storage: any BucketStorage
-        /// Tells of checkpoints.
-        package var dispatcher: CheckpointDispatcher
-        /// Who may read bucket data.
-        package var dataReaders: ConcurrencyQueue
-        /// How much of what was read for clients may be in memory.
-        package var readAhead: ReadAheadBudget
-        /// How many streams each user has.
-        package var userStreams: UserStreams
-        /// Limits of one connection.
-        package var limits: BucketLimits
-        /// Time and randomness.
-        package var timing: Timing
-
-        /// Creates an environment.
-        ///
-        /// - Parameters:
-        ///   - storage: Where the buckets are.
-        ///   - dispatcher: Tells of its checkpoints, while it runs.
-        ///   - dataReaders: Who may read bucket data.
-        ///   - readAhead: How much of what was read for clients may be in memory; as much as they want, if nothing is given.
-        ///   - userStreams: How many streams each user has; as many as they want, if nothing is given.
-        ///   - limits: Limits of one connection.
-        ///   - timing: Time and randomness.
-        package init(
-            storage: any BucketStorage,
-            dispatcher: CheckpointDispatcher,
-            dataReaders: ConcurrencyQueue,
-            readAhead: ReadAheadBudget = ReadAheadBudget(limit: .max),
-            userStreams: UserStreams = UserStreams(limit: .max),
-            limits: BucketLimits,
-            timing: Timing
-        ) {
-            self.storage = storage
-            self.dispatcher = dispatcher
-            self.dataReaders = dataReaders
-            self.readAhead = readAhead
-            self.userStreams = userStreams
-            self.limits = limits
-            self.timing = timing
-        }
-    }
-
-    /// How lines are encoded.
-    package struct Encoding: Sendable, Hashable {
-        /// The format of the response.
-        package var format: SyncLineFormat
-        /// NDJSON only: whether row data is a string rather than an object.
-        package var isRawData: Bool
-
-        /// Creates an encoding.
-        package init(format: SyncLineFormat, isRawData: Bool) {
-            self.format = format
-            self.isRawData = isRawData
-        }
-    }
-
     /// After lines of more bytes than that, nothing is read for a client before they are written: 2 MiB.
     static let readAheadBytes = 2 * 1024 * 1024
     /// The most buckets that are looked up one by one among the runs that are shared.
@@ -89,6 +29,8 @@ package struct SyncSession: Sendable {
     private var resolver: BucketResolver
     private let subscription: CheckpointSubscription
     private var batch: LineBatch
+    /// What came with the news of the checkpoint that is sent, of buckets of which the client has everything before it.
+    private var fresh: [BucketName: [FreshOperations]] = [:]
 
     /// Creates a session.
     ///
@@ -194,9 +136,11 @@ package struct SyncSession: Sendable {
         guard let candidate = try await candidate(for: news), !subscription.isFinished,
             let prepared = machine.prepareLine(for: candidate)
         else {
-            machine.skip(news.checkpoint)
+            machine.skip(news)
             return false
         }
+        let operations = news.scope.operations
+        fresh = operations.filter { machine.canSend($0.value, of: $0.key) }
         batch.add(announce(prepared))
         return true
     }
@@ -230,6 +174,16 @@ package struct SyncSession: Sendable {
 
     // MARK: Data
 
+    /// Where the operations of a bucket come from.
+    private enum Origin {
+        /// They came with the news.
+        case news
+        /// Other sessions want them, too.
+        case shared
+        /// They are read for this session.
+        case storage
+    }
+
     /// Sends what there is of some buckets, up to the limits of a read.
     private mutating func sendData(
         _ positions: [StreamingSyncRequest.BucketPosition],
@@ -237,23 +191,24 @@ package struct SyncSession: Sendable {
         _ lines: LineQueue
     ) async throws {
         var rest = positions[...]
-        while let (part, isShared) = nextPart(of: rest) {
+        while let (part, origin) = nextPart(of: rest) {
             let run: EncodedRun
             do {
-                run = try await read(part, checkpoint, isShared: isShared, lines)
+                run = try await self.run(of: part, origin, checkpoint, lines)
             } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
                 logSuperseded(checkpoint, reason: "compacted")
                 machine.abandonDownload()
                 return
             }
             // What is not handed over is not in memory any more.
-            var held = isShared ? 0 : run.readableBytes
+            let isHeld = origin != .shared
+            var held = isHeld ? run.readableBytes : 0
             defer { if held > 0 { share.remove(held) } }
             guard !subscription.isFinished else { return }
             statistics.began(.sending)
             for line in run.lines {
-                if !isShared { held -= line.bytes.readableBytes }
-                try await batch.add(line.bytes, isHeld: !isShared, flushingTo: lines)
+                if isHeld { held -= line.bytes.readableBytes }
+                try await batch.add(line.bytes, isHeld: isHeld, flushingTo: lines)
                 machine.didSend(line.contents)
                 statistics.didSend(line.operationCounts, bucketsLeft: machine.pendingDownloads.count)
                 if line.bytes.readableBytes > Self.readAheadBytes { try await lines.waitUntilWritten() }
@@ -275,61 +230,89 @@ package struct SyncSession: Sendable {
         return true
     }
 
-    /// The positions to read together: those that nobody else wants, or those that others want.
+    /// The positions to get together, and where their operations are.
     private func nextPart(
         of positions: ArraySlice<StreamingSyncRequest.BucketPosition>
-    ) -> (positions: [StreamingSyncRequest.BucketPosition], isShared: Bool)? {
+    ) -> (positions: [StreamingSyncRequest.BucketPosition], origin: Origin)? {
         guard let first = positions.first else { return nil }
-        let isShared = environment.dispatcher.isShared(first.name)
-        let part = positions.prefix { environment.dispatcher.isShared($0.name) == isShared }
+        let origin = origin(of: first.name)
+        let part = positions.prefix { self.origin(of: $0.name) == origin }
         // Of a few, each is looked for by itself: others may want it with other buckets.
-        return (Array(isShared && part.count <= Self.sharedBuckets ? part.prefix(1) : part), isShared)
+        return (Array(origin == .shared && part.count <= Self.sharedBuckets ? part.prefix(1) : part), origin)
     }
 
-    /// Reads operations for this client, or gets those that several clients want.
+    private func origin(of bucket: BucketName) -> Origin {
+        if fresh[bucket] != nil { return .news }
+        return environment.dispatcher.isShared(bucket) ? .shared : .storage
+    }
+
+    /// Gets operations.
     ///
-    /// Only the former count in the budget: the others are in memory once, and limited by themselves.
-    private mutating func read(
-        _ positions: [StreamingSyncRequest.BucketPosition],
+    /// What several clients want does not count in the budget: it is in memory once, and limited by itself.
+    private mutating func run(
+        of positions: [StreamingSyncRequest.BucketPosition],
+        _ origin: Origin,
         _ checkpoint: StorageCheckpoint,
-        isShared: Bool,
         _ lines: LineQueue
     ) async throws -> EncodedRun {
-        // What may take a while is not waited for with lines in hand.
+        switch origin {
+        case .news:
+            try await waitForRoom(lines)
+            let chunks = positions.flatMap { position in
+                FreshOperations.chunks(of: fresh.removeValue(forKey: position.name) ?? [], after: position.after)
+            }
+            let run = EncodedRun(chunks, as: encoding)
+            share.add(run.readableBytes)
+            return run
+        case .shared:
+            try await beginReading(lines)
+            let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
+            return try await environment.dispatcher.runs.run(for: key) {
+                try await environment.dataReaders.withSlot { try await read(positions, checkpoint) }
+            }
+        case .storage:
+            try await beginReading(lines)
+            while true {
+                try await waitForRoom(lines)
+                let (environment, share) = (environment, share)
+                let reading = self
+                let run = try await environment.dataReaders.withSlot { () -> EncodedRun? in
+                    // Of all who have waited for room, those with a slot take it.
+                    guard environment.readAhead.hasRoom else { return nil }
+                    let run = try await reading.read(positions, checkpoint)
+                    share.add(run.readableBytes)
+                    return run
+                }
+                if let run { return run }
+            }
+        }
+    }
+
+    /// What may take a while is not waited for with lines in hand.
+    private mutating func beginReading(_ lines: LineQueue) async throws {
         if environment.dataReaders.isBusy {
             try await batch.flush(to: lines)
             statistics.began(.waitingForSlot)
         } else {
             statistics.began(.reading)
         }
-        let (environment, encoding, share, statistics) = (environment, encoding, share, statistics)
-        // The slot and the transaction of the storage are free again before the network is waited for.
-        func readAndEncode() async throws -> EncodedRun {
-            statistics.began(.reading)
-            return EncodedRun(try await environment.storage.bucketData(positions, at: checkpoint), as: encoding)
-        }
-        if isShared {
-            let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
-            return try await environment.dispatcher.runs.run(for: key) {
-                try await environment.dataReaders.withSlot { try await readAndEncode() }
-            }
-        }
-        while true {
-            if !environment.readAhead.hasRoom {
-                try await batch.flush(to: lines)
-                statistics.began(.waitingForMemory)
-                try await environment.readAhead.waitForRoom()
-                statistics.began(.waitingForSlot)
-            }
-            let run = try await environment.dataReaders.withSlot { () -> EncodedRun? in
-                // Of all who have waited for room, those with a slot take it.
-                guard environment.readAhead.hasRoom else { return nil }
-                let run = try await readAndEncode()
-                share.add(run.readableBytes)
-                return run
-            }
-            if let run { return run }
-        }
+    }
+
+    private mutating func waitForRoom(_ lines: LineQueue) async throws {
+        guard !environment.readAhead.hasRoom else { return }
+        try await batch.flush(to: lines)
+        statistics.began(.waitingForMemory)
+        try await environment.readAhead.waitForRoom()
+        statistics.began(.waitingForSlot)
+    }
+
+    /// The transaction of the storage has ended before the network is waited for.
+    private func read(
+        _ positions: [StreamingSyncRequest.BucketPosition],
+        _ checkpoint: StorageCheckpoint
+    ) async throws -> EncodedRun {
+        statistics.began(.reading)
+        return EncodedRun(try await environment.storage.bucketData(positions, at: checkpoint), as: encoding)
     }
 
     // MARK: Lines

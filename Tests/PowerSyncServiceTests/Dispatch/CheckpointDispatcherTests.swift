@@ -1,3 +1,4 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncTokens
@@ -120,6 +121,38 @@ import Testing
         }
     }
 
+    @Test("what a commit adds for many users is read once for all of them")
+    func freshOperations() async throws {
+        let reads = NIOLockedValueBox(0)
+        let config = """
+            config: {edition: 3}
+            streams: {lists: {auto_subscribe: true, query: SELECT * FROM lists WHERE owner = auth.user_id()}}
+            """
+        try await SessionScenario.run(config, view: { counting($0, reads) }) { scenario in
+            let lists = try await scenario.storage.table("lists")
+            var first = try await scenario.client("u1")
+            var second = try await scenario.client("u2")
+            _ = try await first.untilComplete()
+            _ = try await second.untilComplete()
+            let firstReads = reads.withLockedValue(\.self)
+            for round in 0..<4 {
+                for user in ["u1", "u2"] {
+                    try await scenario.insert("\(user)-\(round)", ["owner": user], into: lists)
+                    // A long row is read by its session.
+                    let text = String(repeating: "x", count: round == 2 ? FreshOperations.maximumBytes : 1)
+                    try await scenario.insert("\(user)-text", ["owner": user, "text": text], into: lists)
+                }
+                try await scenario.storage.commit()
+                let lines = [try await first.untilComplete(), try await second.untilComplete()]
+                #expect(lines.allSatisfy { $0.contains { $0.hasPrefix("data") } }, "\(lines)")
+                #expect(reads.withLockedValue(\.self) == (round < 2 ? firstReads : firstReads + 2), "round \(round)")
+            }
+            await first.leave()
+            await second.leave()
+            #expect(scenario.dispatcher.freshMemory.byteCount == 0)
+        }
+    }
+
     @Test("all sessions end with the dispatcher")
     func end() async throws {
         let storage = try await StorageScenario(Self.config)
@@ -152,7 +185,7 @@ import Testing
     }
 
     /// Random rows of random users between random clients: at rest, each has exactly what it would find if it came now.
-    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func atRestEveryClientHasWhatItShould(seed: UInt64) async throws {
         try await SessionScenario.run(Self.config) { scenario in
             var random = SeededGenerator(seed: seed)
@@ -184,6 +217,8 @@ import Testing
                         scenario.dispatcher.writeCheckpointRecorded(userKey: key, at: head.lsn)
                     }
                     try await scenario.storage.commit()
+                    if commit % 4 == 2 { try await scenario.storage.storage.seal() }
+                    if random.number(below: 8) == 0 { _ = try await scenario.storage.storage.compact() }
                     if commit == 6 {
                         third = try await scenario.client("u\(random.number(below: 5))", clientID: "c")
                     }
@@ -200,6 +235,25 @@ import Testing
             }
             #expect(scenario.dispatcher.census == CheckpointDispatcher.Census(), "seed \(seed)")
         }
+    }
+}
+
+/// A storage that counts how often operations are read.
+private func counting(_ storage: some BucketStorage, _ reads: NIOLockedValueBox<Int>) -> any BucketStorage {
+    CountingStorage(storage: storage, reads: reads)
+}
+
+private struct CountingStorage<Storage: BucketStorage>: ForwardingStorage {
+    let storage: Storage
+    let reads: NIOLockedValueBox<Int>
+
+    func bucketData(
+        _ positions: [StreamingSyncRequest.BucketPosition],
+        at checkpoint: StorageCheckpoint,
+        limits: BucketDataLimits
+    ) async throws -> [BucketChunk] {
+        reads.withLockedValue { $0 += 1 }
+        return try await storage.bucketData(positions, at: checkpoint, limits: limits)
     }
 }
 

@@ -37,6 +37,7 @@ import Testing
         var board = DispatchBoard(streamID: ReplicationStreamID(rawValue: 1))
         var sessions: [SessionID: Session] = [:]
         var opID: Int64 = 0
+        let memory = FreshOperations.Memory()
         func checkpoint() -> StorageCheckpoint {
             StorageCheckpoint(streamID: board.streamID, opID: OpID(opID), lsn: .at(opID))
         }
@@ -57,7 +58,12 @@ import Testing
             case 2...4:
                 opID += 1
                 let changed = Self.interest(&random)
-                let commit = CommitChanges(changes: .known(buckets: changed.buckets, lookups: changed.lookups))
+                var commit = CommitChanges(changes: .known(buckets: changed.buckets, lookups: changed.lookups))
+                // Not everything is read for those who want it.
+                let chunks = changed.buckets.filter { _ in random.number(below: 4) > 0 }.sorted()
+                    .map { FreshOperationsTests.chunk($0.rawValue, [opID]) }
+                if random.number(below: 30) == 0 { commit.changes = .unknown }
+                commit.operations = FreshOperations.collect(chunks, after: OpID(opID - 1), memory: memory)
                 let woken = Set(board.publish(checkpoint(), commit))
                 for (id, session) in sessions {
                     sessions[id]?.untaken.append(commit)
@@ -79,11 +85,16 @@ import Testing
                         #expect(news.checkpoint == checkpoint(), "seed \(seed), step \(step)")
                         #expect(news.scope.buckets == expected?.0, "seed \(seed), step \(step)")
                         #expect(news.scope.hasOtherLookups == expected?.1, "seed \(seed), step \(step)")
+                        let isWhole = Self.hasAllOrNothing(news.scope, of: session.untaken)
+                        #expect(isWhole, "seed \(seed), step \(step)")
                     } else if news == nil {
                         #expect(expected == nil, "seed \(seed), step \(step)")
                     } else {
                         // Reporting too much is right when a session took very long to find its buckets.
-                        #expect(session.untaken.count > DispatchBoard.maximumMissed, "seed \(seed), step \(step)")
+                        let isKnown = session.untaken.allSatisfy { $0.changes != .unknown }
+                        let isRecent = session.untaken.count <= DispatchBoard.maximumMissed
+                        #expect(!isKnown || !isRecent, "seed \(seed), step \(step)")
+                        #expect(news?.scope.operations == [:], "seed \(seed), step \(step)")
                     }
                     if let news {
                         session.untaken = []
@@ -95,5 +106,19 @@ import Testing
         }
         for id in sessions.keys { board.remove(id) }
         #expect(board.isEmpty, "seed \(seed)")
+        sessions = [:]
+        #expect(memory.byteCount == 0, "seed \(seed)")
+    }
+
+    /// Whether there are, for each bucket, the operations of all commits that changed it, or none.
+    private static func hasAllOrNothing(_ scope: CheckpointNews.Scope, of commits: [CommitChanges]) -> Bool {
+        scope.buckets.allSatisfy { bucket in
+            let added = commits.compactMap { commit -> FreshOperations?? in
+                guard case .known(let buckets, _) = commit.changes, buckets.contains(bucket) else { return nil }
+                return .some(commit.operations[bucket])
+            }
+            let isReadable = added.count <= FreshOperations.maximumCommits && added.allSatisfy { $0 != nil }
+            return scope.operations[bucket] == (isReadable ? added.compactMap(\.self) : nil)
+        }
     }
 }

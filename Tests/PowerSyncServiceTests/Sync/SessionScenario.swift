@@ -15,15 +15,24 @@ struct SessionScenario {
     var dispatcher: CheckpointDispatcher { environment.dispatcher }
 
     /// Runs the dispatcher for as long as `body` runs.
+    ///
+    /// - Parameters:
+    ///   - config: The sync config.
+    ///   - view: What sessions read, if that is not the storage itself.
+    ///   - dataReaders: Who may read bucket data.
+    ///   - readAhead: How much of what was read may be in memory.
+    ///   - body: Uses the scenario.
+    /// - Throws: What `body` throws.
     static func run(
         _ config: String,
+        view: (any BucketStorage) -> any BucketStorage = { $0 },
         dataReaders: ConcurrencyQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: .max),
         readAhead: ReadAheadBudget = ReadAheadBudget(limit: .max),
         _ body: (inout SessionScenario) async throws -> Void
     ) async throws {
         let storage = try await StorageScenario(config)
         let environment = SyncSession.Environment(
-            storage: storage.storage,
+            storage: view(storage.storage),
             dispatcher: CheckpointDispatcher(storage: storage.storage),
             dataReaders: dataReaders,
             readAhead: readAhead,
@@ -86,6 +95,8 @@ struct SessionClient: ~Copyable {
     private var announced: [String: Int64] = [:]
     /// The sums of the checksums of the operations.
     private var received: [String: Checksum] = [:]
+    /// The positions after the last line of each bucket.
+    private var positions: [String: String] = [:]
     private var writeCheckpoint: String?
     private var isComplete = false
 
@@ -159,16 +170,30 @@ struct SessionClient: ~Copyable {
                 announced[bucket.text("bucket") ?? ""] = 0
             }
             if case .array(let removed) = content["removed_buckets"] {
-                for case .string(let bucket) in removed { (announced[bucket], received[bucket]) = (nil, nil) }
+                for case .string(let bucket) in removed {
+                    (announced[bucket], received[bucket], positions[bucket]) = (nil, nil, nil)
+                }
             }
             if let number = content.text("write_checkpoint") { writeCheckpoint = number }
         }
-        let data = line.object("data")
-        for operation in data.objects("data") {
-            let bucket = data.text("bucket") ?? ""
-            let checksum = operation.text("checksum").flatMap { Int64($0) } ?? 0
-            received[bucket, default: .zero] += Checksum(truncating: checksum)
-        }
+        if line["data"] != nil { takeOperations(line.object("data")) }
         if line["checkpoint_complete"] != nil { isComplete = true }
+    }
+
+    /// Adds up the operations of a line, which begins where the one before has ended.
+    private mutating func takeOperations(_ data: JSONObject) {
+        let bucket = data.text("bucket") ?? ""
+        #expect(data.text("after") == positions[bucket] ?? "0", "bucket \(bucket)")
+        positions[bucket] = data.text("next_after")
+        var last = data.text("after").flatMap { Int64($0) } ?? 0
+        for operation in data.objects("data") {
+            let opID = operation.text("op_id").flatMap { Int64($0) } ?? 0
+            #expect(opID > last, "bucket \(bucket)")
+            last = opID
+            let checksum = Checksum(truncating: operation.text("checksum").flatMap { Int64($0) } ?? 0)
+            if operation.text("op") == "CLEAR" { received[bucket] = .zero }
+            received[bucket, default: .zero] += checksum
+        }
+        #expect(positions[bucket] == "\(last)", "bucket \(bucket)")
     }
 }

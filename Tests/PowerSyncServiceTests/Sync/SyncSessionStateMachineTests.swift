@@ -286,7 +286,7 @@ import Testing
         machine.didFinishRead(hasMore: false)
         #expect(machine.next() == .waitForCheckpoint(after: Self.checkpoint(2)))
         // One that has nothing to tell does not make up for it.
-        machine.skip(Self.checkpoint(3))
+        machine.skip(CheckpointNews(checkpoint: Self.checkpoint(3), scope: .init()))
         #expect(machine.next() == .waitForCheckpoint(after: Self.checkpoint(3)))
         #expect(machine.pendingDownloads == [BucketName("b")])
 
@@ -312,7 +312,7 @@ import Testing
         #expect(machine.next() == Self.read([("a", 0)], at: 3))
         machine.didFinishRead(hasMore: false)
         #expect(machine.next() == Self.complete(3))
-        machine.skip(Self.checkpoint(4))
+        machine.skip(CheckpointNews(checkpoint: Self.checkpoint(4), scope: .init()))
         #expect(machine.next() == .waitForCheckpoint(after: nil))
     }
 
