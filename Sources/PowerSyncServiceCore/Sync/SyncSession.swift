@@ -114,6 +114,8 @@ package struct SyncSession: Sendable {
         while !subscription.isFinished {
             switch machine.next() {
             case .waitForCheckpoint(after: let missed):
+                // What an abandoned download has left is read again, and an idle session keeps no memory.
+                fresh = [:]
                 try await batch.flush(to: lines)
                 if let missed { subscription.awaitAny(after: missed) }
                 statistics.began(.waitingForCheckpoint)
