@@ -110,7 +110,10 @@ extension SyncService {
         }
         var services: [any Service] = keys.remote
         if let watch { services.append(watch) }
-        if role.replicates { services.append(compaction) }
+        if role.replicates {
+            services.append(compaction)
+            if let source = source as? any LogRetainingSource { services.append(RetainedLogJob(source: source)) }
+        }
         let heartbeat = Heartbeat(progress: signs.work, clock: timing.clock) { probes.touch() }
         services += [files, sizes, follower, heartbeat] as [any Service]
         if role.replicates { services.append(replicator) }

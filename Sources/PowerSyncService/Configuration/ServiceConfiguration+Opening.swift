@@ -210,6 +210,7 @@ extension ServiceConfiguration {
         case .postgres(let settings):
             var source = PostgresSource.Settings(connection: try settings.connectionString())
             source.publication = settings.publication
+            source.slotNamePrefix = settings.slotNamePrefix
             source.maximumConnections = settings.maximumPoolSize
             source.heartbeatInterval = settings.heartbeatInterval
             return PostgresSource(source, logger: logger)

@@ -8,6 +8,8 @@ package struct PostgresSlot: Sendable, Hashable {
     package let walStatus: String?
     /// The bytes of log that the server keeps for it; `nil` when it keeps nothing any more.
     package let retainedBytes: Int64?
+    /// The bytes of log behind the position that was acknowledged last; `nil` when the slot has none.
+    package let unacknowledgedBytes: Int64?
 }
 
 extension PostgresConnection {
@@ -18,10 +20,11 @@ extension PostgresConnection {
         let rows = try await query(
             """
             SELECT s.slot_name, s.active, pg_catalog.to_jsonb(s) ->> 'wal_status',
-              pg_catalog.pg_wal_lsn_diff(
-                CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
-                  ELSE pg_catalog.pg_current_wal_lsn() END, s.restart_lsn)::int8
-            FROM pg_catalog.pg_replication_slots s
+              pg_catalog.pg_wal_lsn_diff(head, s.restart_lsn)::int8,
+              greatest(pg_catalog.pg_wal_lsn_diff(head, s.confirmed_flush_lsn)::int8, 0)
+            FROM pg_catalog.pg_replication_slots s,
+              (SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
+                ELSE pg_catalog.pg_current_wal_lsn() END AS head) wal
             WHERE starts_with(s.slot_name::text, $1) AND s.database = pg_catalog.current_database()
             ORDER BY s.slot_name
             """,
@@ -29,12 +32,13 @@ extension PostgresConnection {
             activity: "reading the replication slots"
         )
         return rows.compactMap { row in
-            guard row.count == 4, let name = row[0] else { return nil }
+            guard row.count == 5, let name = row[0] else { return nil }
             return PostgresSlot(
                 name: name,
                 isActive: row[1] == "t",
                 walStatus: row[2],
-                retainedBytes: row[3].flatMap { Int64($0) }
+                retainedBytes: row[3].flatMap { Int64($0) },
+                unacknowledgedBytes: row[4].flatMap { Int64($0) }
             )
         }
     }

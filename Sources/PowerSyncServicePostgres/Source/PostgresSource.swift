@@ -19,6 +19,8 @@ package final class PostgresSource: Sendable {
         package var connection: PostgresConnectionString
         /// The publication.
         package var publication = "powersync"
+        /// What the names of the service's slots begin with.
+        package var slotNamePrefix = "powersync_"
         /// The most connections for short statements; copies and change streams have their own.
         package var maximumConnections = 8
         /// How often the catalogue is read when nothing tells to, and a marker is written when nothing has come.

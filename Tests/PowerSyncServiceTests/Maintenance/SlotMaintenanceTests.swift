@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test func aSlotThatIsBeingReadIsNotUnused() {
-        let slot = PostgresSlot(name: "a", isActive: true, walStatus: nil, retainedBytes: nil)
+        let slot = PostgresSlot(name: "a", isActive: true, walStatus: nil, retainedBytes: nil, unacknowledgedBytes: nil)
         #expect(!SlotReport.Entry(slot: slot, isNeeded: false).isUnused)
     }
 }

@@ -8,7 +8,6 @@ import Testing
 /// Two processes of `powersync serve` over one storage: what happens to both when the one that replicates stops
 /// (docs/postgres-storage.md "One writer").
 @Suite("take-over between processes", .timeLimit(.minutes(5))) struct TakeOverTests {
-    private static let isReady = "The service is ready."
     private static let follows = "Another process replicates the stream"
 
     private let service: TodoService
@@ -35,7 +34,7 @@ import Testing
         writer.command.signal(SIGKILL)
         _ = await writer.command.waitForExit()
         try await expectChanges(toReach: [follower])
-        try await writer.start(saying: Self.isReady, Self.follows)
+        try await writer.start(saying: ServiceNode.isReady, Self.follows)
         try await expectChanges(toReach: [writer, follower])
         try await stop([writer, follower])
     }
@@ -47,7 +46,7 @@ import Testing
         writer.command.signal(SIGTERM)
         #expect(await writer.command.waitForExit() == 0, "\(writer.command.said)")
         try await expectChanges(toReach: [follower])
-        try await writer.start(saying: Self.isReady, Self.follows)
+        try await writer.start(saying: ServiceNode.isReady, Self.follows)
         try await expectChanges(toReach: [writer, follower])
         try await stop([writer, follower])
     }
@@ -86,56 +85,33 @@ import Testing
     // MARK: Nodes
 
     /// A process, and a client that is connected to it.
-    private final class Node {
+    private struct Node {
+        let process: ServiceNode
         let client: any PowerSyncDatabaseProtocol
-        private(set) var command: RunningCommand
-        private let arguments: [String]
-        private let environment: [String: String]
+        var command: RunningCommand { process.command }
 
         init(_ name: String, _ service: TodoService, config: String) async throws {
-            let port = FreePort.take()
-            arguments = ["serve", "--config", config]
-            environment = ["PS_PORT": String(port)]
+            process = try ServiceNode(config: config)
             client = service.client(name)
-            command = try RunningCommand(arguments, environment: environment)
             var options = ConnectOptions()
             options.retryDelay = 0.1
-            let connector = try service.connector("anna", "http://127.0.0.1:\(port)")
-            try await client.connect(connector: connector, options: options)
+            try await client.connect(connector: try service.connector("anna", process.url), options: options)
         }
 
         /// Starts the process again.
         func start(saying first: String, _ second: String) async throws {
-            command = try RunningCommand(arguments, environment: environment)
+            try process.start()
             try await command.wait(for: first, second)
         }
     }
 
     /// Starts a node that replicates, and then one that waits for its end.
     private func startTwoNodes(_ storage: String) async throws -> (writer: Node, follower: Node) {
-        let secret = Data("integration-test-key-0123456789ab".utf8).base64EncodedString()
-            .replacingOccurrences(of: "=", with: "")
-        let config = service.folder.appending(path: "powersync.yaml").path
-        try """
-        replication: {connections: [{type: postgresql, uri: "\(source.uri)", sslmode: disable}]}
-        storage: {type: postgresql, uri: "\(storage)", sslmode: disable}
-        sync_config: {path: sync.yaml}
-        host: 127.0.0.1
-        port: !env PS_PORT::number
-        client_auth:
-          audience: [powersync-test]
-          jwks: {keys: [{kty: oct, alg: HS256, kid: test, k: \(secret)}]}
-        system: {logging: {level: notice, format: text}}
-        """.write(toFile: config, atomically: true, encoding: .utf8)
-        try TodoService.syncConfig.write(
-            to: service.folder.appending(path: "sync.yaml"),
-            atomically: true,
-            encoding: .utf8
-        )
+        let config = try ServiceNode.writeConfig(of: service, source: source.uri, storage: storage)
         let writer = try await Node("writer", service, config: config)
-        try await writer.command.wait(for: Self.isReady)
+        try await writer.command.wait(for: ServiceNode.isReady)
         let follower = try await Node("follower", service, config: config)
-        try await follower.command.wait(for: Self.isReady, Self.follows)
+        try await follower.command.wait(for: ServiceNode.isReady, Self.follows)
         return (writer, follower)
     }
 
@@ -150,17 +126,7 @@ import Testing
             DELETE FROM lists WHERE id = (SELECT max(id) FROM lists WHERE owner_id = 'anna' AND name = 'first')
             """
         )
-        for (table, condition) in [
-            ("lists", "owner_id = 'anna'"), ("todos", "list_id IN (SELECT id FROM lists WHERE owner_id = 'anna')"),
-        ] {
-            let columns = TodoService.schema.tables.first { $0.name == table }?.columns.map(\.name) ?? []
-            let rows = try source.run(
-                """
-                SELECT id, \(columns.joined(separator: ", ")) FROM \(table) WHERE \(condition) ORDER BY id COLLATE "C"
-                """
-            )
-            for node in nodes { try await node.client.waitForRows(of: table, toEqual: rows) }
-        }
+        for node in nodes { try await node.client.waitForRows(of: "anna", in: source) }
     }
 
     /// How often the lease of each stream was taken.

@@ -1,0 +1,15 @@
+package import PowerSyncServiceCore
+
+/// What the server keeps of its log for the service.
+extension PostgresSource: LogRetainingSource {
+    package func retainedLogs() async throws -> [RetainedLog] {
+        let prefix = settings.slotNamePrefix
+        return try await pool.withConnection { try await $0.slots(withPrefix: prefix) }.map { slot in
+            RetainedLog(
+                slotName: slot.name,
+                unacknowledgedBytes: slot.unacknowledgedBytes,
+                retainedBytes: slot.retainedBytes
+            )
+        }
+    }
+}
