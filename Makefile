@@ -14,7 +14,7 @@ CHECKS = $(TRAITS) -Xswiftc -warnings-as-errors --explicit-target-dependency-imp
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test example demo-smoke test-sqlite sanitize soak soak-idle serve bench dist docs lint format packages clean
+.PHONY: demo test example demo-smoke test-sqlite test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
@@ -42,6 +42,11 @@ demo-smoke:
 test-sqlite: packages
 	$(DEBUG)
 	scripts/test-sqlite $(SQLITE)
+
+## test-cut-network: the network of the node that replicates is cut, and another one goes on (Linux, root)
+test-cut-network: packages
+	$(DEBUG)
+	scripts/test-cut-network
 
 ## sanitize: the suites with ThreadSanitizer and AddressSanitizer (SANITIZE=thread: only that one), each in a build of its own
 sanitize: packages

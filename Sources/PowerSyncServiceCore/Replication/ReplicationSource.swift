@@ -122,7 +122,7 @@ extension ReplicationSource {
 }
 
 /// A table being copied.
-package protocol SnapshotReader {
+package protocol SnapshotReader: Sendable {
     /// Reads the next rows.
     ///
     /// - Returns: Rows in the order of the key, `nil` at the end.
@@ -133,6 +133,11 @@ package protocol SnapshotReader {
 
 /// Rows of a table that is being copied.
 package struct SnapshotChunk: Sendable {
+    /// The most rows that a chunk should have.
+    package static let maximumRows = 10_000
+    /// A chunk should end with the row that makes it larger than this.
+    package static let maximumBytes = 5 << 20
+
     /// The rows.
     package var rows: [SourceRow]
     /// Where to continue after these rows.

@@ -191,17 +191,31 @@ struct StreamReplicator {
 
     private func copy(_ table: SourceTable, with writer: inout any BucketStorageWriter) async throws -> Int {
         var rows = 0
-        var reader = try await source.snapshot(of: table.descriptor, after: table.lastSnapshotKey)
-        while let chunk = try await reader.next() {
+        let snapshot = try await source.snapshot(of: table.descriptor, after: table.lastSnapshotKey)
+        var (read, reader) = try await Self.step(snapshot)
+        while let chunk = read {
+            // While these rows are evaluated and written, the next ones are read.
+            let rest = reader
+            async let next = Self.step(rest)
             rejections.report(try await writer.save(chunk.rows.map { .insert($0) }, of: table, mode: .snapshot))
             writer.recordSnapshotProgress(chunk.lastKey, of: table)
-            try await writer.flush()
             rows += chunk.rows.count
             try await source.checkRetention(for: stream.slotName)
             statistics.didCopy(chunk.rows)
             touch()
+            (read, reader) = try await next
         }
         return rows
+    }
+
+    /// Reads a chunk.
+    ///
+    /// - Returns: The chunk, and the reader of those that follow.
+    private static func step(
+        _ reader: any SnapshotReader
+    ) async throws -> (SnapshotChunk?, any SnapshotReader) {
+        var reader = reader
+        return (try await reader.next(), reader)
     }
 
     // MARK: Changes

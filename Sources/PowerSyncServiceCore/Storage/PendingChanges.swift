@@ -15,6 +15,9 @@ package struct PendingChanges {
 
     /// The most records of one storage transaction.
     package static let maximumRecords = 2000
+    /// The most records of one while a table is copied: the more there are, the more of them share a page that is written, and
+    /// nobody waits for any of them.
+    static let maximumCopiedRecords = SnapshotChunk.maximumRows
     /// The estimated bytes of operations after which a storage transaction is written.
     static let maximumBytes = 5 * 1024 * 1024
 
@@ -24,6 +27,7 @@ package struct PendingChanges {
     private var evaluators: [SaveMode: [String: ChangeEvaluator]] = [:]
     private var batch = Batch()
     private var bytes = 0
+    private var limit = Self.maximumRecords
 
     /// Creates an empty collection for the changes of one stream.
     package init(plan: SyncPlan, bucketPrefix: String) {
@@ -35,21 +39,46 @@ package struct PendingChanges {
     package var isEmpty: Bool { batch.isEmpty }
 
     /// Whether what is collected is to be written before more is added.
-    package var isFull: Bool { batch.records.count >= Self.maximumRecords || bytes >= Self.maximumBytes }
+    package var isFull: Bool { batch.records.count >= limit || bytes >= Self.maximumBytes }
 
-    /// Evaluates and adds changes until there are enough.
+    /// Evaluates and adds changes. When there are enough, they are written while the next ones are evaluated.
     ///
     /// - Parameters:
-    ///   - changes: The changes; those that were added are taken away.
+    ///   - changes: The changes.
     ///   - table: Their table.
     ///   - mode: Whether rows that are already stored are left alone.
+    ///   - write: Writes what was collected.
     /// - Returns: Rows that are not synced as the config says.
+    /// - Throws: What `write` throws.
     package mutating func add(
+        _ changes: [SourceChange],
+        of table: SourceTable,
+        mode: SaveMode,
+        writing write: @Sendable (Batch) async throws -> Void
+    ) async throws -> [RejectedRow] {
+        var rejected: [RejectedRow] = []
+        var rest = changes[...]
+        while !rest.isEmpty {
+            guard isFull else {
+                rejected += add(&rest, of: table, mode: mode)
+                continue
+            }
+            let batch = take()
+            async let written: Void = write(batch)
+            rejected += add(&rest, of: table, mode: mode)
+            try await written
+        }
+        return rejected
+    }
+
+    /// Evaluates and adds changes until there are enough; those that were added are taken away.
+    private mutating func add(
         _ changes: inout ArraySlice<SourceChange>,
         of table: SourceTable,
         mode: SaveMode
     ) -> [RejectedRow] {
         var rejected: [RejectedRow] = []
+        limit = mode == .snapshot ? Self.maximumCopiedRecords : Self.maximumRecords
         // Taken out while it is used, so that nothing of it is copied.
         var evaluator =
             evaluators[mode]?.removeValue(forKey: table.id)

@@ -7,11 +7,7 @@ import PowerSyncServiceCore
 /// it says what the copy has seen when it began (``TransactionSnapshot``).
 struct PostgresSnapshotReader: SnapshotReader {
     /// The most rows of a transaction, if the table is copied in the order of its key.
-    static let maximumRowsOfRange = 10_000
-    /// The most rows of a chunk.
-    static let maximumRows = 2000
-    /// A chunk ends with the row that makes it larger than this.
-    static let maximumBytes = 5 << 20
+    static let maximumRowsOfRange = SnapshotChunk.maximumRows
     /// How long the server may look for the next row.
     static let timeout = Duration.seconds(1800)
 
@@ -82,8 +78,8 @@ struct PostgresSnapshotReader: SnapshotReader {
             activity: activity,
             RowCollector(
                 decoder,
-                maximumRows: Self.maximumRows,
-                maximumBytes: Self.maximumBytes,
+                maximumRows: SnapshotChunk.maximumRows,
+                maximumBytes: SnapshotChunk.maximumBytes,
                 keyColumn: key
             )
         )

@@ -90,13 +90,9 @@ struct PostgresBucketWriter: BucketStorageWriter {
         of table: SourceTable,
         mode: SaveMode
     ) async throws -> [RejectedRow] {
-        var rejected: [RejectedRow] = []
-        var rest = changes[...]
-        while !rest.isEmpty {
-            rejected += pending.add(&rest, of: table, mode: mode)
-            if pending.isFull { try await flush() }
+        try await pending.add(changes, of: table, mode: mode) { [lease, transactionEnd] batch in
+            try await Self.store(batch, before: transactionEnd, with: lease)
         }
-        return rejected
     }
 
     mutating func beginTransaction(endingAt lsn: LSN) {
@@ -105,12 +101,19 @@ struct PostgresBucketWriter: BucketStorageWriter {
 
     mutating func flush() async throws {
         guard !pending.isEmpty else { return }
-        let batch = pending.take()
-        try await lease.write("storing changes") { [transactionEnd] db, record in
+        try await Self.store(pending.take(), before: transactionEnd, with: lease)
+    }
+
+    /// Stores changes that no checkpoint shows yet.
+    private static func store(
+        _ batch: PendingChanges.Batch,
+        before transactionEnd: LSN?,
+        with lease: WriterLease
+    ) async throws {
+        try await lease.write("storing changes") { db, record in
             // Nobody sees it yet: what is lost with the server is read again.
             try db.run("SET LOCAL synchronous_commit TO off")
-            try StreamChanges(noCheckpointBefore: transactionEnd, lastOp: Self.write(batch, record, db))
-                .write(record, db)
+            try StreamChanges(noCheckpointBefore: transactionEnd, lastOp: write(batch, record, db)).write(record, db)
         }
     }
 

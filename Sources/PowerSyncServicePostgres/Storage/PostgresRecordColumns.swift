@@ -133,3 +133,38 @@ struct EntryColumns {
         )
     }
 }
+
+/// States of source rows to be stored, column by column.
+struct RowStateColumns {
+    private var tables = PostgresArray(.integer)
+    private var keys = PostgresArray(.uuid)
+    private var states = PostgresArray(.bytes)
+
+    /// Adds the state of a row.
+    mutating func append(_ state: StoredRow, table: Int64, key: ReplicaID) {
+        tables.append(table)
+        keys.append(key)
+        states.append(state.encoded)
+    }
+
+    /// Stores the states.
+    ///
+    /// - Parameters:
+    ///   - stream: Their stream.
+    ///   - areNew: Whether nothing is stored of any of the rows; otherwise it is replaced.
+    /// - Returns: The statement; `nil` when there are no states.
+    func statement(_ stream: PostgresArgument, areNew: Bool) -> PostgresStatements.Statement? {
+        guard tables.count > 0 else { return nil }
+        let replacing =
+            areNew ? "" : "ON CONFLICT (stream, source_table, source_key) DO UPDATE SET state = excluded.state"
+        return PostgresStatements.Statement(
+            sql: """
+                INSERT INTO row_states (stream, source_table, source_key, state)
+                SELECT $1, source_table, source_key, state
+                FROM unnest($2::bigint[], $3::uuid[], $4::bytea[]) AS k (source_table, source_key, state)
+                \(replacing)
+                """,
+            arguments: [stream, .array(tables), .array(keys), .array(states)]
+        )
+    }
+}

@@ -36,6 +36,8 @@ struct PostgresRecordTables: RecordTables {
     /// The rows that are stored.
     private var rows: [RowID: StoredRow] = [:]
     private var changedRows: Set<RowID> = []
+    /// Rows that were looked for and of which nothing is stored. To insert them without looking again takes half the time.
+    private var missingRows: Set<RowID> = []
     /// The lookups of entries that rows have.
     private var entryLookups: [Int64: Int64] = [:]
 
@@ -108,7 +110,8 @@ struct PostgresRecordTables: RecordTables {
     private mutating func readRows(_ records: [PendingRecord]) throws {
         guard !records.isEmpty else { return }
         var (tables, keys) = (PostgresArray(.integer), PostgresArray(.uuid))
-        for id in Set(records.map({ RowID(table: numbers[Array($0.tableID.utf8)] ?? 0, key: $0.beforeKey) })) {
+        missingRows = Set(records.map { RowID(table: numbers[Array($0.tableID.utf8)] ?? 0, key: $0.beforeKey) })
+        for id in missingRows {
             tables.append(id.table)
             keys.append(id.key)
         }
@@ -121,7 +124,9 @@ struct PostgresRecordTables: RecordTables {
             """,
             [stream, .array(tables), .array(keys)]
         ) { row in
-            rows[RowID(table: row.integer(0), key: ReplicaID(bytes: row.memory(1)))] = try decode(row.memory(2))
+            let id = RowID(table: row.integer(0), key: ReplicaID(bytes: row.memory(1)))
+            rows[id] = try decode(row.memory(2))
+            missingRows.remove(id)
         }
         try readLookups()
     }
@@ -245,8 +250,7 @@ struct PostgresRecordTables: RecordTables {
     }
 
     private func rowStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
-        var statements: [PostgresStatements.Statement] = []
-        var (tables, keys, states) = (PostgresArray(.integer), PostgresArray(.uuid), PostgresArray(.bytes))
+        var (new, others) = (RowStateColumns(), RowStateColumns())
         var (deletedTables, deletedKeys) = (PostgresArray(.integer), PostgresArray(.uuid))
         for id in changedRows {
             guard var state = rows[id] else {
@@ -256,23 +260,14 @@ struct PostgresRecordTables: RecordTables {
             }
             for index in state.puts.indices { state.puts[index].opID = ids[state.puts[index].opID] }
             for index in state.entries.indices { state.entries[index] = ids[state.entries[index]] }
-            tables.append(id.table)
-            keys.append(id.key)
-            states.append(state.encoded)
+            if missingRows.contains(id) {
+                new.append(state, table: id.table, key: id.key)
+            } else {
+                others.append(state, table: id.table, key: id.key)
+            }
         }
-        if tables.count > 0 {
-            statements.append(
-                PostgresStatements.Statement(
-                    sql: """
-                        INSERT INTO row_states (stream, source_table, source_key, state)
-                        SELECT $1, source_table, source_key, state
-                        FROM unnest($2::bigint[], $3::uuid[], $4::bytea[]) AS k (source_table, source_key, state)
-                        ON CONFLICT (stream, source_table, source_key) DO UPDATE SET state = excluded.state
-                        """,
-                    arguments: [stream, .array(tables), .array(keys), .array(states)]
-                )
-            )
-        }
+        var statements = [new.statement(stream, areNew: true), others.statement(stream, areNew: false)]
+            .compactMap(\.self)
         if deletedTables.count > 0 {
             statements.append(
                 PostgresStatements.Statement(

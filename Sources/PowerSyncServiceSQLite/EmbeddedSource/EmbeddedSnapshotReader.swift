@@ -5,11 +5,6 @@ import PowerSyncServiceCore
 
 /// Copies a table of the embedded source in the order of its primary key, each chunk in a read transaction of its own.
 struct EmbeddedSnapshotReader: SnapshotReader {
-    /// The most rows of a chunk.
-    static let maximumRows = 2000
-    /// A chunk ends with the row that makes it larger than this.
-    static let maximumBytes = 5 * 1024 * 1024
-
     let source: EmbeddedSource
     let table: CapturedTable
     /// The version of the file's schema in which the table looks like ``table``.
@@ -55,7 +50,7 @@ struct EmbeddedSnapshotReader: SnapshotReader {
             var page = Page()
             var count = 0
             var bytes = 0
-            while count < Self.maximumRows, bytes < Self.maximumBytes, try statement.step() {
+            while count < SnapshotChunk.maximumRows, bytes < SnapshotChunk.maximumBytes, try statement.step() {
                 count += 1
                 let key = EmbeddedKey(statement, at: keyIndexes)
                 page.lastKey = key

@@ -84,13 +84,9 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         of table: SourceTable,
         mode: SaveMode
     ) async throws -> [RejectedRow] {
-        var rejected: [RejectedRow] = []
-        var rest = changes[...]
-        while !rest.isEmpty {
-            rejected += pending.add(&rest, of: table, mode: mode)
-            if pending.isFull { try await flush() }
+        try await pending.add(changes, of: table, mode: mode) { [storage, streamID, transactionEnd] batch in
+            try await Self.store(batch, before: transactionEnd, of: streamID, in: storage)
         }
-        return rejected
     }
 
     mutating func beginTransaction(endingAt lsn: LSN) {
@@ -99,10 +95,19 @@ struct SQLiteBucketWriter: BucketStorageWriter {
 
     mutating func flush() async throws {
         guard !pending.isEmpty else { return }
-        let batch = pending.take()
-        try await storage.write { [streamID, transactionEnd] db in
-            try Self.raiseNoCheckpointBefore(to: transactionEnd, of: streamID, db)
-            try Self.note(try Self.write(batch, of: streamID, db), of: streamID, db)
+        try await Self.store(pending.take(), before: transactionEnd, of: streamID, in: storage)
+    }
+
+    /// Stores changes that no checkpoint shows yet.
+    private static func store(
+        _ batch: PendingChanges.Batch,
+        before transactionEnd: LSN?,
+        of streamID: ReplicationStreamID,
+        in storage: SQLiteBucketStorage
+    ) async throws {
+        try await storage.write { db in
+            try raiseNoCheckpointBefore(to: transactionEnd, of: streamID, db)
+            try note(try write(batch, of: streamID, db), of: streamID, db)
         }
     }
 

@@ -206,7 +206,7 @@ import Testing
         let log = CollectedLog()
         let folder = try TemporaryFolder()
         let source = try EmbeddedSource(path: folder.path("source.db"), schema: [Self.named], logger: log.logger)
-        let count = EmbeddedSnapshotReader.maximumRows - 1 - rotation
+        let count = SnapshotChunk.maximumRows - 1 - rotation
         try await source.pool.write { db in
             for index in 0..<count {
                 try db.execute(sql: "INSERT INTO lists (id) VALUES (?)", arguments: ["!\(index)"])
@@ -237,7 +237,7 @@ import Testing
     @Test("more of them than a chunk has rows")
     func manyUnreadableKeys() async throws {
         let scenario = try SourceScenario(schema: [Self.named])
-        let count = EmbeddedSnapshotReader.maximumRows * 2 + 10
+        let count = SnapshotChunk.maximumRows * 2 + 10
         try await scenario.foreignConnection().write { db in
             for index in 0..<count {
                 try db.execute(
