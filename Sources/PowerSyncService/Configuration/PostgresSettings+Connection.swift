@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import NIOConcurrencyHelpers
+import PowerSyncServiceCore
 package import PowerSyncServicePostgres
 
 /// Makes the connection string for libpq.
@@ -50,7 +51,14 @@ extension PostgresSettings {
         }
         if let clientCertificate { keywords["sslcert"] = try file(clientCertificate, "client_certificate") }
         if let clientPrivateKey { keywords["sslkey"] = try file(clientPrivateKey, "client_private_key") }
-        return PostgresConnectionString(keywords: keywords.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+        var string = PostgresConnectionString(keywords: keywords.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+        for range in rejectedAddresses where !string.rejectedAddresses.insert(range) {
+            throw error(
+                "reject_ip_ranges",
+                "\"\(range)\" is not an address range such as 10.0.0.0/8, and not \"local\""
+            )
+        }
+        return string
     }
 
     /// The keywords without those of TLS, with everything that is needed.

@@ -25,9 +25,7 @@ extension PostgresSettings {
         if let seconds = try section.integer("heartbeat_interval_seconds", in: 5...60) {
             heartbeatInterval = .seconds(seconds)
         }
-        if section.contains("reject_ip_ranges") {
-            warnings.append(section.error("reject_ip_ranges", "has no effect in this version").description)
-        }
+        rejectedAddresses = try section.strings("reject_ip_ranges") ?? []
         section.ignore("id", "tag")
         section.finish(&warnings)
         try check(section)

@@ -43,6 +43,11 @@ public struct PostgresSettings: Sendable, Equatable {
     public var clientPrivateKey: String?
     /// The name that the server's certificate must be for, when the host is an address.
     public var tlsServerName: String?
+    /// Where the server must not be: addresses, ranges such as `10.0.0.0/8`, or `local` for this machine and private networks;
+    /// nowhere unless it is said otherwise.
+    ///
+    /// For services whose configuration comes from others. A Unix socket has no address.
+    public var rejectedAddresses: [String] = []
     /// The name of the publication.
     public var publication = "powersync"
     /// What the names of the service's replication slots begin with: lower case letters, digits and `_`.

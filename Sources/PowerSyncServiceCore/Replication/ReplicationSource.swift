@@ -168,7 +168,7 @@ package struct PresentRows: Sendable {
 }
 
 /// A change stream being read.
-package protocol ChangeReader {
+package protocol ChangeReader: Sendable {
     /// Waits for changes.
     ///
     /// The first call returns a ``SourceMessage/commit(_:)`` without delay even if nothing has changed. Later calls

@@ -238,9 +238,12 @@ struct StreamReplicator {
         ) { reader in
             // A table that appeared before the reader was opened would not be noticed by it.
             guard try await source.tables(for: stream.plan) == descriptors else { return nil }
+            var (messages, reader) = try await Self.step(reader)
             while true {
-                let messages = try await reader.next()
                 touch()
+                // While these changes are evaluated and written, the next ones are read.
+                let rest = reader
+                async let next = Self.step(rest)
                 let lastCommit = messages.indexOfLastCommit
                 for (index, message) in messages.enumerated() {
                     switch message {
@@ -272,8 +275,19 @@ struct StreamReplicator {
                     let now = now()
                     statistics.recordLag(progress.lag.seconds(at: now), of: stream.id, at: now)
                 }
+                (messages, reader) = try await next
             }
         }
+    }
+
+    /// Reads changes.
+    ///
+    /// - Returns: The changes, and the reader of those that follow.
+    private static func step(
+        _ reader: any ChangeReader
+    ) async throws -> ([SourceMessage], any ChangeReader) {
+        var reader = reader
+        return (try await reader.next(), reader)
     }
 
     private func commit(

@@ -1,6 +1,8 @@
 import CLibPQ
 import NIOConcurrencyHelpers
+import NIOCore
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 /// One connection of libpq, used by one thread at a time, which it blocks.
 ///
@@ -94,10 +96,24 @@ final class LibPQ: @unchecked Sendable {
         var state = PGRES_POLLING_WRITING
         while state != PGRES_POLLING_OK {
             guard state != PGRES_POLLING_FAILED else { throw failure(activity) }
+            // Nothing has been sent to the address yet, be it the first one of the host or another one.
+            try checkAddress(string.rejectedAddresses, activity)
             try wait(state == PGRES_POLLING_READING ? .readable : .writable, until: deadline, activity)
             state = PQconnectPoll(connection)
         }
         guard PQsetnonblocking(connection, 1) == 0 else { throw failure(activity) }
+    }
+
+    private func checkAddress(_ rejected: AddressRanges, _ activity: String) throws {
+        guard !rejected.isEmpty, let text = PQhostaddr(connection),
+            let address = try? SocketAddress(ipAddress: String(cString: text), port: 0), rejected.contains(address)
+        else { return }
+        let host = PQhost(connection).map { String(cString: $0) } ?? ""
+        throw PostgresError(
+            .connection,
+            "\(host) has an address in a range that reject_ip_ranges refuses",
+            activity: activity
+        )
     }
 
     /// Closes the connection.

@@ -1,9 +1,13 @@
+package import PowerSyncServiceCore
+
 /// How to connect to a server: a URI of libpq, or its `keyword=value` pairs.
 ///
 /// It may have a password, so that printing it shows nothing of it.
 package struct PostgresConnectionString: Sendable, Hashable {
     /// The text for libpq.
     package let text: String
+    /// Where no server may be: nothing is sent to an address in them.
+    package var rejectedAddresses = AddressRanges.none
 
     /// Creates a connection string from a text for libpq.
     package init(_ text: String) {

@@ -2,6 +2,7 @@ import NIOCore
 import NIOPosix
 import PostgresTestSupport
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import Testing
 
 @testable import PowerSyncServicePostgres
@@ -21,6 +22,51 @@ import Testing
         #expect(try await connection.query("SELECT 1 WHERE false", activity: "asking").isEmpty)
         #expect(try await connection.execute("SELECT 1; SELECT 2", activity: "asking") == [["2"]])
         #expect(connection.serverVersion >= 110_000)
+    }
+
+    @Test func nothingIsSentToAnAddressThatIsRejected() async throws {
+        var string = database.connectionString
+        string.rejectedAddresses.insert("192.168.0.0/16")
+        try await PostgresConnection.open(string).close()
+        string.rejectedAddresses.insert("127.0.0.0/8")
+        let (texts, text) = AsyncStream.makeStream(of: ByteBuffer.self)
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { $0.pipeline.addHandler(FirstBytes(text)) }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(server.localAddress?.port)
+        // The name has one address, or two.
+        for host in ["127.0.0.1", "localhost"] {
+            var rejecting = PostgresConnectionString("postgresql://a:secret@\(host):\(port)/b?sslmode=disable")
+            rejecting.rejectedAddresses = .local
+            await #expect(
+                throws: PostgresError(
+                    .connection,
+                    "\(host) has an address in a range that reject_ip_ranges refuses",
+                    activity: "connecting"
+                )
+            ) {
+                try await PostgresConnection.open(rejecting)
+            }
+        }
+        await #expect(throws: PostgresError.self) { try await PostgresConnection.open(string) }
+        try await server.close()
+        text.finish()
+        for await bytes in texts { Issue.record("the server was sent \(bytes)") }
+    }
+
+    /// Tells what a client sends.
+    private final class FirstBytes: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+
+        private let text: AsyncStream<ByteBuffer>.Continuation
+
+        init(_ text: AsyncStream<ByteBuffer>.Continuation) {
+            self.text = text
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            text.yield(unwrapInboundIn(data))
+        }
     }
 
     @Test func theServersErrorsSayWhatWasDone() async throws {

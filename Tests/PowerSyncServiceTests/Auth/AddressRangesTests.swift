@@ -1,9 +1,8 @@
 import NIOCore
+import PowerSyncServiceCore
 import Testing
 
-@testable import PowerSyncService
-
-/// Which addresses key sets must not come from.
+/// Which addresses key sets must not come from, and databases not have.
 @Suite struct AddressRangesTests {
     private func address(_ text: String) throws -> SocketAddress { try SocketAddress(ipAddress: text, port: 443) }
 

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncServiceCore
 import PowerSyncServicePostgres
 import TestSupport
 import Testing
@@ -136,13 +137,22 @@ import Testing
         #expect(warnings == [])
     }
 
-    @Test func whatHasNoEffectIsAWarning() throws {
-        let (_, warnings) = try Self.read(
-            "uri: postgresql://a@c/d, sslmode: require, reject_ip_ranges: [], sslmod: x"
+    @Test func addressesMayBeRejected() throws {
+        let (none, _) = try Self.read("uri: postgresql://a@c/d, sslmode: disable")
+        #expect(try none.connectionString().rejectedAddresses == .none)
+        let (settings, warnings) = try Self.read(
+            "uri: postgresql://a@c/d, sslmode: disable, reject_ip_ranges: [local, 203.0.113.0/24]"
         )
-        #expect(warnings.count == 3)
+        var ranges = AddressRanges.local
+        ranges.insert("203.0.113.0/24")
+        #expect(try settings.connectionString().rejectedAddresses == ranges)
+        #expect(warnings == [])
+    }
+
+    @Test func whatHasNoEffectIsAWarning() throws {
+        let (_, warnings) = try Self.read("uri: postgresql://a@c/d, sslmode: require, sslmod: x")
+        #expect(warnings.count == 2)
         #expect(warnings.contains { $0.contains("connections[0].sslmode: \"require\" does not check who answers") })
-        #expect(warnings.contains { $0.contains("connections[0].reject_ip_ranges: has no effect") })
         #expect(warnings.contains { $0.contains("connections[0].sslmod: unknown key") })
     }
 
@@ -173,6 +183,10 @@ import Testing
         ("uri: postgresql://u@h/d, sslmode: require, tls_servername: x", "tls_servername", "is an address"),
         ("uri: postgresql://u@h/d, sslmode: disable, slot_name_prefix: Ab", "slot_name_prefix", "lower case"),
         ("uri: postgresql://u@h/d, sslmode: disable, slot_name_prefix: ''", "slot_name_prefix", "1 to 32"),
+        (
+            "uri: postgresql://u@h/d, sslmode: disable, reject_ip_ranges: [10.0.0.0/40]", "reject_ip_ranges",
+            "\"10.0.0.0/40\" is not an address range"
+        ),
     ]
 
     @Test(arguments: refused)

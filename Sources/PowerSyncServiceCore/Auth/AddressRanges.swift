@@ -1,10 +1,10 @@
 import Foundation
-import NIOCore
+package import NIOCore
 
-/// Ranges of IP addresses, such as those that a key set must not come from.
+/// Ranges of IP addresses: those that a key set must not come from, or a database not have.
 ///
 /// Whoever can name a URL to a server can have it ask services that only it can reach; see `client_auth.jwks_reject_ip_ranges`.
-struct AddressRanges: Sendable, Hashable {
+package struct AddressRanges: Sendable, Hashable {
     private struct Range: Sendable, Hashable {
         var prefix: [UInt8]
         var bits: Int
@@ -21,13 +21,14 @@ struct AddressRanges: Sendable, Hashable {
 
     private var ranges: [Range] = []
 
-    var isEmpty: Bool { ranges.isEmpty }
+    /// Whether no address is in it.
+    package var isEmpty: Bool { ranges.isEmpty }
 
     /// No addresses.
-    static let none = AddressRanges()
+    package static let none = AddressRanges()
 
     /// This machine, its networks, and what is never a server's address.
-    static let local: AddressRanges = {
+    package static let local: AddressRanges = {
         let texts = [
             "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
             "192.0.0.0/24",
@@ -43,7 +44,7 @@ struct AddressRanges: Sendable, Hashable {
     /// - Parameter text: `local`, an address, or a range such as `10.0.0.0/8`.
     /// - Returns: Whether the text is one of these.
     @discardableResult
-    mutating func insert(_ text: String) -> Bool {
+    package mutating func insert(_ text: String) -> Bool {
         if text == "local" {
             ranges += Self.local.ranges
             return true
@@ -61,7 +62,7 @@ struct AddressRanges: Sendable, Hashable {
     }
 
     /// Whether an address is in one of the ranges.
-    func contains(_ address: SocketAddress) -> Bool {
+    package func contains(_ address: SocketAddress) -> Bool {
         guard let bytes = address.addressBytes else { return false }
         if ranges.contains(where: { $0.contains(bytes) }) { return true }
         // An IPv4 address in the form of IPv6 (RFC 4291, 2.5.5.2), and behind a NAT64 (RFC 6052).
@@ -84,5 +85,5 @@ extension SocketAddress {
     }
 
     /// Whether the address is one of IPv6.
-    var isIPv6: Bool { if case .v6 = self { true } else { false } }
+    package var isIPv6: Bool { if case .v6 = self { true } else { false } }
 }
