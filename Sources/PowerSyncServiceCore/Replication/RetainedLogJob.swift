@@ -74,7 +74,8 @@ package struct RetainedLogJob: Service {
                     guard let bytes else { continue }
                     let key = Key(label: label, slotName: log.slotName)
                     let dimensions = [("slot", log.slotName)]
-                    let gauge = known.removeValue(forKey: key)
+                    let gauge =
+                        known.removeValue(forKey: key)
                         ?? Gauge(label: label, dimensions: dimensions, factory: factory)
                     gauge.record(bytes)
                     shown[key] = gauge

@@ -41,7 +41,9 @@ package struct PendingChanges {
     /// Whether what is collected is to be written before more is added.
     package var isFull: Bool { batch.records.count >= limit || bytes >= Self.maximumBytes }
 
-    /// Evaluates and adds changes. When there are enough, they are written while the next ones are evaluated.
+    /// Evaluates and adds changes.
+    ///
+    /// When there are enough, they are written while the next ones are evaluated.
     ///
     /// - Parameters:
     ///   - changes: The changes.

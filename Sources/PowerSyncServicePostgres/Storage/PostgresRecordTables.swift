@@ -36,7 +36,9 @@ struct PostgresRecordTables: RecordTables {
     /// The rows that are stored.
     private var rows: [RowID: StoredRow] = [:]
     private var changedRows: Set<RowID> = []
-    /// Rows that were looked for and of which nothing is stored. To insert them without looking again takes half the time.
+    /// Rows that were looked for and of which nothing is stored.
+    ///
+    /// To insert them without looking again takes half the time.
     private var missingRows: Set<RowID> = []
     /// The lookups of entries that rows have.
     private var entryLookups: [Int64: Int64] = [:]

@@ -37,21 +37,30 @@ import Testing
         let job = RetainedLogJob(source: source, clock: clock, factory: factory)
         let name = "powersync_replication_slot"
         let looks: [(logs: [RetainedLog]?, shown: [String])] = [
-            ([RetainedLog(slotName: "a", unacknowledgedBytes: 1, retainedBytes: 20)], [
-                "\(name)_lag_bytes{slot=\"a\"} 1.0", "\(name)_retained_bytes{slot=\"a\"} 20.0",
-            ]),
+            (
+                [RetainedLog(slotName: "a", unacknowledgedBytes: 1, retainedBytes: 20)],
+                [
+                    "\(name)_lag_bytes{slot=\"a\"} 1.0", "\(name)_retained_bytes{slot=\"a\"} 20.0",
+                ]
+            ),
             // Another slot, and one of which the server keeps nothing any more.
-            ([
-                RetainedLog(slotName: "a", unacknowledgedBytes: 5_000_000_000, retainedBytes: nil),
-                RetainedLog(slotName: "b", unacknowledgedBytes: nil, retainedBytes: 0),
-            ], [
-                "\(name)_lag_bytes{slot=\"a\"} 5000000000.0", "\(name)_retained_bytes{slot=\"b\"} 0.0",
-            ]),
+            (
+                [
+                    RetainedLog(slotName: "a", unacknowledgedBytes: 5_000_000_000, retainedBytes: nil),
+                    RetainedLog(slotName: "b", unacknowledgedBytes: nil, retainedBytes: 0),
+                ],
+                [
+                    "\(name)_lag_bytes{slot=\"a\"} 5000000000.0", "\(name)_retained_bytes{slot=\"b\"} 0.0",
+                ]
+            ),
             // The source does not answer; then it does, and one of the slots was dropped.
             (nil, []),
-            ([RetainedLog(slotName: "b", unacknowledgedBytes: 3, retainedBytes: 4)], [
-                "\(name)_lag_bytes{slot=\"b\"} 3.0", "\(name)_retained_bytes{slot=\"b\"} 4.0",
-            ]),
+            (
+                [RetainedLog(slotName: "b", unacknowledgedBytes: 3, retainedBytes: 4)],
+                [
+                    "\(name)_lag_bytes{slot=\"b\"} 3.0", "\(name)_retained_bytes{slot=\"b\"} 4.0",
+                ]
+            ),
         ]
         source.logs.withLockedValue { $0 = looks[0].logs }
         try await withThrowingTaskGroup(of: Void.self) { group in

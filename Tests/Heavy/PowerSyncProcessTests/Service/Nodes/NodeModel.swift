@@ -160,7 +160,9 @@ final class NodeModel {
         isStorageDown = false
     }
 
-    /// A transaction of the source. Its number is in two rows, the first and the last that it writes.
+    /// A transaction of the source.
+    ///
+    /// Its number is in two rows, the first and the last that it writes.
     private func write() throws {
         guard !isSourceDown else { return }
         transactions += 1

@@ -36,8 +36,9 @@ final class ServiceNode {
         hasBeenReady = false
     }
 
-    /// Waits until it is ready. A process that ends before it was, as it does without its storage, is started again, as
-    /// whatever supervises it would.
+    /// Waits until it is ready.
+    ///
+    /// A process that ends before it was, as it does without its storage, is started again, as whatever supervises it would.
     func ready() async throws {
         while !hasBeenReady {
             do {
@@ -56,6 +57,7 @@ final class ServiceNode {
     ///   - source: The URI of the source.
     ///   - storage: The URI of the storage.
     /// - Returns: The path of the configuration.
+    /// - Throws: When a file cannot be written.
     static func writeConfig(of service: TodoService, source: String, storage: String) throws -> String {
         let secret = Data("integration-test-key-0123456789ab".utf8).base64EncodedString()
             .replacingOccurrences(of: "=", with: "")
