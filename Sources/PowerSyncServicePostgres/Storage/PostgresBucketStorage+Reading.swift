@@ -97,10 +97,8 @@ extension PostgresBucketStorage {
         try db.run(
             """
             SELECT n.place, e.outputs
-            FROM (
-                SELECT sha256(name) AS digest, place FROM unnest($2::bytea[]) WITH ORDINALITY AS given (name, place)
-            ) AS n
-                JOIN lookups AS l ON l.stream = $1 AND l.digest = n.digest
+            FROM unnest($2::bytea[]) WITH ORDINALITY AS n (name, place)
+                JOIN \(PostgresStorageSchema.named("lookups", "n.name", as: "l"))
                 JOIN LATERAL (
                     SELECT DISTINCT ON (source_table, source_key) outputs FROM parameter_entries
                     WHERE stream = $1 AND lookup = l.id AND op_id <= $3
@@ -133,10 +131,8 @@ extension PostgresBucketStorage {
                 SELECT n.place,
                     CASE WHEN b.last_op <= $3 THEN b.checksum ELSE b.published_checksum + coalesce(o.checksum, 0) END,
                     CASE WHEN b.last_op <= $3 THEN b.count ELSE b.published_count + coalesce(o.count, 0) END
-                FROM (
-                    SELECT sha256(name) AS digest, place FROM unnest($2::bytea[]) WITH ORDINALITY AS given (name, place)
-                ) AS n
-                    JOIN buckets AS b ON b.stream = $1 AND b.digest = n.digest
+                FROM unnest($2::bytea[]) WITH ORDINALITY AS n (name, place)
+                    JOIN \(PostgresStorageSchema.named("buckets", "n.name", as: "b"))
                     LEFT JOIN LATERAL (
                         SELECT sum(CASE WHEN op_id > b.published_op THEN checksum ELSE -checksum END)::bigint AS checksum,
                             sum(CASE WHEN op_id > b.published_op THEN 1 ELSE -1 END) AS count

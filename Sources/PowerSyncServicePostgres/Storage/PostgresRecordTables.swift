@@ -360,8 +360,9 @@ private final class Interning<Name: Hashable> {
     func find(_ stream: PostgresArgument) -> PostgresStatements.Statement? {
         statement(
             """
-            SELECT t.id, t.name FROM unnest($2::bytea[]) AS given (name)
-                JOIN \(table) AS t ON t.stream = $1 AND t.digest = sha256(given.name)
+            SELECT t.id, t.name
+            FROM unnest($2::bytea[]) AS given (name)
+                JOIN \(PostgresStorageSchema.named(table, "given.name", as: "t"))
             """,
             stream
         )

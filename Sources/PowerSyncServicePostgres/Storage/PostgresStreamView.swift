@@ -32,8 +32,8 @@ struct PostgresStreamView {
         guard isCompacted else { return }
         let cleared = try db.first(
             """
-            SELECT 1 FROM (SELECT sha256(name) AS digest FROM unnest($2::bytea[]) AS name) AS n
-                JOIN buckets AS b ON b.stream = $1 AND b.digest = n.digest
+            SELECT 1 FROM unnest($2::bytea[]) AS n (name)
+                JOIN \(PostgresStorageSchema.named("buckets", "n.name", as: "b"))
             WHERE b.cleared_op > $3 LIMIT 1
             """,
             [

@@ -181,10 +181,12 @@ import Testing
         try libpq.connect(database.connectionString, [], until: deadline)
         let idle = libpq.cancellation
         #expect(idle.map { _ in true } == nil)
-        try libpq.send("SELECT pg_sleep(60)", nil, until: deadline, "sleeping")
+        try libpq.send("SELECT generate_series(1, 1000000000)", nil, until: deadline, "counting")
+        // It runs when its first rows are here: before that, a server that is slow would have nothing to cancel.
+        try libpq.waitForActivity(.readable, timeout: .seconds(30), "counting")
         try #require(libpq.cancellation).run()
         #expect {
-            _ = try libpq.receiveAll(until: deadline, "sleeping")
+            _ = try libpq.receiveAll(until: deadline, "counting")
         } throws: {
             ($0 as? PostgresError)?.sqlState == PostgresError.SQLState.queryCanceled
         }
