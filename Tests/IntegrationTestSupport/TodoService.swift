@@ -30,6 +30,20 @@ package final class TodoService: Sendable {
         "CREATE TABLE IF NOT EXISTS todos(id TEXT PRIMARY KEY NOT NULL, list_id TEXT, title TEXT, done INTEGER)",
     ]
 
+    /// The same tables in a PostgreSQL source.
+    package static let postgresTables = """
+        CREATE TABLE lists (id text PRIMARY KEY, owner_id text, name text);
+        CREATE TABLE todos (id text PRIMARY KEY, list_id text, title text, done int);
+        """
+
+    private static let secret = "integration-test-key-0123456789ab"
+
+    /// `client_auth` of a configuration file.
+    package static let clientAuth: String = {
+        let key = Data(secret.utf8).base64EncodedString().replacingOccurrences(of: "=", with: "")
+        return "{audience: [powersync-test], jwks: {keys: [{kty: oct, alg: HS256, kid: test, k: \(key)}]}}"
+    }()
+
     /// Everything the service and the clients keep.
     package let folder: URL
 
@@ -55,10 +69,15 @@ package final class TodoService: Sendable {
         configuration.port = 0
         configuration.development.writeEndpoint = true
         configuration.authentication.keys = [
-            .hs256(secret: Array("integration-test-key-0123456789ab".utf8), id: "test")
+            .hs256(secret: Array(Self.secret.utf8), id: "test")
         ]
         configuration.authentication.audience = ["powersync-test"]
         return configuration
+    }
+
+    /// Writes ``syncConfig`` into the folder, as `sync.yaml`.
+    package func writeSyncConfig() throws {
+        try Self.syncConfig.write(to: folder.appending(path: "sync.yaml"), atomically: true, encoding: .utf8)
     }
 
     /// A logger for problems only.

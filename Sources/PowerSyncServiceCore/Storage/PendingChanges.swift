@@ -15,8 +15,9 @@ package struct PendingChanges {
 
     /// The most records of one storage transaction.
     package static let maximumRecords = 2000
-    /// The most records of one while a table is copied: the more there are, the more of them share a page that is written, and
-    /// nobody waits for any of them.
+    /// The most records of one while a table is copied: the more there are, the more of them share a page that is written.
+    ///
+    /// SQLite has one writer: for as long as that takes, a fraction of a second, other streams and write checkpoints wait.
     static let maximumCopiedRecords = SnapshotChunk.maximumRows
     /// The estimated bytes of operations after which a storage transaction is written.
     static let maximumBytes = 5 * 1024 * 1024
@@ -27,6 +28,7 @@ package struct PendingChanges {
     private var evaluators: [SaveMode: [String: ChangeEvaluator]] = [:]
     private var batch = Batch()
     private var bytes = 0
+    /// The most records, as the last changes were added.
     private var limit = Self.maximumRecords
 
     /// Creates an empty collection for the changes of one stream.

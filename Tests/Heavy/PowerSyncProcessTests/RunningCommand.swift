@@ -46,8 +46,9 @@ final class RunningCommand {
         }
     }
 
-    /// Sends a signal.
+    /// Sends a signal, if it runs: somebody else may have the number of a process that has ended.
     func signal(_ signal: Int32) {
+        guard process.isRunning else { return }
         Foundation.kill(process.processIdentifier, signal)
     }
 

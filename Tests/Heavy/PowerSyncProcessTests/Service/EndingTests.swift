@@ -256,17 +256,13 @@ import Testing
         syncConfig: String = Self.syncConfig
     ) throws -> RunningCommand {
         let tables = TodoService.statements.map { "\"\($0)\"" }.joined(separator: ", ")
-        let secret = Data("integration-test-key-0123456789ab".utf8).base64EncodedString()
-            .replacingOccurrences(of: "=", with: "")
         let yaml = """
             replication: {connections: [\(source ?? "{type: embedded, path: source.db, tables: [\(tables)]}")]}
             storage: \(storage.hasPrefix("{") ? storage : "{type: sqlite, path: \(storage)}")
             \(syncConfig)
             host: 127.0.0.1
             port: \(port)
-            client_auth:
-              audience: [powersync-test]
-              jwks: {keys: [{kty: oct, alg: HS256, kid: test, k: \(secret)}]}
+            client_auth: \(TodoService.clientAuth)
             system: {logging: {level: notice, format: text}}
             """
         try write(yaml, to: "powersync.yaml")

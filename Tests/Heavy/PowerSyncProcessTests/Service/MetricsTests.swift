@@ -1,4 +1,6 @@
 import Foundation
+import IntegrationTestSupport
+import PostgresTestSupport
 import PowerSyncProtocol
 import TestSupport
 import Testing
@@ -26,7 +28,14 @@ import Testing
 
         /// The metrics by their names.
         func metrics() async throws -> [String: Double] {
-            let lines = try await line("curl -sS http://127.0.0.1:\(metricsPort)/metrics").lines()
+            try await Metrics.read(metricsPort, in: URL(filePath: folder.path("app"), directoryHint: .isDirectory))
+        }
+    }
+
+    /// What a service shows on a port, by names with their labels.
+    private enum Metrics {
+        static func read(_ port: Int, in folder: URL) async throws -> [String: Double] {
+            let lines = try await ShellLine("curl -sS http://127.0.0.1:\(port)/metrics", in: folder).lines()
             var metrics: [String: Double] = [:]
             for parts in lines.map({ $0.split(separator: " ") }) where parts.count == 2 {
                 metrics[String(parts[0])] = Double(parts[1])
@@ -82,6 +91,33 @@ import Testing
         await events.end(by: SIGKILL)
         #expect(shown == sizes)
         #expect(await service.end() == 0)
+    }
+
+    @Test func whatAServerKeepsForSlotsIsShown() async throws {
+        let service = try TodoService()
+        let source = try TestDatabase(TodoService.postgresTables)
+        let storage = try TestDatabase()
+        // One that nobody needs any more.
+        let slot = "powersync_\(source.name)"
+        try source.run("SELECT pg_create_logical_replication_slot('\(slot)', 'pgoutput')")
+        let config = try ServiceNode.writeConfig(of: service, source: source.uri, storage: storage.uri)
+        let port = FreePort.take()
+        let yaml = try String(contentsOfFile: config, encoding: .utf8)
+        try (yaml + "\ntelemetry: {prometheus_port: \(port)}\n")
+            .write(toFile: config, atomically: true, encoding: .utf8)
+        let node = try ServiceNode(config: config)
+        try await node.ready()
+
+        let names = ["lag", "retained"].map { "powersync_replication_slot_\($0)_bytes{slot=\"\(slot)\"}" }
+        var shown: [Double] = []
+        // The server is asked when the service starts, and may answer later than the service is ready.
+        for _ in 0..<100 where shown.count < names.count {
+            let metrics = try await Metrics.read(port, in: service.folder)
+            shown = names.compactMap { metrics[$0] }
+        }
+        #expect(shown.count == names.count && shown.allSatisfy { $0 > 0 }, "\(shown)")
+        node.command.signal(SIGTERM)
+        #expect(await node.command.waitForExit() == 0, "\(node.command.said)")
     }
 
     /// The sizes of operations, parameter indexes and rows in a snapshot; empty before they are known.

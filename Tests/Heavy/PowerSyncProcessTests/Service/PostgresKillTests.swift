@@ -20,8 +20,7 @@ import Testing
         service = try TodoService()
         database = try TestDatabase(
             """
-            CREATE TABLE lists (id text PRIMARY KEY, owner_id text, name text);
-            CREATE TABLE todos (id text PRIMARY KEY, list_id text, title text, done int);
+            \(TodoService.postgresTables)
             INSERT INTO lists VALUES ('count', 'anna', '0');
             INSERT INTO lists SELECT 'l' || n, CASE n % 10 WHEN 0 THEN 'anna' ELSE 'bert' END, 'first'
                 FROM generate_series(1, 5000) n

@@ -35,8 +35,6 @@ final class ServiceProcess {
         executable = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "powersync")
         address = Address(port: FreePort.take())
         config = service.folder.appending(path: "powersync.yaml").path
-        let secret = Data("integration-test-key-0123456789ab".utf8).base64EncodedString()
-            .replacingOccurrences(of: "=", with: "")
         let connection = source.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
         let yaml = """
             replication:
@@ -47,17 +45,11 @@ final class ServiceProcess {
             sync_config: {path: sync.yaml}
             host: 127.0.0.1
             port: \(address.port)
-            client_auth:
-              audience: [powersync-test]
-              jwks: {keys: [{kty: oct, alg: HS256, kid: test, k: \(secret)}]}
+            client_auth: \(TodoService.clientAuth)
             system: {logging: {level: error, format: text}}
             """
         try yaml.write(toFile: config, atomically: true, encoding: .utf8)
-        try TodoService.syncConfig.write(
-            to: service.folder.appending(path: "sync.yaml"),
-            atomically: true,
-            encoding: .utf8
-        )
+        try service.writeSyncConfig()
     }
 
     deinit {

@@ -39,8 +39,7 @@ final class NodeModel {
         source = try TestDatabase(
             server: sourceServer.uri,
             """
-            CREATE TABLE lists (id text PRIMARY KEY, owner_id text, name text);
-            CREATE TABLE todos (id text PRIMARY KEY, list_id text, title text, done int);
+            \(TodoService.postgresTables)
             INSERT INTO lists VALUES ('first', 'anna', '0'), ('last', 'anna', '0');
             INSERT INTO lists SELECT 'l' || n, CASE n % 10 WHEN 0 THEN 'anna' ELSE 'bert' END, 'first'
                 FROM generate_series(1, 3000) n

@@ -59,8 +59,6 @@ final class ServiceNode {
     /// - Returns: The path of the configuration.
     /// - Throws: When a file cannot be written.
     static func writeConfig(of service: TodoService, source: String, storage: String) throws -> String {
-        let secret = Data("integration-test-key-0123456789ab".utf8).base64EncodedString()
-            .replacingOccurrences(of: "=", with: "")
         let config = service.folder.appending(path: "powersync.yaml").path
         try """
         replication: {connections: [{type: postgresql, uri: "\(source)", sslmode: disable}]}
@@ -68,16 +66,10 @@ final class ServiceNode {
         sync_config: {path: sync.yaml}
         host: 127.0.0.1
         port: !env PS_PORT::number
-        client_auth:
-          audience: [powersync-test]
-          jwks: {keys: [{kty: oct, alg: HS256, kid: test, k: \(secret)}]}
+        client_auth: \(TodoService.clientAuth)
         system: {logging: {level: notice, format: text}}
         """.write(toFile: config, atomically: true, encoding: .utf8)
-        try TodoService.syncConfig.write(
-            to: service.folder.appending(path: "sync.yaml"),
-            atomically: true,
-            encoding: .utf8
-        )
+        try service.writeSyncConfig()
         return config
     }
 }

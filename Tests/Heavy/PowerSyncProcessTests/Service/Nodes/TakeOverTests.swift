@@ -17,8 +17,7 @@ import Testing
         service = try TodoService()
         source = try TestDatabase(
             """
-            CREATE TABLE lists (id text PRIMARY KEY, owner_id text, name text);
-            CREATE TABLE todos (id text PRIMARY KEY, list_id text, title text, done int);
+            \(TodoService.postgresTables)
             INSERT INTO lists SELECT 'l' || n, CASE n % 3 WHEN 0 THEN 'bert' ELSE 'anna' END, 'first'
                 FROM generate_series(1, 300) n
             """
