@@ -70,8 +70,8 @@ soak: packages
 	$(DEBUG)
 	POWERSYNC_ALL_CASES=1 scripts/with-s3 scripts/with-postgres scripts/run-tests $(notdir $(wildcard Tests/*Tests))
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
-	POWERSYNC_QUERIES=$(QUERIES) POWERSYNC_RECONNECTS=$(RECONNECTS) \
-	POWERSYNC_TEST_MINUTES=0 scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
+	POWERSYNC_QUERIES=$(QUERIES) POWERSYNC_RECONNECTS=$(RECONNECTS) POWERSYNC_SLOW=1 \
+	POWERSYNC_TEST_MINUTES=0 scripts/with-postgres scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
 	$(MAKE) --no-print-directory soak-idle
 
 # How many seconds clients stay connected while nothing happens.

@@ -31,6 +31,9 @@ final class ShellLine {
         output = pipe.fileHandleForReading.lines().makeAsyncIterator()
     }
 
+    /// The number of its process.
+    var processIdentifier: Int32 { process.processIdentifier }
+
     deinit {
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
