@@ -63,6 +63,12 @@ extension Target.Dependency {
         package: "swift-service-lifecycle",
         condition: serviceOrTesting
     )
+    static let tracing = product(name: "Tracing", package: "swift-distributed-tracing", condition: serviceOrTesting)
+    static let inMemoryTracing = product(
+        name: "InMemoryTracing",
+        package: "swift-distributed-tracing",
+        condition: service
+    )
     static let yams = product(name: "Yams", package: "Yams", condition: serviceOrTesting)
     static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle", condition: service)
 }
@@ -108,6 +114,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.10.1"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.33.1"),
         .package(url: "https://github.com/swift-server/swift-prometheus", from: "2.3.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.11.0"),
@@ -219,7 +226,7 @@ let package = Package(
             name: "PowerSyncServiceCore",
             dependencies: [
                 "PowerSyncProtocol", "PowerSyncRules", "PowerSyncTokens", "PowerSyncUpload", .crypto, .logging,
-                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle,
+                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing,
             ],
             swiftSettings: settings
         ),
@@ -378,7 +385,8 @@ let package = Package(
             name: "DocumentationTests",
             dependencies: [
                 "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncGRDB", "PowerSyncLogging",
-                "PowerSyncService", "PowerSyncTesting", "PowerSyncURLSession", .grdb, .hummingbird, .logging,
+                "PowerSyncService", "PowerSyncTesting", "PowerSyncURLSession", .grdb, .hummingbird, .inMemoryTracing,
+                .logging, .tracing,
             ],
             swiftSettings: settings
         ),

@@ -52,6 +52,7 @@ struct ServiceRoutes: Sendable {
     /// The router, with everything that all requests pass.
     func makeRouter() -> Router<ServiceRequestContext> {
         let router = Router(context: ServiceRequestContext.self, options: [.autoGenerateHeadEndpoints])
+        router.add(middleware: TracingMiddleware())
         router.add(middleware: CrossOriginMiddleware())
         router.add(middleware: ErrorMiddleware { UUID().uuidString.lowercased() })
 

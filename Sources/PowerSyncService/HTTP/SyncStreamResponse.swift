@@ -40,10 +40,10 @@ struct SyncStreamResponse: Sendable {
     @concurrent
     func write(to writer: inout any ResponseBodyWriter) async throws {
         let lines = LineQueue()
-        let start = statistics.didStart()
+        let beginning = statistics.didStart()
         defer {
             slot.release()
-            statistics.didEnd(lines.end, startedAt: start, logger: logger)
+            statistics.didEnd(lines.end, begun: beginning, logger: logger)
         }
         try await withGracefulShutdownHandler {
             DepartureHandler.whenClientLeaves(channel) { lines.finish(.clientClosed) }

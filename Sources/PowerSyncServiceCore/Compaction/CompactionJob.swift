@@ -73,7 +73,7 @@ package struct CompactionJob: Service {
     private func compact() async throws {
         status.didStart()
         do {
-            let result = try await storage.compact()
+            let result = try await TracedWork.run(.compaction) { _ in try await storage.compact() }
             status.didEnd(result)
             logger.notice(
                 "The bucket storage has been compacted.",

@@ -162,7 +162,12 @@ struct StreamReplicator {
     ) async throws {
         let missing = tables.filter { !$0.isSnapshotDone }
         for table in missing {
-            let rows = try await copy(table, with: &writer)
+            let rows = try await TracedWork.run(.copy) { work in
+                work.set("table", "\(table.descriptor.name)")
+                let rows = try await copy(table, with: &writer)
+                work.set("rows", rows)
+                return rows
+            }
             // Changes made while the table was copied are in the change stream up to this position.
             try await writer.markSnapshotDone(table, noCheckpointBefore: try await head(of: history))
             logger.notice(
@@ -297,7 +302,10 @@ struct StreamReplicator {
     ) async throws -> Outcome? {
         let result: CommitResult
         do {
-            result = try await writer.commit(lsn, createsEmptyCheckpoints: progress.wantsPosition(at: now()))
+            result = try await TracedWork.run(.checkpoint) { work in
+                work.set("replication_stream", Int(stream.id.rawValue))
+                return try await writer.commit(lsn, createsEmptyCheckpoints: progress.wantsPosition(at: now()))
+            }
         } catch let error as BucketStorageError where error.code == .unknownStream {
             return .replaced
         }

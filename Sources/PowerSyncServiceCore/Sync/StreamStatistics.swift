@@ -2,6 +2,7 @@ package import Logging
 import Metrics
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
+import Tracing
 
 /// Counts what one stream sends, and knows what it is doing: for its last log entry, for operators, and for the metrics of the
 /// process.
@@ -41,6 +42,8 @@ package final class StreamStatistics: Sendable {
 
     private let counts: NIOLockedValueBox<Counts>
     private let now: @Sendable () -> Double
+    /// Of the request for the stream, which has been answered when the stream is written.
+    private let context = ServiceContext.current ?? .topLevel
 
     /// Creates the statistics of a stream that is being opened.
     ///
@@ -142,21 +145,27 @@ package final class StreamStatistics: Sendable {
         sentBytes.increment(by: byteCount)
     }
 
+    /// A stream that has begun.
+    package struct Beginning: Sendable {
+        fileprivate let time = ContinuousClock.now
+        fileprivate let work: TracedWork
+    }
+
     /// The stream begins.
     ///
-    /// - Returns: The time.
-    package func didStart() -> ContinuousClock.Instant {
+    /// - Returns: For ``didEnd(_:begun:logger:)``.
+    package func didStart() -> Beginning {
         Self.connections.increment()
-        return ContinuousClock.now
+        return Beginning(work: TracedWork(.stream, in: context))
     }
 
     /// The stream has ended.
     ///
     /// - Parameters:
     ///   - end: Why; `nil` when the task was cancelled.
-    ///   - start: When it began.
+    ///   - beginning: From ``didStart()``.
     ///   - logger: With the ids of the request.
-    package func didEnd(_ end: LineQueue.End?, startedAt start: ContinuousClock.Instant, logger: Logger) {
+    package func didEnd(_ end: LineQueue.End?, begun beginning: Beginning, logger: Logger) {
         Self.connections.decrement()
         let reason =
             switch end {
@@ -175,12 +184,18 @@ package final class StreamStatistics: Sendable {
                 "put": "\(counts[.put, default: 0])", "remove": "\(counts[.remove, default: 0])",
                 "move": "\(counts[.move, default: 0])", "clear": "\(counts[.clear, default: 0])",
             ],
-            "stream_ms": "\(Int((ContinuousClock.now - start) / .milliseconds(1)))",
+            "stream_ms": "\(Int((ContinuousClock.now - beginning.time) / .milliseconds(1)))",
             "close_reason": "\(reason)",
         ]
+        beginning.work.set("operations_synced", operationCount)
+        beginning.work.set("data_synced_bytes", byteCount)
+        beginning.work.set("close_reason", reason)
         if case .failed(let error) = end {
             metadata["error"] = "\(error)"
             logger.error("Sync stream failed", metadata: ["error": "\(error)"])
+            beginning.work.end(error)
+        } else {
+            beginning.work.end()
         }
         logger.info("Sync stream complete", metadata: metadata)
     }

@@ -19,8 +19,8 @@ struct WebSocketStream: Sendable {
     ///
     /// - Parameter lines: Finished from outside when the client or the process ends the stream.
     func write(_ lines: LineQueue) async {
-        let start = opened.statistics.didStart()
-        defer { opened.statistics.didEnd(lines.end, startedAt: start, logger: opened.logger) }
+        let beginning = opened.statistics.didStart()
+        defer { opened.statistics.didEnd(lines.end, begun: beginning, logger: opened.logger) }
         do {
             try await send([opened.firstLine])
             if let session = opened.session {
