@@ -27,6 +27,8 @@ let codecSettings = settings + [.strictMemorySafety()]
 // An app that uses only the client resolves nothing of the rest.
 let service: TargetDependencyCondition? = .when(traits: ["Service"])
 let serviceOrTesting: TargetDependencyCondition? = .when(traits: ["Service", "Testing"])
+let serviceOrGenerate: TargetDependencyCondition? = .when(traits: ["Service", "Generate"])
+let anyTrait: TargetDependencyCondition? = .when(traits: ["Service", "Testing", "Generate"])
 
 /// Hummingbird needs macOS 14, and SwiftPM has one floor for all targets: who builds the service on macOS sets this variable,
 /// as the Makefile does.
@@ -41,7 +43,7 @@ extension Target.Dependency {
     static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird", condition: service)
     static let hummingbirdTesting = product(name: "HummingbirdTesting", package: "hummingbird", condition: service)
     static let jwtKit = product(name: "JWTKit", package: "jwt-kit", condition: serviceOrTesting)
-    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser", condition: service)
+    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser", condition: serviceOrGenerate)
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types", condition: service)
     static let inMemoryLogging = product(name: "InMemoryLogging", package: "swift-log")
@@ -69,7 +71,7 @@ extension Target.Dependency {
         package: "swift-distributed-tracing",
         condition: service
     )
-    static let yams = product(name: "Yams", package: "Yams", condition: serviceOrTesting)
+    static let yams = product(name: "Yams", package: "Yams", condition: anyTrait)
     static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle", condition: service)
 }
 
@@ -90,6 +92,7 @@ let package = Package(
         .library(name: "PowerSyncBackend", targets: ["PowerSyncBackend"]),
         .library(name: "PowerSyncBackendHummingbird", targets: ["PowerSyncBackendHummingbird"]),
         .executable(name: "powersync", targets: ["PowerSyncCLI"]),
+        .plugin(name: "GenerateSwift", targets: ["GenerateSwift"]),
         // For the package in Benchmarks/ only.
         .library(name: "_PowerSyncEngine", targets: ["PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules"]),
     ],
@@ -99,6 +102,7 @@ let package = Package(
             description: "PowerSyncService, PowerSyncBackend, PowerSyncBackendHummingbird and the powersync command"
         ),
         .trait(name: "Testing", description: "PowerSyncTesting"),
+        .trait(name: "Generate", description: "The command plugin: swift package generate-powersync"),
     ],
     // The lowest versions that are known to build and to pass all tests; an app that pins an older one cannot use this
     // package. Newer ones work, too. The three that are high say why.
@@ -260,10 +264,32 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
+        .target(
+            name: "PowerSyncGenerator",
+            dependencies: ["PowerSyncRules", .argumentParser, .grdb],
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "PowerSyncGenerate",
+            dependencies: ["PowerSyncGenerator", .argumentParser],
+            swiftSettings: settings
+        ),
+        .plugin(
+            name: "GenerateSwift",
+            capability: .command(
+                intent: .custom(
+                    verb: "generate-powersync",
+                    description: "Generate the schema, the rows and the streams of a sync config as Swift code."
+                ),
+                permissions: [.writeToPackageDirectory(reason: "It writes the file that --output names.")]
+            ),
+            dependencies: ["PowerSyncGenerate"]
+        ),
         .executableTarget(
             name: "PowerSyncCLI",
             dependencies: [
-                "PowerSync", "PowerSyncBackend", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3",
+                "PowerSync", "PowerSyncBackend", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3",
                 "PowerSyncSQLite", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres",
                 .argumentParser, .asyncHTTPClient, .crypto, .grdb, .grdbSQLite, .httpTypes, .hummingbird, .logging,
                 .metrics, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .prometheus,
@@ -438,7 +464,8 @@ let package = Package(
         .testTarget(
             name: "PowerSyncCLITests",
             dependencies: [
-                "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
+                "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
+                "PowerSyncRules", "PowerSyncService",
                 "PowerSyncTesting", "TestSupport", .grdb,
             ],
             swiftSettings: settings

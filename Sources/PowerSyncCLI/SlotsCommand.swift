@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import PowerSyncGenerator
 import PowerSyncService
 import PowerSyncServicePostgres
 

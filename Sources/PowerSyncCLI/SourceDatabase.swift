@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PowerSyncGenerator
 import PowerSyncRules
 
 /// A SQLite database as a source, read once from the first row to the last.

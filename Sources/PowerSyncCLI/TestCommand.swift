@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PowerSyncGenerator
 import PowerSyncRules
 
 /// `powersync test sync.test.yaml`: checks what clients receive under a sync config.

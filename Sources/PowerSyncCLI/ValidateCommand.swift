@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PowerSyncGenerator
 import PowerSyncRules
 
 /// `powersync validate sync.yaml`: compiles a sync config and prints what is wrong with it, and what it does.
@@ -132,14 +133,5 @@ private struct ValidationReport: Encodable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(self), as: UTF8.self)
-    }
-}
-
-/// A file that a command needs and cannot read: the command itself is right, so it exits with 1, and without its usage.
-struct UnreadableFile: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) {
-        self.description = description
     }
 }

@@ -1,3 +1,3 @@
-#if !Service && !Testing
-#error("This needs a package trait, \"Service\" or \"Testing\": docs/packages.md")
+#if !Service && !Testing && !Generate
+#error("This needs a package trait, \"Service\", \"Testing\" or \"Generate\": docs/packages.md")
 #endif

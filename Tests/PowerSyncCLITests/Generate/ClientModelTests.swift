@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncGenerator
 
 /// Which tables, columns and parameters an app has.
 @Suite struct ClientModelTests {

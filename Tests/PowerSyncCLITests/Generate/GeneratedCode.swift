@@ -1,6 +1,6 @@
 import PowerSyncRules
 
-@testable import PowerSyncCLI
+@testable import PowerSyncGenerator
 
 /// Code for a sync config and tables that are written down in a test.
 struct GeneratedCode {

@@ -4,7 +4,7 @@ import PowerSyncRules
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncGenerator
 
 /// `Synced.swift`, which was generated and is compiled here, in use.
 @Suite(.timeLimit(.minutes(1))) struct GeneratedFileTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncGenerator
 
 /// The text that is generated.
 @Suite struct SwiftSourceTests {

@@ -1,13 +1,13 @@
 import Foundation
-import GRDB
-import PowerSyncRules
+package import GRDB
+package import PowerSyncRules
 
 extension SourceSchema {
     /// The tables of a SQLite database, or those that some `CREATE TABLE` statements make.
     ///
     /// - Parameter path: A database file, or a text file with statements.
     /// - Throws: `DatabaseError` when it is neither.
-    init(contentsOf path: String) throws {
+    package init(contentsOf path: String) throws {
         self.init(try DeclaredTable.all(in: path))
     }
 
@@ -15,7 +15,7 @@ extension SourceSchema {
     ///
     /// - Parameter statements: The statements.
     /// - Throws: `DatabaseError` when they cannot be executed.
-    init(statements: String) throws {
+    package init(statements: String) throws {
         self.init(try DeclaredTable.all(madeBy: statements))
     }
 }
@@ -53,7 +53,7 @@ extension DeclaredTable {
 
 extension DatabaseQueue {
     /// The tables with the names of their columns.
-    func sourceSchema() throws -> SourceSchema {
+    package func sourceSchema() throws -> SourceSchema {
         SourceSchema(try declaredTables())
     }
 

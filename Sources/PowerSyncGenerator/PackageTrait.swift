@@ -1,0 +1,3 @@
+#if !Generate && !Service
+#error("This needs the package trait \"Generate\": docs/packages.md")
+#endif
