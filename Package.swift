@@ -43,7 +43,11 @@ extension Target.Dependency {
     static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird", condition: service)
     static let hummingbirdTesting = product(name: "HummingbirdTesting", package: "hummingbird", condition: service)
     static let jwtKit = product(name: "JWTKit", package: "jwt-kit", condition: serviceOrTesting)
-    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser", condition: serviceOrGenerate)
+    static let argumentParser = product(
+        name: "ArgumentParser",
+        package: "swift-argument-parser",
+        condition: serviceOrGenerate
+    )
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types", condition: service)
     static let inMemoryLogging = product(name: "InMemoryLogging", package: "swift-log")
@@ -289,7 +293,8 @@ let package = Package(
         .executableTarget(
             name: "PowerSyncCLI",
             dependencies: [
-                "PowerSync", "PowerSyncBackend", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncS3",
+                "PowerSync", "PowerSyncBackend", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
+                "PowerSyncRules", "PowerSyncS3",
                 "PowerSyncSQLite", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres",
                 .argumentParser, .asyncHTTPClient, .crypto, .grdb, .grdbSQLite, .httpTypes, .hummingbird, .logging,
                 .metrics, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .prometheus,

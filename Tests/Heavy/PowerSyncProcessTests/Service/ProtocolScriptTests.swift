@@ -29,6 +29,7 @@ import Testing
     ///   - sections: What its configuration has beside the source, the storage and the keys.
     ///   - announcement: What it says when it answers.
     /// - Returns: The running service, and its URL.
+    /// - Throws: When it does not say that.
     private func serve(
         _ name: String,
         log: String? = nil,
