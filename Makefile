@@ -14,18 +14,18 @@ CHECKS = $(TRAITS) -Xswiftc -warnings-as-errors --explicit-target-dependency-imp
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test example demo-smoke test-sqlite test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
+.PHONY: demo test example demo-smoke plugin-smoke test-sqlite test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
 	$(SWIFT) build $(TRAITS) -c release --product powersync
 	$$($(SWIFT) build -c release --show-bin-path)/powersync demo $(DEMO_ARGUMENTS)
 
-## test: install what is missing, build with warnings as errors, run all tests and a short demo over all formats and transports
+## test: install what is missing, build with warnings as errors, run all tests and a short demo over all formats and transports, and the plugin
 test: packages
 	$(DEBUG)
 	scripts/with-s3 scripts/with-postgres scripts/run-tests
-	$(MAKE) --no-print-directory demo-smoke
+	$(MAKE) --no-print-directory demo-smoke plugin-smoke
 
 ## example: the example apps, a backend and two devices side by side in tmux (EXAMPLE=--script: without a terminal, as CI does)
 example: packages
@@ -37,6 +37,12 @@ demo-smoke:
 	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain --format ndjson
 	scripts/with-s3 sh -c '"$$0" demo --rows 2000 --plain --transport websocket --s3 "$$POWERSYNC_S3_ENDPOINT"' \
 		$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync
+
+# The command plugin, as people run it, over what the tests have: it exits non-zero when the file is another one.
+GENERATED = Tests/Fixtures/Generate
+plugin-smoke:
+	$(SWIFT) package $(TRAITS) -Xswiftc -warnings-as-errors --allow-writing-to-package-directory generate-powersync \
+		$(GENERATED)/sync.yaml --schema $(GENERATED)/schema.sql --output Tests/PowerSyncCLITests/Generate/Synced.swift --dates --check
 
 ## test-sqlite: the client's suites over the newest SQLite, and over ones with other options than the system's (Debian, root)
 test-sqlite: packages

@@ -17,9 +17,19 @@ import Testing
     func lives(seed: UInt64) async throws {
         let model = try NodeModel(seed: seed)
         for life in 1...Self.livesOfAService {
-            try await model.live()
-            try await model.converge("seed \(seed), life \(life)")
+            do {
+                try await model.live()
+                try await model.converge("seed \(seed), life \(life)")
+            } catch {
+                throw BrokenLife(error: error, story: model.story)
+            }
         }
         try await model.end()
+    }
+
+    /// An error in the middle of a life.
+    private struct BrokenLife: Error {
+        let error: any Error
+        let story: [String]
     }
 }

@@ -28,7 +28,7 @@ final class NodeModel {
     /// Transactions that never end.
     private var open: [Session] = []
     /// What has happened, for the one who reads of a failure.
-    private var story: [String] = []
+    private(set) var story: [String] = []
 
     /// Starts servers, nodes and clients, all at once.
     init(seed: UInt64) throws {
