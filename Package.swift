@@ -98,7 +98,10 @@ let package = Package(
         .executable(name: "powersync", targets: ["PowerSyncCLI"]),
         .plugin(name: "GenerateSwift", targets: ["GenerateSwift"]),
         // For the package in Benchmarks/ only.
-        .library(name: "_PowerSyncEngine", targets: ["PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules"]),
+        .library(
+            name: "_PowerSyncEngine",
+            targets: ["PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncTokens"]
+        ),
     ],
     traits: [
         .trait(

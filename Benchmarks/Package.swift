@@ -23,6 +23,7 @@ let package = Package(
             name: "Benchmarks",
             dependencies: [
                 .product(name: "PowerSync", package: "powersync-swift"),
+                .product(name: "PowerSyncBackend", package: "powersync-swift"),
                 .product(name: "PowerSyncService", package: "powersync-swift"),
                 .product(name: "_PowerSyncEngine", package: "powersync-swift"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),

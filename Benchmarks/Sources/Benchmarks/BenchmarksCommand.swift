@@ -2,7 +2,7 @@
 ///
 /// ```
 /// benchmarks [decode] [apply] [one-row] [sync] [serve] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening]
-///            [watching] [writers] [rules] [postgres] [store] [million] [<number>]
+///            [watching] [writers] [rules] [tokens] [postgres] [store] [million] [<number>]
 /// ```
 ///
 /// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. A number is
@@ -25,6 +25,7 @@ enum BenchmarksCommand {
         ("opening", { _ in try OpeningBenchmarks.run() }),
         ("watching", { _ in try await WatchingBenchmarks.run() }),
         ("rules", { _ in try await RulesBenchmarks.run() }),
+        ("tokens", { _ in try await TokenBenchmarks.run() }),
         ("postgres", { try await PostgresBenchmarks.run(rows: $0.number ?? 300_000) }),
         ("store", { try await StoreBenchmarks.run(rows: $0.number ?? 300_000) }),
         ("writers", { try await WriterBenchmarks.run(includesMillion: $0.includesMillion) }),

@@ -167,7 +167,7 @@ extension SigningKey {
     }
 
     /// What the key verifies with.
-    var verifying: JSONWebKey {
+    package var verifying: JSONWebKey {
         get throws(TokenError) {
             if case .hmac(let secret, let algorithm) = material {
                 return JSONWebKey(id: id, algorithm: algorithm, material: .symmetric(secret))

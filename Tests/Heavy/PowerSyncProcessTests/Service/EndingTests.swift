@@ -232,12 +232,19 @@ import Testing
             storage: #"{type: postgresql, uri: "\#(storage)", sslmode: disable}"#
         )
         try await command.wait(for: Self.isReady)
+        // Somebody looks at what it does.
+        let dashboard = try ShellLine(
+            "curl -sSN -H 'Authorization: Bearer an-admin-token' http://127.0.0.1:\(port)/dashboard/events",
+            in: service.folder
+        )
+        #expect(await dashboard.lines { $0.hasPrefix("data: ") }.last?.hasPrefix("data: ") == true)
         try source.run("INSERT INTO lists SELECT 'l' || n, 'anna', 'x' FROM generate_series(1, 20000) n")
         switch trouble {
         case .isGone: try cluster.stop(.immediate)
         case .hangs: try cluster.freeze()
         }
         await expectEnd(of: command, mayComplain: true)
+        await dashboard.end(by: SIGKILL)
     }
 
     // MARK: Commands
@@ -272,7 +279,7 @@ import Testing
     /// The file of the sync config, and room for as many streams as a test opens.
     private static let syncConfig = """
         sync_config: {path: sync.yaml}
-        api: {parameters: {max_concurrent_connections: 15000, max_streams_per_user: 15000}}
+        api: {tokens: [an-admin-token], parameters: {max_concurrent_connections: 15000, max_streams_per_user: 15000}}
         """
 
     private func write(_ text: String, to file: String) throws {
