@@ -52,6 +52,11 @@ extension FakeService {
             }
         }
 
+        /// Whether streams break only after some lines.
+        var isOnlyCut: Bool {
+            if case .cut = kind { true } else { false }
+        }
+
         /// The name of the fault.
         public var description: String {
             switch kind {

@@ -26,8 +26,8 @@ final class InProcessConnection: RetryOccasions {
     var count: UInt64 { service.uploads.version + service.state.withLockedValue { $0.connections[id]?.occasions ?? 0 } }
 
     func wait(toRetry attempt: RetriedAttempt, after count: UInt64) async throws {
-        // By now the client shows why it waits.
-        if attempt == .download { noticeFaults() }
+        // By now the client shows why it waits, unless there was an occasion meanwhile, such as the beginning of the fault.
+        if attempt == .download { noticeFaults(isWaiting: self.count <= count) }
         try await service.changes.wait { self.count > count ? () : nil }
     }
 
@@ -37,13 +37,18 @@ final class InProcessConnection: RetryOccasions {
         service.changes.fire()
     }
 
-    private func noticeFaults() {
+    /// The client shows the faults that it has run into.
+    ///
+    /// - Parameter isWaiting: Whether it waits for its next attempt. Otherwise it makes it at once, and runs once more into what goes
+    ///   on; a stream that is cut is perhaps followed by one that is not.
+    private func noticeFaults(isWaiting: Bool) {
         service.state.withLockedValue { state in
-            for fault in state.connections[id]?.hits ?? [] {
-                state.faults[fault]?.isNoticed = true
-                state.connections[id]?.noticed.insert(fault)
+            for hit in state.connections[id]?.hits ?? [] where isWaiting || state.faults[hit]?.fault.isOnlyCut != false
+            {
+                state.faults[hit]?.isNoticed = true
+                state.connections[id]?.noticed.insert(hit)
+                state.connections[id]?.hits.remove(hit)
             }
-            state.connections[id]?.hits = []
         }
         service.changes.fire()
     }
