@@ -148,9 +148,13 @@ package final class TestCluster: Sendable {
         do {
             try runAsServer(command)
         } catch {
-            let log = (try? String(contentsOfFile: "\(folder)/log", encoding: .utf8)) ?? ""
-            throw TestDatabase.Failure(description: "\(error)\n\(log.suffix(1000))")
+            throw TestDatabase.Failure(description: "\(error)\n\(endOfLog)")
         }
+    }
+
+    /// What the server has said last.
+    package var endOfLog: Substring {
+        (try? String(contentsOfFile: "\(folder)/log", encoding: .utf8))?.suffix(2000) ?? ""
     }
 
     /// Stops the server, and waits for its end.

@@ -21,7 +21,7 @@ import Testing
                 try await model.live()
                 try await model.converge("seed \(seed), life \(life)")
             } catch {
-                throw BrokenLife(error: error, story: model.story)
+                throw BrokenLife(error: error, story: model.story, logs: model.endOfLogs)
             }
         }
         try await model.end()
@@ -31,5 +31,7 @@ import Testing
     private struct BrokenLife: Error {
         let error: any Error
         let story: [String]
+        /// Of the servers.
+        let logs: [Substring]
     }
 }

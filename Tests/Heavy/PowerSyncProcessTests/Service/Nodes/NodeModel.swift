@@ -30,6 +30,9 @@ final class NodeModel {
     /// What has happened, for the one who reads of a failure.
     private(set) var story: [String] = []
 
+    /// What the servers of source and storage have said last.
+    var endOfLogs: [Substring] { [sourceServer.endOfLog, storageServer.endOfLog] }
+
     /// Starts servers, nodes and clients, all at once.
     init(seed: UInt64) throws {
         random = SeededGenerator(seed: seed)
