@@ -21,7 +21,7 @@ demo: packages
 	$(SWIFT) build $(TRAITS) -c release --product powersync
 	$$($(SWIFT) build -c release --show-bin-path)/powersync demo $(DEMO_ARGUMENTS)
 
-## test: install what is missing, build with warnings as errors, run all tests and a short demo over all formats and transports, and the plugin
+## test: install what is missing, build with warnings as errors, run all tests, a short demo over all formats and transports, and the plugin
 test: packages
 	$(DEBUG)
 	scripts/with-s3 scripts/with-postgres scripts/run-tests
