@@ -7,7 +7,7 @@ struct TracedWork: Sendable {
     private let span: any Span
 
     /// What is recorded.
-    enum Kind: String, CaseIterable {
+    enum Kind: String {
         /// A stream, from its first line to its end.
         case stream = "sync stream"
         /// The first copy of a table.
