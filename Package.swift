@@ -419,7 +419,9 @@ let package = Package(
             name: "DocumentationTests",
             dependencies: [
                 "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncGRDB", "PowerSyncLogging",
-                "PowerSyncService", "PowerSyncTesting", "PowerSyncURLSession", .grdb, .hummingbird, .inMemoryTracing,
+                "PowerSyncService", "PowerSyncTesting", "PowerSyncURLSession", "ServiceTestSupport", .grdb,
+                .hummingbird,
+                .inMemoryTracing,
                 .logging, .tracing,
             ],
             swiftSettings: settings

@@ -28,19 +28,27 @@ struct NotesServer: Sendable {
     }
 
     /// Runs a server in a folder of its own.
-    static func whileRunning(_ body: @escaping @Sendable (NotesServer) async throws -> Void) async throws {
+    static func whileRunning(
+        logger: Logger = quietLogger,
+        _ body: @escaping @Sendable (NotesServer) async throws -> Void
+    ) async throws {
         let folder = try folder()
         defer { try? FileManager.default.removeItem(at: folder) }
-        try await whileRunning(in: folder, body)
+        try await whileRunning(in: folder, logger: logger, body)
+    }
+
+    private static var quietLogger: Logger {
+        var logger = Logger(label: "notes") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .critical
+        return logger
     }
 
     /// Runs a server over the files of a folder.
     static func whileRunning<Result: Sendable>(
         in folder: URL,
+        logger: Logger = quietLogger,
         _ body: @escaping @Sendable (NotesServer) async throws -> Result
     ) async throws -> Result {
-        var logger = Logger(label: "notes") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = .critical
         let path = folder.appending(path: "app.db").path(percentEncoded: false)
         let database = try DatabasePool(path: path)
         try await database.write { db in

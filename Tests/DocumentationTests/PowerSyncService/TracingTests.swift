@@ -1,6 +1,7 @@
 import GRDB
 import InMemoryTracing
 import PowerSync
+import ServiceTestSupport
 import Testing
 import Tracing
 
@@ -15,13 +16,16 @@ import Tracing
 
     @Test func whatTheServiceDoesIsRecorded() async throws {
         Self.tracer.clearAll()
-        try await NotesServer.whileRunning { server in
+        let log = CollectedLog()
+        try await NotesServer.whileRunning(logger: log.logger) { server in
             let client = server.client("phone", of: "anna")
             try await client.connect()
             try await client.wait(for: ["old"])
             try await server.database.write { db in try db.execute(sql: "UPDATE notes SET text = 'secret'") }
             try await client.wait(for: ["secret"])
             try await client.close()
+            // Before the service is told to end, which would be another reason.
+            _ = try await log.line(containing: "Sync stream complete")
         }
         #expect(Self.tracer.activeSpans.isEmpty)
         let spans = Self.tracer.finishedSpans
