@@ -420,9 +420,7 @@ let package = Package(
             dependencies: [
                 "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncGRDB", "PowerSyncLogging",
                 "PowerSyncService", "PowerSyncTesting", "PowerSyncURLSession", "ServiceTestSupport", .grdb,
-                .hummingbird,
-                .inMemoryTracing,
-                .logging, .tracing,
+                .hummingbird, .inMemoryTracing, .logging, .tracing,
             ],
             swiftSettings: settings
         ),
