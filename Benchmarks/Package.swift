@@ -14,9 +14,11 @@ let package = Package(
     dependencies: [
         .package(name: "powersync-swift", path: "..", traits: ["Service", "Testing"]),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.33.1"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.11.0"),
     ],
     targets: [
         .executableTarget(
@@ -27,6 +29,8 @@ let package = Package(
                 .product(name: "PowerSyncService", package: "powersync-swift"),
                 .product(name: "_PowerSyncEngine", package: "powersync-swift"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
@@ -34,6 +38,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             // The engine is not public: this package sees it as another target of the root package does.
             packageAccess: false,

@@ -101,11 +101,15 @@ package final class TestDatabase: Sendable {
     // MARK: Lives
 
     /// Ends all connections to the database.
+    ///
+    /// The next statement opens another one, also that of a task which runs it at the same time.
     package func disconnectEverybody() throws {
-        session.withLockedValue { $0 = nil }
-        try Session(server).run(
-            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '\(name)'"
-        )
+        try session.withLockedValue { session in
+            session = nil
+            try Session(server).run(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '\(name)'"
+            )
+        }
     }
 
     /// Copies the database.

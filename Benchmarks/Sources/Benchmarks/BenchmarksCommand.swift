@@ -1,7 +1,7 @@
 /// Runs the named areas, or all of them.
 ///
 /// ```
-/// benchmarks [decode] [apply] [one-row] [sync] [serve] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening]
+/// benchmarks [decode] [apply] [one-row] [sync] [serve] [deploy] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening]
 ///            [watching] [writers] [rules] [tokens] [postgres] [store] [million] [<number>]
 /// ```
 ///
@@ -17,6 +17,7 @@ enum BenchmarksCommand {
         ("one-row", { _ in try OneRowBenchmarks.run() }),
         ("sync", { try SyncBenchmarks.run(includesMillion: $0.includesMillion) }),
         ("serve", { try await ServeBenchmarks.run(streams: $0.number) }),
+        ("deploy", { _ in try await DeployBenchmarks.run() }),
         ("local-writes", { _ in try LocalWriteBenchmarks.run() }),
         ("upload-queue", { _ in try UploadQueueBenchmarks.run() }),
         ("reads", { _ in try ViewReadBenchmarks.run() }),

@@ -27,7 +27,7 @@ extension SyncService {
         let storage = try await configuration.openStorageForMaintenance(logger: logger)
         let result: CompactionResult
         do {
-            result = try await storage.compact()
+            result = try await CompactionJob.compact(storage)
         } catch {
             try? storage.close()
             throw error

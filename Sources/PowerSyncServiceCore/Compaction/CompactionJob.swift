@@ -70,10 +70,18 @@ package struct CompactionJob: Service {
         }
     }
 
+    /// Compacts a storage, which is recorded as a span.
+    ///
+    /// - Returns: What was done.
+    /// - Throws: An error of the storage.
+    package static func compact(_ storage: any BucketStorage) async throws -> CompactionResult {
+        try await TracedWork.run(.compaction) { _ in try await storage.compact() }
+    }
+
     private func compact() async throws {
         status.didStart()
         do {
-            let result = try await TracedWork.run(.compaction) { _ in try await storage.compact() }
+            let result = try await Self.compact(storage)
             status.didEnd(result)
             logger.notice(
                 "The bucket storage has been compacted.",

@@ -1,6 +1,8 @@
+import Foundation
 import GRDB
 import InMemoryTracing
 import PowerSync
+import PowerSyncService
 import ServiceTestSupport
 import Testing
 import Tracing
@@ -17,7 +19,9 @@ import Tracing
     @Test func whatTheServiceDoesIsRecorded() async throws {
         Self.tracer.clearAll()
         let log = CollectedLog()
-        try await NotesServer.whileRunning(logger: log.logger) { server in
+        let folder = try NotesServer.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await NotesServer.whileRunning(in: folder, logger: log.logger) { server in
             let client = server.client("phone", of: "anna")
             try await client.connect()
             try await client.wait(for: ["old"])
@@ -27,6 +31,13 @@ import Tracing
             // Before the service is told to end, which would be another reason.
             _ = try await log.line(containing: "Sync stream complete")
         }
+        func file(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
+        let configuration = ServiceConfiguration(
+            source: .embedded(path: file("app.db"), statements: []),
+            storage: .sqlite(path: file("buckets.db")),
+            syncConfig: .deployed
+        )
+        #expect(try await SyncService.compact(configuration).movedOperations == 0)
         #expect(Self.tracer.activeSpans.isEmpty)
         let spans = Self.tracer.finishedSpans
         func named(_ name: String) -> [FinishedInMemorySpan] { spans.filter { $0.operationName == name } }
@@ -35,6 +46,7 @@ import Tracing
         #expect(copy.attributes.get("powersync.table") == SpanAttribute.string("main.notes"))
         #expect(copy.attributes.get("powersync.rows") == SpanAttribute.int64(1))
         #expect(named("make checkpoint").count >= 2)
+        #expect(named("compact").count == 1)
         let request = try #require(named("/sync/stream").first)
         #expect(request.kind == .server)
         let stream = try #require(named("sync stream").first)

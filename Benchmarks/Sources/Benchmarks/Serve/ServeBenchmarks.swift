@@ -1,7 +1,4 @@
-import AsyncHTTPClient
 import Foundation
-import NIOCore
-import NIOHTTP1
 
 /// How many clients one service carries, with the service in a process of its own and clients on raw sockets in this one.
 ///
@@ -187,14 +184,7 @@ enum ServeBenchmarks {
     }
 
     private static func write(_ address: ServiceProcess.Address, _ rows: [String]) async throws {
-        var request = HTTPClientRequest(url: address.url + "/dev/write")
-        request.method = .POST
-        request.headers.add(name: "Authorization", value: "Token \(address.token)")
-        request.headers.add(name: "Content-Type", value: "application/json")
-        request.body = .bytes(ByteBuffer(string: #"{"data":["# + rows.joined(separator: ",") + "]}"))
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
-        guard response.status == .ok else { throw ChildProcess.Failure(description: "\(response.status)") }
-        _ = try await response.body.collect(upTo: 1_024 * 1_024)
+        try await address.post(#"{"data":["# + rows.joined(separator: ",") + "]}", to: "/dev/write")
     }
 
     /// Writes a hundred times a second.
@@ -218,9 +208,4 @@ enum ServeBenchmarks {
         let cpu = (ProcessFigures(of: process)?.cpu ?? .zero) - before
         return cpu / (ContinuousClock.now - start)
     }
-}
-
-extension ServiceProcess.Address {
-    /// The port of the URL.
-    fileprivate var port: Int { URL(string: url)?.port ?? 0 }
 }

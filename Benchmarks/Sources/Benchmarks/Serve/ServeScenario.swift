@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Logging
 import PowerSyncService
+import ServiceLifecycle
 
 /// What the service of the `serve` benchmarks serves.
 ///
@@ -21,27 +22,36 @@ struct ServeScenario: Codable {
         var configuration = ServiceConfiguration(
             source: .embedded(path: sourcePath, statements: Self.statements),
             storage: .sqlite(path: folder + "/buckets.db"),
-            syncConfig: .content(
-                """
-                config: {edition: 3}
-                streams:
-                  mine: {auto_subscribe: true, query: SELECT * FROM mine WHERE owner = auth.user_id()}
-                  news: {auto_subscribe: true, query: SELECT * FROM news}
-                  bulk: {query: SELECT * FROM bulk}
-                """
-            )
+            syncConfig: .deployed
         )
         configuration.host = "127.0.0.1"
         configuration.port = 0
         configuration.development.writeEndpoint = true
         configuration.limits.maxConcurrentConnections = 1_000_000
         configuration.limits.maxStreamsPerUser = 1_000_000
+        configuration.admin.tokens = [Self.adminToken]
         configuration.authentication.keys = [
             .hs256(secret: Array("benchmark-key-0123456789abcdefgh".utf8), id: "bench")
         ]
         configuration.authentication.audience = ["powersync-bench"]
         return configuration
     }
+
+    /// The sync config.
+    ///
+    /// - Parameter condition: What rows of `bulk` have to be like.
+    static func syncConfig(bulk condition: String = "TRUE") -> String {
+        """
+        config: {edition: 3}
+        streams:
+          mine: {auto_subscribe: true, query: SELECT * FROM mine WHERE owner = auth.user_id()}
+          news: {auto_subscribe: true, query: SELECT * FROM news}
+          bulk: {query: "SELECT * FROM bulk WHERE \(condition)"}
+        """
+    }
+
+    /// Who has it may deploy another one.
+    static let adminToken = "benchmark-admin"
 
     private var sourcePath: String { folder + "/source.db" }
 
@@ -63,10 +73,15 @@ struct ServeScenario: Codable {
         var logger = Logger(label: "service") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error
         let configuration = configuration
-        try await SyncService.withService(configuration: configuration, logger: logger) { running in
+        let service = try SyncService(configuration: configuration, logger: logger)
+        let group = ServiceGroup(services: [service], logger: logger)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            try await service.deploy(syncConfig: Self.syncConfig())
             let token = try configuration.makeDevelopmentToken(userID: "writer")
-            try ChildProcess.report(ServiceProcess.Address(url: running.address.url, token: token))
+            try ChildProcess.report(ServiceProcess.Address(url: try await service.waitUntilReady().url, token: token))
             await ServiceProcess.endOfInput()
+            await group.triggerGracefulShutdown()
         }
     }
 

@@ -14,6 +14,10 @@ final class StreamClients: Sendable {
         var lastCompletion = ContinuousClock.now
         var byteCount = 0
         var delays: [Duration] = []
+        /// When streams were ended by the service.
+        var ends: [ContinuousClock.Instant] = []
+        var expectedEnds = 0
+        var endContinuation: CheckedContinuation<Void, Never>?
     }
 
     private let state = NIOLockedValueBox(State())
@@ -87,6 +91,32 @@ final class StreamClients: Sendable {
         }
     }
 
+    /// Waits until the service has ended a number of streams.
+    ///
+    /// - Returns: When it ended each, in that order.
+    func ends(_ count: Int) async -> [ContinuousClock.Instant] {
+        await withCheckedContinuation { continuation in
+            let isDone = state.withLockedValue { state in
+                if state.ends.count >= count { return true }
+                (state.expectedEnds, state.endContinuation) = (count, continuation)
+                return false
+            }
+            if isDone { continuation.resume() }
+        }
+        return state.withLockedValue { $0.ends }
+    }
+
+    private func ended() {
+        let now = ContinuousClock.now
+        let continuation = state.withLockedValue { state -> CheckedContinuation<Void, Never>? in
+            state.ends.append(now)
+            guard state.ends.count >= state.expectedEnds else { return nil }
+            defer { state.endContinuation = nil }
+            return state.endContinuation
+        }
+        continuation?.resume()
+    }
+
     /// Sends a request whose answer does not matter.
     func send(_ request: String, port: Int) async throws {
         try await connect(0, request, port: port)
@@ -123,6 +153,7 @@ final class StreamClients: Sendable {
         typealias InboundIn = ByteBuffer
 
         private static let end = Array("checkpoint_complete".utf8)
+        private static let lastChunk = Array("0\r\n\r\n".utf8)
         private static let stamp = Array("stamp-".utf8)
 
         private let index: Int
@@ -143,6 +174,8 @@ final class StreamClients: Sendable {
             if isComplete { tail = [] }
             let stamps = bytes.readableBytes < 16_384 ? Self.stamps(in: bytes) : []
             clients.received(index, byteCount: bytes.readableBytes, isComplete: isComplete, stamps: stamps)
+            // The last chunk, after which HTTP would keep the connection.
+            if bytes.readableBytesView.suffix(Self.lastChunk.count).elementsEqual(Self.lastChunk) { clients.ended() }
         }
 
         private static func stamps(in bytes: ByteBuffer) -> [Int64] {
