@@ -21,7 +21,7 @@ package protocol BucketStorage: Sendable {
     /// The stream that clients are served from.
     ///
     /// By the time that a stream is named here, ``checkpoints(of:)`` gives its checkpoint: who took it for one that has ended
-    /// would not look at it again.
+    /// would not look at it again. The same holds for every checkpoint that any process had published before the call.
     ///
     /// - Returns: `nil` before the first activation; sync requests then fail with `PSYNC_S2302`.
     func activeStream() async throws -> ActiveSyncStream?

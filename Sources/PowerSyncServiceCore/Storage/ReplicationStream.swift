@@ -88,13 +88,16 @@ package struct ActiveSyncStream: Sendable {
     package var id: ReplicationStreamID
     /// The plan that maps requests to buckets.
     package var plan: SyncPlan
+    /// What had been published when the stream was asked for, by whichever process: who comes from another one has seen no more.
+    package var checkpoint: StorageCheckpoint
 
     /// What bucket names of this stream begin with, for example `1#`.
     package var bucketPrefix: String { id.bucketPrefix }
 
     /// Creates a description of the active stream.
-    package init(id: ReplicationStreamID, plan: SyncPlan) {
-        self.id = id
+    package init(plan: SyncPlan, checkpoint: StorageCheckpoint) {
+        id = checkpoint.streamID
         self.plan = plan
+        self.checkpoint = checkpoint
     }
 }

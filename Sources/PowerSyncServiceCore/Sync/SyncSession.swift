@@ -77,10 +77,16 @@ package struct SyncSession: Sendable {
 
     /// Makes the first line, for the current checkpoint.
     ///
+    /// The dispatcher may be a moment behind what other processes have published, and shown to this client.
+    ///
     /// - Returns: The encoded line; `nil` when another sync config became active in the meantime.
     /// - Throws: `BucketLimitError`, or an error of the storage.
     package mutating func open() async throws -> ByteBuffer? {
         while let news = try await subscription.next() {
+            guard !stream.checkpoint.advances(over: news.checkpoint) else {
+                subscription.awaitAny(after: news.checkpoint)
+                continue
+            }
             do {
                 guard let candidate = try await candidate(for: news) else { continue }
                 guard let prepared = machine.prepareLine(for: candidate) else { return nil }

@@ -7,13 +7,16 @@ package import PowerSyncServiceCore
 /// Replication streams (docs/service.md "Replication streams").
 extension PostgresBucketStorage: BucketStorage {
     package func activeStream() async throws -> ActiveSyncStream? {
+        // What another process has published this one may not have noticed yet, and a client may come from there.
+        let published = try await ask("looking for the newest checkpoint") { try StreamRecord.served($0)?.checkpoint }
+        if let published { feed.publish(published) }
         guard let checkpoint = feed.current else { return nil }
         let stream = checkpoint.streamID
-        if let config = configs.known(of: stream) { return ActiveSyncStream(id: stream, plan: config.plan) }
+        if let config = configs.known(of: stream) { return ActiveSyncStream(plan: config.plan, checkpoint: checkpoint) }
         let config = try await read("reading the served stream") { [configs] db in
             try configs.config(of: stream) { try .find($0, db) }
         }
-        return ActiveSyncStream(id: stream, plan: config.plan)
+        return ActiveSyncStream(plan: config.plan, checkpoint: checkpoint)
     }
 
     package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {

@@ -13,7 +13,7 @@ extension SQLiteBucketStorage {
         let config = try await pool.uncancelledRead { [configs] db in
             try configs.config(of: checkpoint.streamID) { try .find($0, db) }
         }
-        return ActiveSyncStream(id: checkpoint.streamID, plan: config.plan)
+        return ActiveSyncStream(plan: config.plan, checkpoint: checkpoint)
     }
 
     package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {

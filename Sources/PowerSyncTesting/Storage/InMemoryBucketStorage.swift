@@ -103,7 +103,8 @@ package final class InMemoryBucketStorage: BucketStorage {
     // MARK: Streams
 
     package func activeStream() throws -> ActiveSyncStream? {
-        state.withLockedValue { $0.served.map { ActiveSyncStream(id: $0.stream.id, plan: $0.stream.plan) } }
+        guard let checkpoint = feed.current else { return nil }
+        return state.withLockedValue { $0.served.map { ActiveSyncStream(plan: $0.stream.plan, checkpoint: checkpoint) } }
     }
 
     package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) throws -> ReplicationStream {

@@ -37,7 +37,7 @@ import Tracing
             storage: .sqlite(path: file("buckets.db")),
             syncConfig: .deployed
         )
-        #expect(try await SyncService.compact(configuration).movedOperations == 0)
+        #expect(try await SyncService.compact(configuration).movedOperations == 1)
         #expect(Self.tracer.activeSpans.isEmpty)
         let spans = Self.tracer.finishedSpans
         func named(_ name: String) -> [FinishedInMemorySpan] { spans.filter { $0.operationName == name } }

@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncTesting
 import PowerSyncTokens
 import TestSupport
 import Testing
@@ -42,6 +43,29 @@ import Testing
             #expect(scenario.dispatcher.deliveries == deliveries + 6)
             await first.leave()
             await second.leave()
+        }
+    }
+
+    @Test("a session does not begin with less than what had been published before, when the dispatcher is behind")
+    func nobodyGoesBack() async throws {
+        let clock = TestClock()
+        try await SessionScenario.run(Self.config, clock: clock) { scenario in
+            let news = try await scenario.storage.table("news")
+            var client = try await scenario.client()
+            _ = try await client.untilComplete()
+            try await clock.nextTimerScheduled()
+            try await scenario.insert("n1", into: news)
+            try await scenario.storage.commit()
+            // The dispatcher pauses. A client comes that has seen the row at another process.
+            let session = try await scenario.session("u2")
+            let opening = Task { [session] in
+                var session = session
+                return try await session.open()
+            }
+            clock.advance(by: CheckpointDispatcher.pause)
+            let line = try #require(try await opening.value)
+            #expect(try JSONObject(parsing: line).summary.hasPrefix("checkpoint 1: "))
+            await client.leave()
         }
     }
 

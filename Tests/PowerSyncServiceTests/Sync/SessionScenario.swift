@@ -21,6 +21,7 @@ struct SessionScenario {
     ///   - view: What sessions read, if that is not the storage itself.
     ///   - dataReaders: Who may read bucket data.
     ///   - readAhead: How much of what was read may be in memory.
+    ///   - clock: Measures the pauses of the dispatcher.
     ///   - body: Uses the scenario.
     /// - Throws: What `body` throws.
     static func run(
@@ -28,12 +29,13 @@ struct SessionScenario {
         view: (any BucketStorage) -> any BucketStorage = { $0 },
         dataReaders: ConcurrencyQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: .max),
         readAhead: ReadAheadBudget = ReadAheadBudget(limit: .max),
+        clock: any Clock<Duration> = ContinuousClock(),
         _ body: (inout SessionScenario) async throws -> Void
     ) async throws {
         let storage = try await StorageScenario(config)
         let environment = SyncSession.Environment(
             storage: view(storage.storage),
-            dispatcher: CheckpointDispatcher(storage: storage.storage),
+            dispatcher: CheckpointDispatcher(storage: storage.storage, clock: clock),
             dataReaders: dataReaders,
             readAhead: readAhead,
             limits: BucketLimits(),

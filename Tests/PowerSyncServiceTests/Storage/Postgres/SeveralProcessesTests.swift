@@ -69,6 +69,20 @@ import Testing
         try other.storage.close()
     }
 
+    @Test("a client that comes from another process is shown no less, also before this one has looked")
+    func whatWasPublishedElsewhereIsSeenWhenAStreamBegins() async throws {
+        var own = try await StorageScenario(Self.config, on: .postgres)
+        let other = try await own.home.open()
+        for _ in 0..<3 {
+            let made = try await own.commit()
+            let active = try #require(try await other.activeStream())
+            #expect(active.checkpoint == made)
+            var checkpoints = other.checkpoints(of: active).makeAsyncIterator()
+            #expect(try await checkpoints.next() == made)
+        }
+        try other.close()
+    }
+
     @Test func aNotificationThatIsLostIsMadeUpFor() async throws {
         var own = try await StorageScenario(Self.config, on: .postgres)
         let home = own.home
