@@ -2,12 +2,12 @@
 ///
 /// ```
 /// benchmarks [decode] [apply] [one-row] [sync] [serve] [deploy] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening]
-///            [watching] [writers] [rules] [tokens] [postgres] [store] [million] [<number>]
+///            [watching] [writers] [rules] [tokens] [postgres] [postgres-live] [store] [million] [<number>]
 /// ```
 ///
 /// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. A number is
 /// that of the idle streams of `serve`, 10,000 by default if the limit of open files allows it, and of the rows of `store` and
-/// `postgres`, 300,000 by default. `postgres` needs `scripts/with-postgres` before the command for all but decoding. Every line compares
+/// `postgres`, 300,000 by default. `postgres` and `postgres-live` need `scripts/with-postgres` before the command for all but decoding. Every line compares
 /// with the floors measured in the same run; compare ratios, machines are noisy.
 @main
 enum BenchmarksCommand {
@@ -28,6 +28,7 @@ enum BenchmarksCommand {
         ("rules", { _ in try await RulesBenchmarks.run() }),
         ("tokens", { _ in try await TokenBenchmarks.run() }),
         ("postgres", { try await PostgresBenchmarks.run(rows: $0.number ?? 300_000) }),
+        ("postgres-live", { _ in try await PostgresLiveBenchmarks.run() }),
         ("store", { try await StoreBenchmarks.run(rows: $0.number ?? 300_000) }),
         ("writers", { try await WriterBenchmarks.run(includesMillion: $0.includesMillion) }),
     ]

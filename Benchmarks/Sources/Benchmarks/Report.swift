@@ -21,6 +21,18 @@ struct Report {
         print(name, time(ours), floors.map { ($0.name, time($0.time), $0.time.best / ours.best) })
     }
 
+    /// Prints the median of delays, what 95 % of them do not exceed, and the worst one.
+    ///
+    /// - Throws: ``ChildProcess/Failure`` when there are none.
+    static func delays(_ name: String, _ delays: [Duration]) throws {
+        let delays = delays.sorted()
+        guard !delays.isEmpty else { throw ChildProcess.Failure(description: "No change has arrived.") }
+        for (figure, share) in [("p50", 0.5), ("p95", 0.95), ("worst", 1)] {
+            let delay = delays[min(delays.count - 1, Int(Double(delays.count) * share))]
+            time("\(name).\(figure)", ours: Measurement(best: delay), floors: [])
+        }
+    }
+
     /// Prints one case whose unit is neither a rate nor a time.
     static func figure(_ name: String, ours: String, floors: [(name: String, value: String)] = []) {
         let texts = floors.map { "  (\($0.name): \($0.value))" }

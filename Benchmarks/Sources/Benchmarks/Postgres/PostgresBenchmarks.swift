@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import PowerSyncRules
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
@@ -10,7 +9,8 @@ import PowerSyncServiceSQLite
 /// Needs a server: `scripts/with-postgres` starts one. The floors read the same rows and changes, and store nothing. Where the storage
 /// is PostgreSQL, too, it is another database of the same server.
 enum PostgresBenchmarks {
-    private static let config = """
+    /// The sync config.
+    static let config = """
         config: {edition: 3}
         streams:
           todos: {query: "SELECT * FROM todos WHERE list = subscription.parameter('list')"}
@@ -52,7 +52,7 @@ enum PostgresBenchmarks {
         let sqlite = try SQLiteBucketStorage(path: folder.path, defaultSchema: PostgresSource.defaultSchema)
         let postgres = try await storageDatabase.storage()
         let scenarios = [("sqlite", sqlite as any BucketStorage), ("postgresql", postgres)].map { storage in
-            (storage.0, Scenario(storage: storage.1, source: source, config: config, plan: plan))
+            (storage.0, PostgresReplication(storage: storage.1, source: source, config: config, plan: plan))
         }
         for (storage, scenario) in scenarios {
             let copy = try await time { try await scenario.replicate() }
@@ -116,125 +116,5 @@ enum PostgresBenchmarks {
 
     private static func rate(_ count: Int, _ time: Duration) -> Double {
         Measurement(best: time).rate(of: count)
-    }
-
-    /// A source, a storage, and a replicator between them.
-    private struct Scenario {
-        var storage: any BucketStorage
-        var source: PostgresSource
-        var config: String
-        var plan: SyncPlan
-
-        /// Replicates until everything that is in the source now has been published.
-        func replicate() async throws {
-            let logger = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
-            let replicator = Replicator(storage: storage, source: source, content: config, plan: plan, logger: logger)
-            let head = try await source.head()
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await replicator.run() }
-                group.addTask {
-                    while try await storage.publishedPosition().map({ $0.lsn < head.lsn }) ?? true {
-                        try await Task.sleep(for: .milliseconds(5))
-                    }
-                }
-                try await group.next()
-                group.cancelAll()
-            }
-        }
-    }
-}
-
-/// A database of its own in a server.
-struct BenchmarkDatabase {
-    let name = "bench_\(String(UInt64.random(in: .min ... .max), radix: 36))"
-    private let server: PostgresConnectionString
-    private let connection: PostgresConnection
-    private let string: PostgresConnectionString
-
-    /// Makes the database.
-    init(server uri: String) async throws {
-        server = PostgresConnectionString(uri)
-        let outside = try await PostgresConnection.open(server)
-        try await outside.execute("CREATE DATABASE \(name)", activity: "making a database")
-        outside.close()
-        var keywords = server.keywords ?? []
-        keywords.append((name: "dbname", value: name))
-        string = PostgresConnectionString(keywords: keywords)
-        connection = try await PostgresConnection.open(string)
-    }
-
-    /// Uses a database, and drops it.
-    static func with(server: String, _ body: (BenchmarkDatabase) async throws -> Void) async throws {
-        let database = try await BenchmarkDatabase(server: server)
-        do {
-            try await body(database)
-        } catch {
-            try await database.drop()
-            throw error
-        }
-        try await database.drop()
-    }
-
-    /// A bucket storage in the database.
-    func storage() async throws -> PostgresBucketStorage {
-        var settings = PostgresBucketStorage.Settings(connection: string)
-        settings.defaultTableSchema = PostgresSource.defaultSchema
-        return try await PostgresBucketStorage.open(
-            settings,
-            logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
-        )
-    }
-
-    /// A source over the database.
-    func source() -> PostgresSource {
-        PostgresSource(.init(connection: string), logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
-    }
-
-    /// Makes a table with rows of about 250 bytes.
-    func fill(rows: Int) async throws {
-        try await connection.execute(
-            """
-            CREATE TABLE public.todos (id uuid PRIMARY KEY, list int, title text, done bool, made timestamptz, data jsonb);
-            CREATE PUBLICATION powersync FOR ALL TABLES;
-            INSERT INTO public.todos
-            SELECT md5(n::text)::uuid, n % 1000, repeat('title ', 10) || n, false, now(),
-              jsonb_build_object('n', n, 'tags', '["a", "b"]'::jsonb)
-            FROM generate_series(1, \(rows)) n
-            """,
-            timeout: .seconds(600),
-            activity: "filling a table"
-        )
-    }
-
-    /// Updates rows, one in a transaction.
-    func update(_ rows: Int) async throws {
-        try await connection.execute(
-            """
-            DO $$ BEGIN
-              FOR n IN 1..\(rows) LOOP
-                UPDATE public.todos SET done = NOT done, list = n % 1000 WHERE id = md5(n::text)::uuid;
-                COMMIT;
-              END LOOP;
-            END $$
-            """,
-            timeout: .seconds(1800),
-            activity: "updating rows"
-        )
-    }
-
-    /// Drops the database with its slots.
-    func drop() async throws {
-        connection.close()
-        let outside = try await PostgresConnection.open(server)
-        try await outside.execute(
-            """
-            SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots
-              WHERE database = '\(name)' AND active_pid IS NOT NULL;
-            SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = '\(name)'
-            """,
-            activity: "dropping slots"
-        )
-        try await outside.execute("DROP DATABASE \(name) WITH (FORCE)", activity: "dropping a database")
-        outside.close()
     }
 }

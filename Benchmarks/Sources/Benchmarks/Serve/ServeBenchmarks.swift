@@ -137,14 +137,10 @@ enum ServeBenchmarks {
         }
         let duration = ContinuousClock.now - start
         try await Task.sleep(for: .seconds(2))
-        let delays = clients.takeDelays().sorted()
-        guard !delays.isEmpty else { throw ChildProcess.Failure(description: "No change has arrived.") }
+        let delays = clients.takeDelays()
         let name = "serve.\(count)_streams.10_changes"
         Report.line("\(name).arrived", ours: Double(delays.count) / (duration / .seconds(1)), floors: [])
-        for (figure, share) in [("p50", 0.5), ("p95", 0.95), ("worst", 1)] {
-            let delay = delays[min(delays.count - 1, Int(Double(delays.count) * share))]
-            Report.time("\(name).\(figure)", ours: Measurement(best: delay), floors: [])
-        }
+        try Report.delays(name, delays)
         await clients.close()
     }
 

@@ -97,17 +97,7 @@ struct ServeScenario: Codable {
             subscribesToBulk
             ? #"{"streams":{"include_defaults":false,"subscriptions":[{"stream":"bulk","parameters":{},"#
                 + #""override_priority":null}]},"raw_data":true,"buckets":[]}"#
-            : #"{"raw_data":true,"buckets":[]}"#
-        let token = try configuration.makeDevelopmentToken(userID: user)
-        return """
-            POST /sync/stream HTTP/1.1\r
-            Host: 127.0.0.1\r
-            Authorization: Token \(token)\r
-            Content-Type: application/json\r
-            Accept: application/x-ndjson\r
-            Content-Length: \(body.utf8.count)\r
-            \r
-            \(body)
-            """
+            : StreamClients.emptyBody
+        return StreamClients.request(token: try configuration.makeDevelopmentToken(userID: user), body: body)
     }
 }

@@ -40,6 +40,23 @@ final class StreamClients: Sendable {
         }
     }
 
+    /// The body of a request for what everybody gets.
+    static let emptyBody = #"{"raw_data":true,"buckets":[]}"#
+
+    /// The request of a stream: head and body.
+    static func request(token: String, body: String = emptyBody) -> String {
+        """
+        POST /sync/stream HTTP/1.1\r
+        Host: 127.0.0.1\r
+        Authorization: Token \(token)\r
+        Content-Type: application/json\r
+        Accept: application/x-ndjson\r
+        Content-Length: \(body.utf8.count)\r
+        \r
+        \(body)
+        """
+    }
+
     /// Opens streams, a hundred at a time, and waits until each has its first checkpoint.
     ///
     /// - Parameters:
