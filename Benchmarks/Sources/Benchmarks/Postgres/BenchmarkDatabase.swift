@@ -16,7 +16,8 @@ struct BenchmarkDatabase {
         let outside = try await PostgresConnection.open(server)
         try await outside.execute("CREATE DATABASE \(name)", activity: "making a database")
         outside.close()
-        self.uri = uri.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/") + "/\(name)"
+        let parts = uri.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        self.uri = parts.joined(separator: "/") + "/\(name)"
         connection = try await PostgresConnection.open(PostgresConnectionString(self.uri))
     }
 
@@ -44,7 +45,10 @@ struct BenchmarkDatabase {
 
     /// A source over the database.
     func source() -> PostgresSource {
-        PostgresSource(.init(connection: PostgresConnectionString(uri)), logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
+        PostgresSource(
+            .init(connection: PostgresConnectionString(uri)),
+            logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
+        )
     }
 
     /// Makes a table with rows of about 250 bytes.

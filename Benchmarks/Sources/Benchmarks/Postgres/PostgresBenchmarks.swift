@@ -16,6 +16,13 @@ enum PostgresBenchmarks {
           todos: {query: "SELECT * FROM todos WHERE list = subscription.parameter('list')"}
         """
 
+    /// What ``config`` compiles to.
+    static var plan: SyncPlan {
+        guard var plan = SyncConfig.parse(config).plan else { preconditionFailure("the config is wrong") }
+        plan.defaultSchema = PostgresSource.defaultSchema
+        return plan
+    }
+
     /// Runs all cases.
     ///
     /// - Parameter rows: The rows of the table, and the updates of the backlog.
@@ -38,8 +45,6 @@ enum PostgresBenchmarks {
         rows: Int
     ) async throws {
         try await database.fill(rows: rows)
-        guard var plan = SyncConfig.parse(config).plan else { preconditionFailure("the config is wrong") }
-        plan.defaultSchema = PostgresSource.defaultSchema
         let name = "\(rows / 1_000)k"
 
         let source = database.source()

@@ -26,7 +26,8 @@ enum PostgresLiveBenchmarks {
     /// - Throws: An error of the server, of the storage or of a connection.
     static func run() async throws {
         let environment = ProcessInfo.processInfo.environment
-        guard let server = environment["POWERSYNC_POSTGRES"], let programs = environment["POWERSYNC_POSTGRES_BIN"] else {
+        guard let server = environment["POWERSYNC_POSTGRES"], let programs = environment["POWERSYNC_POSTGRES_BIN"]
+        else {
             return print("postgres-live: there is no server; scripts/with-postgres starts one for a command.")
         }
         for isSQLite in [true, false] {
@@ -58,8 +59,7 @@ enum PostgresLiveBenchmarks {
         programs: String
     ) async throws {
         try await database.fill(rows: rows)
-        guard var plan = SyncConfig.parse(PostgresBenchmarks.config).plan else { preconditionFailure("the config is wrong") }
-        plan.defaultSchema = PostgresSource.defaultSchema
+        let plan = PostgresBenchmarks.plan
         let source = database.source()
         let replication = PostgresReplication(
             storage: storage,
@@ -187,8 +187,7 @@ enum PostgresLiveBenchmarks {
         configuration.role = role
         configuration.host = "127.0.0.1"
         configuration.port = 0
-        configuration.authentication.keys = [.hs256(secret: Array("benchmark-key-0123456789abcdefgh".utf8), id: "bench")]
-        configuration.authentication.audience = ["powersync-bench"]
+        configuration.authentication = ServeScenario.authentication
         return configuration
     }
 }

@@ -30,16 +30,22 @@ struct ServeScenario: Codable {
         configuration.limits.maxConcurrentConnections = 1_000_000
         configuration.limits.maxStreamsPerUser = 1_000_000
         configuration.admin.tokens = [Self.adminToken]
-        configuration.authentication.keys = [
-            .hs256(secret: Array("benchmark-key-0123456789abcdefgh".utf8), id: "bench")
-        ]
-        configuration.authentication.audience = ["powersync-bench"]
+        configuration.authentication = Self.authentication
         return configuration
+    }
+
+    /// How tokens are checked.
+    static var authentication: ClientAuthentication {
+        var authentication = ClientAuthentication()
+        authentication.keys = [.hs256(secret: Array("benchmark-key-0123456789abcdefgh".utf8), id: "bench")]
+        authentication.audience = ["powersync-bench"]
+        return authentication
     }
 
     /// The sync config.
     ///
     /// - Parameter condition: What rows of `bulk` have to be like.
+    /// - Returns: YAML.
     static func syncConfig(bulk condition: String = "TRUE") -> String {
         """
         config: {edition: 3}

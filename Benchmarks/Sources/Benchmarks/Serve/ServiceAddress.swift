@@ -15,7 +15,8 @@ extension ServiceProcess.Address {
     ///   - path: Where to.
     ///   - token: Who may do it; that of the address by default.
     /// - Throws: ``ChildProcess/Failure`` for another answer than 200.
-    func post(_ body: String, as type: String = "application/json", to path: String, token: String? = nil) async throws {
+    func post(_ body: String, as type: String = "application/json", to path: String, token: String? = nil) async throws
+    {
         var request = HTTPClientRequest(url: url + path)
         request.method = .POST
         request.headers.add(name: "Authorization", value: "Token \(token ?? self.token)")

@@ -29,7 +29,8 @@ enum TokenBenchmarks {
         let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
         let numbers = try key.publicKey.getKeyPrimitives()
         let jwk = try JSONWebKey(members: [
-            "kty": "RSA", "kid": "key", "n": Base64URL.encode(numbers.modulus), "e": Base64URL.encode(numbers.publicExponent),
+            "kty": "RSA", "kid": "key", "n": Base64URL.encode(numbers.modulus),
+            "e": Base64URL.encode(numbers.publicExponent),
         ])
         let now = Int(Date().timeIntervalSince1970)
         let claims = #"{"sub":"u1","aud":"\#(audience)","iat":\#(now),"exp":\#(now + 300),"role":"member"}"#
