@@ -21,7 +21,9 @@ import Testing
         authority: String? = nil
     ) async throws -> [DoctorFinding] {
         let service = try PublicService(address: url, token: token, authorityFile: authority)
-        return try await Doctor(logger: Scenario.logger).examine(service).filter { $0.area == .service }
+        let findings = try await Doctor(logger: Scenario.logger).examine(service)
+        findings.expectRemedies()
+        return findings.filter { $0.area == .service }
     }
 
     private static func problems(_ findings: [DoctorFinding]) -> [DoctorFinding] {
@@ -99,6 +101,21 @@ import Testing
             try await NginxProxy.run(to: scenario, location: location) { proxy in
                 let problems = Self.problems(try await Self.examine(proxy.address.url, token: nil))
                 #expect(problems.map(\.message) == ["the Authorization header of requests does not arrive"])
+            }
+        }
+    }
+
+    @Test(.enabled(if: NginxProxy.program != nil, "nginx is not installed"))
+    func nginxThatBuffersIsAnError() async throws {
+        try await Scenario.run { scenario in
+            // The service asks nginx not to, and this one does not listen. HTTP/1.0 has no chunks that it could pass on.
+            let location = [
+                "proxy_pass http://service;", "proxy_http_version 1.0;", "proxy_ignore_headers X-Accel-Buffering;",
+            ]
+            try await NginxProxy.run(to: scenario, location: location) { proxy in
+                let problems = Self.problems(try await Self.examine(proxy.address.url, token: nil))
+                #expect(problems.map(\.level) == [.error, .warning], "\(problems)")
+                #expect(problems.first?.message.hasPrefix("a proxy keeps lines of streams back") == true)
             }
         }
     }

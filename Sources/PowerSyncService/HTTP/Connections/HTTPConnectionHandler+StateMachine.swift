@@ -83,6 +83,8 @@ extension HTTPConnectionHandler {
         private var closesAfterResponse = false
         /// Since the last time when a read was complete.
         private var hasReadPart = false
+        /// Whether the client speaks HTTP/1.0: it knows no chunks, and the end of an answer by the end of the connection.
+        private(set) var isOfVersion1_0 = false
         /// Whether the client has been sent anything, which proves that a handshake of TLS is complete.
         private var hasWritten = false
 
@@ -148,6 +150,7 @@ extension HTTPConnectionHandler {
             case .broken(let reason):
                 return .perform(refuse(.brokenHandshake(reason)))
             case .none:
+                if head.version == .http1_0 { isOfVersion1_0 = true }
                 input = .body(unread: 0)
                 unanswered += 1
                 closesWhenAnswered = !head.isKeepAlive

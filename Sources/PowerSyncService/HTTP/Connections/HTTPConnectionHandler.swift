@@ -92,8 +92,14 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         var action = StateMachine.Action.none
+        var data = data
         switch unwrapOutboundIn(data) {
-        case .head(let head): state.responseBegan(head)
+        case .head(var head):
+            if state.isOfVersion1_0 {
+                head.version = .http1_0
+                data = wrapOutboundOut(.head(head))
+            }
+            state.responseBegan(head)
         case .body: break
         case .end: action = state.responseEnded()
         }

@@ -96,6 +96,29 @@ struct NginxTests {
         }
     }
 
+    @Test("a proxy that cuts silent streams leaves nothing behind, and the next one begins")
+    func readTimeout() async throws {
+        let log = CollectedLog()
+        try await Scenario.run(log: log) { scenario in
+            // Less than the service's own signs of life are apart.
+            let location = NginxProxy.location + ["proxy_read_timeout 1s;"]
+            try await NginxProxy.run(to: scenario, location: location) { proxy in
+                for number in 1...2 {
+                    try await RawConnection.connect(port: proxy.address.port) { connection in
+                        let fields = [
+                            "Authorization: Token \(try proxy.token())", "Content-Type: application/json",
+                            "Content-Length: 2",
+                        ]
+                        try await connection.send(RawRequests.request("POST /sync/stream", fields) + "{}")
+                        _ = try await connection.text(until: "checkpoint_complete")
+                        let line = try await log.line(containing: "Sync stream complete", number: number)
+                        #expect(line.contains("client closing stream"))
+                    }
+                }
+            }
+        }
+    }
+
     @Test("compression is agreed on through the proxy")
     func compression() async throws {
         try await Self.run { proxy in
