@@ -11,6 +11,64 @@ package protocol DescribedSource: ReplicationSource {
     ///
     /// - Returns: Bytes; `nil` for a source whose positions do not tell.
     func logSize(from earlier: LSN, to later: LSN) -> Int64?
+
+    /// What keeps rows that a plan reads from being synced, or may do so one day.
+    ///
+    /// - Throws: An error of the source.
+    func findings(for plan: SyncPlan) async throws -> [SourceFinding]
+
+    /// What the source keeps of its log for a stream.
+    ///
+    /// - Parameter slotName: The name of the stream in the source.
+    /// - Returns: `nil` for a source that keeps no log for its readers, and when there is no such slot.
+    /// - Throws: An error of the source.
+    func logRetention(for slotName: String) async throws -> LogRetention?
+}
+
+extension DescribedSource {
+    package func findings(for plan: SyncPlan) async throws -> [SourceFinding] { [] }
+
+    package func logRetention(for slotName: String) async throws -> LogRetention? { nil }
+}
+
+/// Something about a source that operators have to know.
+package struct SourceFinding: Sendable, Hashable {
+    /// The table; `nil` when it is about the whole source.
+    package var table: SourceTableName?
+    /// Whether rows are left out, or nothing can be replicated.
+    package var isFatal: Bool
+    /// What is wrong, after its code if it has one, and what mends it.
+    package var message: String
+
+    /// Creates a finding.
+    package init(table: SourceTableName?, isFatal: Bool, message: String) {
+        self.table = table
+        self.isFatal = isFatal
+        self.message = message
+    }
+}
+
+/// What a source keeps of its log for a stream that has not read all of it.
+package struct LogRetention: Sendable, Hashable {
+    /// `reserved`, `extended`, `unreserved` or `lost`.
+    package var status: String?
+    /// The bytes that may still be written before the log of the stream is thrown away; `nil` when that never happens.
+    package var safeBytes: Int64?
+    /// The most bytes that are kept; `nil` without a limit.
+    package var maximumBytes: Int64?
+
+    /// Creates a description.
+    package init(status: String?, safeBytes: Int64?, maximumBytes: Int64?) {
+        self.status = status
+        self.safeBytes = safeBytes
+        self.maximumBytes = maximumBytes
+    }
+
+    /// Whether half of what may be kept is used up.
+    package var isRunningOut: Bool {
+        guard let safeBytes, let maximumBytes else { return false }
+        return safeBytes <= maximumBytes / 2
+    }
 }
 
 /// A table of a source, with the types of its columns.

@@ -63,6 +63,12 @@ extension PostgresCheck {
             return
                 "Switch TLS on at the server (ssl = on), or write sslmode: disable if nobody else can read the network."
         }
+        if message.contains("permission denied for database") {
+            return "Let the role in: GRANT CONNECT ON DATABASE name TO role;"
+        }
+        if message.contains("does not exist") {
+            return "Check username and the name of the database; names are case sensitive."
+        }
         if message.contains("password") { return "Check username and password." }
         if message.contains("translate host name") || message.contains("name or service not known") {
             return "Check hostname, and that this machine can resolve it."

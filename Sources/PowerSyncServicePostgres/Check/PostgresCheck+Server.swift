@@ -36,7 +36,7 @@ extension PostgresCheck {
                 .error(
                     .serverSettings,
                     "PostgreSQL \(state.versionText) is too old: version \(Self.minimumVersion / 10_000) is needed.",
-                    nil
+                    "Upgrade the server with pg_upgrade, or replicate one that is newer."
                 )
             )
         }

@@ -47,8 +47,8 @@ extension PostgresCheck {
             WHEN 'd' THEN EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
             ELSE false END,
           pg_catalog.row_security_active(c.oid),
-          EXISTS (SELECT FROM pg_catalog.pg_publication_tables t
-            WHERE t.pubname = $1 AND t.schemaname = n.nspname AND t.tablename = c.relname),
+          (n.nspname, c.relname) IN (SELECT t.schemaname, t.tablename
+            FROM pg_catalog.pg_publication_tables t WHERE t.pubname = $1),
           CASE WHEN pg_catalog.has_schema_privilege(n.oid, 'USAGE')
             THEN pg_catalog.has_table_privilege(c.oid, 'SELECT')
               OR (SELECT pg_catalog.bool_and(pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT'))
@@ -67,8 +67,11 @@ extension PostgresCheck {
         _ plan: SyncPlan?,
         _ state: PostgresServerState
     ) -> [PostgresFinding] {
+        func problems(of table: PublishedTable) -> [PostgresFinding] {
+            self.problems(of: table, state).map { $0.about(table.name) }
+        }
         guard let plan else {
-            return tables.filter { $0.isPublished && $0.kind == "r" }.flatMap { problems(of: $0, state) }
+            return tables.filter { $0.isPublished && $0.kind == "r" }.flatMap { problems(of: $0) }
         }
         var findings: [PostgresFinding] = []
         var reported: Set<SourceTableName> = []
@@ -79,13 +82,13 @@ extension PostgresCheck {
                     .warning(
                         "The sync config reads \(pattern), and database \(state.database) has no such table.",
                         "Check the spelling; names are case sensitive. A table that is created later is noticed."
-                    )
+                    ).about(SourceTableName(schema: pattern.schema ?? defaultSchema, name: pattern.table))
                 )
             }
             // With a wildcard, only what is a table is meant.
             for table in matching where !pattern.isWildcard || table.kind == "r" {
                 guard reported.insert(table.name).inserted else { continue }
-                findings += problems(of: table, state)
+                findings += problems(of: table)
             }
         }
         return findings
@@ -111,7 +114,7 @@ extension PostgresCheck {
         }
         if !table.isPublished {
             findings.append(
-                .warning(
+                .leftOut(
                     "\(table.name) is not in publication \(publication): its rows are not synced.",
                     "ALTER PUBLICATION \(PostgresIdentifier.quoted(publication)) ADD TABLE \(table.sqlName);"
                 )
@@ -131,7 +134,7 @@ extension PostgresCheck {
         }
         if !table.hasIdentity {
             findings.append(
-                .warning(
+                .leftOut(
                     """
                     \(table.name) has no primary key: rows cannot be told apart, and the server refuses updates and deletes.
                     """,
@@ -146,26 +149,29 @@ extension PostgresCheck {
     private func kindFinding(_ table: PublishedTable) -> PostgresFinding? {
         switch table.kind {
         case "r" where table.isUnlogged:
-            .warning(
+            .leftOut(
                 "\(table.name) is unlogged: its changes are not in the log, and its rows are not synced.",
                 "ALTER TABLE \(table.sqlName) SET LOGGED;"
             )
         case "r" where table.isTemporary:
-            .warning("\(table.name) is temporary: its rows are not synced.", nil)
+            .leftOut(
+                "\(table.name) is temporary: its rows are not synced.",
+                "Write the rows into a table that is not temporary, and name that one in the sync config."
+            )
         case "r":
             nil
         case "p":
-            .warning(
+            .leftOut(
                 "\(table.name) has partitions: they are replicated as tables of their own, \(table.name) itself is not.",
                 "Name the partitions in the sync config, with % for what their names do not share."
             )
         case "v", "m":
-            .warning(
+            .leftOut(
                 "\(table.name) is a view: it has no changes of its own, and its rows are not synced.",
                 "Name the tables that it reads in the sync config."
             )
         default:
-            .warning(
+            .leftOut(
                 "\(table.name) is a foreign table: its rows are not synced.",
                 "Replicate the server that has them."
             )

@@ -1,4 +1,5 @@
 package import PowerSyncProtocol
+package import PowerSyncRules
 
 /// Something about a server, a publication or a table that keeps rows from being replicated, or may do so one day.
 package struct PostgresFinding: Sendable, Hashable {
@@ -18,6 +19,26 @@ package struct PostgresFinding: Sendable, Hashable {
     package let message: String
     /// What mends it: statements of SQL, or what to set where SQL cannot; `nil` when nothing has to be done.
     package let remedy: String?
+    /// The table that it is about; `nil` for the server and the publication.
+    package private(set) var table: SourceTableName?
+
+    /// The same about a table.
+    func about(_ table: SourceTableName) -> PostgresFinding {
+        var finding = self
+        finding.table = table
+        return finding
+    }
+
+    /// Whether a table that is there is not synced, or not with all its changes.
+    ///
+    /// The service starts nevertheless: other tables are.
+    package private(set) var leavesTableOut = false
+
+    static func leftOut(_ message: String, _ remedy: String?) -> PostgresFinding {
+        var finding = warning(message, remedy)
+        finding.leavesTableOut = true
+        return finding
+    }
 
     static func error(_ code: ErrorCode, _ message: String, _ remedy: String?) -> PostgresFinding {
         PostgresFinding(severity: .error, code: code, message: message, remedy: remedy)

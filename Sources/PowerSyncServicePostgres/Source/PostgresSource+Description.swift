@@ -1,4 +1,4 @@
-import PowerSyncRules
+package import PowerSyncRules
 package import PowerSyncServiceCore
 
 /// The source as operators see it.
@@ -35,6 +35,24 @@ extension PostgresSource: DescribedSource {
     package func logSize(from earlier: LSN, to later: LSN) -> Int64? {
         guard let earlier = WALPosition(earlier), let later = WALPosition(later) else { return nil }
         return Int64(clamping: later.rawValue >= earlier.rawValue ? later.rawValue - earlier.rawValue : 0)
+    }
+
+    package func findings(for plan: SyncPlan) async throws -> [SourceFinding] {
+        // All slots of the server are those of this service for the check: its own are not too many.
+        let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
+        let found = try await pool.withConnection { try await check.findings(on: $0, plan: plan) }
+        return found.map { finding in
+            let isFatal = finding.severity == .error || finding.leavesTableOut
+            let code = finding.code.map { "[\($0)] " } ?? ""
+            let remedy = finding.remedy.map { " \($0)" } ?? ""
+            return SourceFinding(table: finding.table, isFatal: isFatal, message: code + finding.message + remedy)
+        }
+    }
+
+    package func logRetention(for slotName: String) async throws -> LogRetention? {
+        let slots = try await pool.withConnection { try await $0.slots(withPrefix: slotName) }
+        guard let slot = slots.first(where: { $0.name == slotName }) else { return nil }
+        return LogRetention(status: slot.walStatus, safeBytes: slot.safeBytes, maximumBytes: slot.maximumBytes)
     }
 
     /// What values of a type become (docs/postgres.md "Types").

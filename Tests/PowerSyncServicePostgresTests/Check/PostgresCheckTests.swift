@@ -73,7 +73,8 @@ import Testing
             name: "version",
             changes: [0: "130012"],
             code: "PSYNC_S1144",
-            message: "PostgreSQL 13.12 is too old: version 14 is needed."
+            message: "PostgreSQL 13.12 is too old: version 14 is needed.",
+            remedy: "Upgrade the server with pg_upgrade, or replicate one that is newer."
         ),
         Case(
             name: "standby",
@@ -227,7 +228,10 @@ import Testing
                 table("Lists", persistence: "u"), .warning, nil, "is unlogged",
                 #"ALTER TABLE public."Lists" SET LOGGED;"#
             ),
-            (table("Lists", persistence: "t"), .warning, nil, "is temporary", nil),
+            (
+                table("Lists", persistence: "t"), .warning, nil, "is temporary",
+                "Write the rows into a table that is not temporary, and name that one in the sync config."
+            ),
             (
                 table("Lists", kind: "p"), .warning, nil, "has partitions",
                 "Name the partitions in the sync config, with % for what their names do not share."

@@ -74,13 +74,15 @@ extension AdminRoutes {
     func validationStatus(of text: String) async throws -> JSONObject {
         let state = try await sourceState()
         let result = SyncConfig.parse(text, schema: state.schema)
-        let findings = result.diagnostics.map { Self.finding($0) }
+        var findings = result.diagnostics.map { Self.finding($0) }
         guard var plan = result.plan else { return ["connections": .array([]), "errors": .array(findings)] }
         plan.defaultSchema = connection.defaultSchema
+        let tables = try await checkedTables(of: plan)
         let entry: JSONObject = [
             "id": .string(connection.id), "tag": .string(connection.tag), "slot_name": .string(""),
-            "initial_replication_done": .bool(false), "tables": .array(try await tables(of: plan)),
+            "initial_replication_done": .bool(false), "tables": .array(tables.entries),
         ]
+        findings += tables.errors
         let unreachable = state.error.map { [Self.finding(.fatal, $0)] } ?? []
         return ["connections": .array([.object(entry)]), "errors": .array(unreachable + findings)]
     }
@@ -111,8 +113,16 @@ extension AdminRoutes {
         if let position = progress.resumePosition { entry["last_lsn"] = .string(position.lsn.rawValue) }
         if let date = progress.checkpointedAt { entry["last_checkpoint_ts"] = .string(date.iso8601) }
         if let lag = lag(of: progress, state) { entry["replication_lag_bytes"] = .integer(lag) }
-        entry["tables"] = .array(try await tables(of: stream.plan))
+        let tables = try await checkedTables(of: stream.plan)
+        entry["tables"] = .array(tables.entries)
         var errors = SyncConfig.parse(stream.content, schema: state.schema).diagnostics.map { Self.finding($0) }
+        errors += tables.errors
+        if let retention = try await retention(of: stream) {
+            if let status = retention.status { entry["wal_status"] = .string(status) }
+            if let bytes = retention.safeBytes { entry["safe_wal_size"] = .integer(bytes) }
+            if let bytes = retention.maximumBytes { entry["max_slot_wal_keep_size"] = .integer(bytes) }
+            if let finding = Self.finding(retention) { errors.append(finding) }
+        }
         if stream.state.isServed { errors += delays(of: stream, progress, state) }
         var status = JSONObject()
         if includesContent { status["content"] = .string(stream.content) }
@@ -156,27 +166,68 @@ extension AdminRoutes {
         return [Self.finding(age >= Self.stuckLimit ? .fatal : .warning, message)]
     }
 
-    // MARK: Tables
-
-    /// The tables that a plan reads; none when the source does not answer, which is told elsewhere.
-    private func tables(of plan: SyncPlan) async throws -> [JSONValue] {
-        let descriptors: [SourceTableDescriptor]
+    /// What the source keeps of its log; `nil` also when it does not answer, which is told elsewhere.
+    private func retention(of stream: ReplicationStream) async throws -> LogRetention? {
         do {
-            descriptors = try await source.tables(for: plan)
+            return try await (source as? any DescribedSource)?.logRetention(for: stream.slotName)
         } catch let error as CancellationError {
             throw error
         } catch {
-            return []
+            return nil
         }
-        return plan.tablePatterns.flatMap { pattern -> [JSONValue] in
-            let found = descriptors.filter { pattern.matches($0.name, defaultSchema: plan.defaultSchema) }
-            if found.isEmpty, !pattern.isWildcard {
+    }
+
+    private static func finding(_ retention: LogRetention) -> JSONValue? {
+        if retention.status == "lost" {
+            return finding(
+                .fatal,
+                "[PSYNC_S1146] The source has thrown away log that was not read: it is copied again"
+            )
+        }
+        guard retention.isRunningOut, let safe = retention.safeBytes, let maximum = retention.maximumBytes else {
+            return nil
+        }
+        return finding(
+            .warning,
+            """
+            The source keeps at most \(maximum) bytes of its log, and throws away what was not read after \(safe) more: raise \
+            max_slot_wal_keep_size, or find out why the service is behind
+            """
+        )
+    }
+
+    // MARK: Tables
+
+    /// The tables that a plan reads with what is wrong about each, and what is wrong about the source; none when it does not
+    /// answer, which is told elsewhere.
+    private func checkedTables(of plan: SyncPlan) async throws -> (entries: [JSONValue], errors: [JSONValue]) {
+        let descriptors: [SourceTableDescriptor]
+        let findings: [SourceFinding]
+        do {
+            descriptors = try await source.tables(for: plan)
+            findings = try await (source as? any DescribedSource)?.findings(for: plan) ?? []
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            return ([], [])
+        }
+        let replicated = Dictionary(descriptors.map { ($0.name, $0.identity.map(\.name)) }) { first, _ in first }
+        let found = Dictionary(grouping: findings.filter { $0.table != nil }, by: \.table)
+        let names = Set(replicated.keys).union(findings.compactMap(\.table))
+            .sorted { ($0.schema, $0.name) < ($1.schema, $1.name) }
+        let entries = plan.tablePatterns.flatMap { pattern -> [JSONValue] in
+            let matching = names.filter { pattern.matches($0, defaultSchema: plan.defaultSchema) }
+            if matching.isEmpty, !pattern.isWildcard {
                 let name = SourceTableName(schema: pattern.schema ?? plan.defaultSchema, name: pattern.table)
                 let missing = Self.finding(.warning, "Table \(name) not found")
                 return [.object(table(name, [], pattern, plan, errors: [missing]))]
             }
-            return found.map { .object(table($0.name, $0.identity.map(\.name), pattern, plan, errors: [])) }
+            return matching.map { name in
+                let errors = (found[name] ?? []).map { Self.finding($0) }
+                return .object(table(name, replicated[name] ?? [], pattern, plan, errors: errors))
+            }
         }
+        return (entries, findings.filter { $0.table == nil }.map { Self.finding($0) })
     }
 
     private func table(
@@ -215,6 +266,10 @@ extension AdminRoutes {
         var entry: JSONObject = ["level": .string(level.rawValue), "message": .string(message)]
         if let date { entry["ts"] = .string(date.iso8601) }
         return .object(entry)
+    }
+
+    private static func finding(_ found: SourceFinding) -> JSONValue {
+        finding(found.isFatal ? .fatal : .warning, found.message)
     }
 
     private static func finding(_ diagnostic: ConfigDiagnostic, at date: Date? = nil) -> JSONValue {
