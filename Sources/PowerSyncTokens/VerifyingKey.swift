@@ -11,11 +11,27 @@ package struct VerifyingKey: Sendable {
     package let rules: TokenRules
     /// `nil` for a key that cannot be read.
     private let verifiers = NIOLockedValueBox<[SigningAlgorithm: (any JWTAlgorithm)?]>([:])
+    private let read: @Sendable (JWK, SigningAlgorithm) async throws -> any JWTAlgorithm
 
     /// Creates a key.
     package init(_ key: JSONWebKey, rules: TokenRules = TokenRules()) {
+        self.init(key, rules: rules) { try await JSONWebKey.verifier($0, $1) }
+    }
+
+    /// Creates a key.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - rules: What holds for tokens that are signed with it.
+    ///   - read: Reads a public key for an algorithm.
+    init(
+        _ key: JSONWebKey,
+        rules: TokenRules = TokenRules(),
+        read: @escaping @Sendable (JWK, SigningAlgorithm) async throws -> any JWTAlgorithm
+    ) {
         self.key = key
         self.rules = rules
+        self.read = read
     }
 
     /// Whether a signature was made with this key.
@@ -45,7 +61,7 @@ package struct VerifyingKey: Sendable {
 
     private func verifier(_ jwk: JWK, _ algorithm: SigningAlgorithm) async -> (any JWTAlgorithm)? {
         if let known = verifiers.withLockedValue({ $0[algorithm] }) { return known }
-        let verifier = try? await JSONWebKey.verifier(jwk, algorithm)
+        let verifier = try? await read(jwk, algorithm)
         // Two may have read it at the same time, and have got the same.
         verifiers.withLockedValue { $0[algorithm] = .some(verifier) }
         return verifier

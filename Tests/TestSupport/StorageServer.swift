@@ -96,11 +96,13 @@ package final class StorageServer: Sendable {
         package func dropFirst(_ offset: Int) -> Content { Content(self, from: offset) }
     }
 
+    private let host: String
     private let channel: any Channel
     private let requests: RequestLog
 
-    private init(_ respond: @escaping @Sendable (Request) -> Response) async throws {
+    private init(on host: String, _ respond: @escaping @Sendable (Request) -> Response) async throws {
         let requests = RequestLog()
+        self.host = host
         self.requests = requests
         channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -110,22 +112,33 @@ package final class StorageServer: Sendable {
                     try channel.pipeline.syncOperations.addHandler(Handler(respond: respond, requests: requests))
                 }
             }
-            .bind(host: "127.0.0.1", port: 0)
+            .bind(host: host, port: 0)
             .get()
     }
 
+    /// The port.
+    package var port: Int { channel.localAddress?.port ?? 0 }
+
     /// The base URL, without a trailing slash.
-    package var url: String { "http://127.0.0.1:\(channel.localAddress?.port ?? 0)" }
+    package var url: String { "http://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 
     /// Everything that was asked for.
     package var received: [Request] { requests.all }
 
     /// Runs a test against a server.
+    ///
+    /// - Parameters:
+    ///   - host: The address of this machine that it listens on.
+    ///   - respond: Answers a request.
+    ///   - body: The test.
+    /// - Returns: The result of `body`.
+    /// - Throws: What `body` throws, or an error of listening.
     package static func run<Result>(
+        on host: String = "127.0.0.1",
         _ respond: @escaping @Sendable (Request) -> Response,
         _ body: (StorageServer) async throws -> Result
     ) async throws -> Result {
-        let server = try await StorageServer(respond)
+        let server = try await StorageServer(on: host, respond)
         do {
             let result = try await body(server)
             try await server.channel.close()

@@ -13,7 +13,10 @@ import PowerSyncTokens
 /// Each server on the way, those of redirects included, is looked up first, checked, and then asked at that very address: a name
 /// could have another one a moment later.
 struct KeySetClient: Sendable {
-    private static let timeout = TimeAmount.seconds(30)
+    /// The longest time for a key set, redirects and the whole document included: 30 s.
+    static let timeout = Duration.seconds(30)
+    /// The longest time for a connection: shorter, so that the reason why there is none is what is told.
+    private static let connectTimeout = TimeAmount.seconds(20)
     private static let maximumRedirects = 3
     /// The longest document, in bytes: 1 MiB.
     private static let maximumBytes = 1 << 20
@@ -25,6 +28,8 @@ struct KeySetClient: Sendable {
     let rejectsIPv6: Bool
     /// Whether to try again for the whole time when there is no connection.
     var retriesConnecting = true
+    /// Measures ``timeout``.
+    var clock: any Clock<Duration> = ContinuousClock()
 
     /// Fetches the keys.
     ///
@@ -47,8 +52,8 @@ struct KeySetClient: Sendable {
     /// - Throws: As ``keys()``.
     func fetch() async throws(AuthorizationError) -> Fetched {
         do {
-            let (text, date) = try await document()
-            return Fetched(keys: try KeySetDocument.keys(of: text), date: date)
+            let document = try await documentInTime()
+            return Fetched(keys: try KeySetDocument.keys(of: document.text), date: document.date)
         } catch let error as AuthorizationError {
             throw error
         } catch {
@@ -56,11 +61,33 @@ struct KeySetClient: Sendable {
         }
     }
 
-    private func document() async throws -> (text: String, date: String?) {
+    private struct Document: Sendable {
+        let text: String
+        let date: String?
+    }
+
+    /// The document, if it is there in time.
+    ///
+    /// The HTTP client has a limit for the time until an answer begins, and one for the time in which nothing comes. With these
+    /// alone, a server could send a byte every now and then for days, and nobody would ask again meanwhile.
+    private func documentInTime() async throws -> Document {
+        try await withThrowingTaskGroup(of: Document.self) { group in
+            group.addTask { try await document() }
+            group.addTask {
+                try await clock.sleep(for: Self.timeout)
+                throw AuthorizationError.keySetRequest("\(url): no complete answer within \(Self.timeout)")
+            }
+            defer { group.cancelAll() }
+            guard let document = try await group.next() else { throw CancellationError() }
+            return document
+        }
+    }
+
+    private func document() async throws -> Document {
         var url = url
         for _ in 0...Self.maximumRedirects {
             switch try await ask(url) {
-            case .document(let text, let date): return (text, date)
+            case .document(let document): return document
             case .redirect(let location):
                 guard let next = URL(string: location, relativeTo: url)?.absoluteURL else {
                     throw AuthorizationError.keySetRequest("\(url) redirects to \"\(location)\", which is no URL")
@@ -72,7 +99,7 @@ struct KeySetClient: Sendable {
     }
 
     private enum Answer {
-        case document(String, date: String?)
+        case document(Document)
         case redirect(String)
     }
 
@@ -84,7 +111,9 @@ struct KeySetClient: Sendable {
                 logDetails: "\(url) is not a URL with https or http"
             )
         }
-        var configuration = HTTPClient.Configuration(timeout: .init(connect: Self.timeout, read: Self.timeout))
+        var configuration = HTTPClient.Configuration(
+            timeout: .init(connect: Self.connectTimeout, read: TimeAmount(Self.timeout))
+        )
         configuration.redirectConfiguration = .disallow
         configuration.connectionPool.retryConnectionEstablishment = retriesConnecting
         configuration.decompression = .enabled(limit: .size(Self.maximumBytes))
@@ -106,11 +135,11 @@ struct KeySetClient: Sendable {
     private func ask(_ url: URL, _ client: HTTPClient) async throws -> Answer {
         var request = HTTPClientRequest(url: url.absoluteString)
         request.headers.add(name: "Accept", value: "application/json")
-        let response = try await client.execute(request, timeout: Self.timeout)
+        let response = try await client.execute(request, timeout: TimeAmount(Self.timeout))
         switch response.status.code {
         case 200..<300:
             let text = String(buffer: try await response.body.collect(upTo: Self.maximumBytes))
-            return .document(text, date: response.headers.clock)
+            return .document(Document(text: text, date: response.headers.clock))
         case 301, 302, 303, 307, 308:
             return .redirect(response.headers.first(name: "Location") ?? "")
         default:

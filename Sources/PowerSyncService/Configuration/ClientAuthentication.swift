@@ -15,6 +15,12 @@ public struct ClientAuthentication: Sendable {
     ///
     /// Its tokens have the audience `authenticated`, whatever ``audience`` says, and may be valid for a week.
     public var supabaseSecret: String?
+    /// The reference of a Supabase project that signs with keys of its own: `abcdefghijklmnopqrst`, as in the host of its database,
+    /// `db.abcdefghijklmnopqrst.supabase.co`.
+    ///
+    /// Its key set is fetched from `https://<reference>.supabase.co/auth/v1/.well-known/jwks.json`, after those of ``keySets``. Its
+    /// tokens have the audience `authenticated`, whatever ``audience`` says, and may be valid for a week.
+    public var supabaseProject: String?
     /// Address ranges that key sets must not come from, such as `10.0.0.0/8`; `local` stands for this machine and its networks.
     ///
     /// Where others can choose ``keySets``, it keeps them from reaching what only this machine can.
@@ -65,30 +71,51 @@ public struct ClientKey: Sendable {
 
 extension ClientAuthentication {
     /// Whether there is anything that could verify a token.
-    var hasKeys: Bool { !keys.isEmpty || !keySets.isEmpty || supabaseSecret != nil }
+    var hasKeys: Bool { !keys.isEmpty || !keySets.isEmpty || hasSupabaseKeys }
+
+    /// Whether there is a key with an audience of its own.
+    var hasSupabaseKeys: Bool { supabaseSecret != nil || supabaseProject != nil }
 
     /// Where keys come from, in the order in which they are tried.
     ///
-    /// - Parameter clock: Measures the ages of key sets.
+    /// - Parameters:
+    ///   - clock: Measures the ages of key sets, and how long fetching one takes.
+    ///   - fetch: Gets the keys of a key set.
     /// - Returns: All sources, and those of them that have to run.
-    func keySources(clock: any Clock<Duration>) -> (all: [any KeySource], remote: [RemoteKeySet]) {
+    func keySources(
+        clock: any Clock<Duration>,
+        fetch: @escaping @Sendable (KeySetClient) async throws(AuthorizationError) -> [JSONWebKey] = {
+            (client: KeySetClient) async throws(AuthorizationError) -> [JSONWebKey] in try await client.keys()
+        }
+    ) -> (all: [any KeySource], remote: [RemoteKeySet]) {
         var sources: [any KeySource] = [StaticKeys(keys.map(\.key))]
         if let supabaseSecret {
             let secret = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Array(supabaseSecret.utf8)))
             sources.append(StaticKeys([secret], rules: .supabase))
         }
-        let remote = keySetClients.map { _, client in
-            RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in try await client.keys() }
+        let remote = keySetClients(clock: clock).map { client, rules in
+            RemoteKeySet(rules: rules, clock: clock) { () async throws(AuthorizationError) in try await fetch(client) }
         }
         return (sources + remote, remote)
     }
 
-    /// What fetches ``keySets``, in their order.
-    var keySetClients: [(url: URL, client: KeySetClient)] {
+    /// What fetches ``keySets``, in their order, and that of ``supabaseProject``; and what holds for tokens signed with their keys.
+    ///
+    /// - Parameter clock: Measures how long fetching takes.
+    /// - Returns: The clients, each with the rules of its keys.
+    func keySetClients(clock: any Clock<Duration>) -> [(client: KeySetClient, rules: TokenRules)] {
         var rejected = AddressRanges.none
         for range in rejectedKeySetAddresses { rejected.insert(range) }
-        return keySets.map { url in
-            (url, KeySetClient(url: url, rejectedAddresses: rejected, rejectsIPv6: rejectsIPv6KeySets))
+        var places = keySets.map { (url: $0, rules: TokenRules()) }
+        if let url = supabaseKeySet { places.append((url: url, rules: .supabase)) }
+        return places.map { url, rules in
+            let client = KeySetClient(
+                url: url,
+                rejectedAddresses: rejected,
+                rejectsIPv6: rejectsIPv6KeySets,
+                clock: clock
+            )
+            return (client: client, rules: rules)
         }
     }
 
@@ -112,6 +139,13 @@ extension ClientAuthentication {
                 .invalidConfiguration,
                 "\"\(range)\" is not an address range such as 10.0.0.0/8, and not \"local\"",
                 key: "client_auth.jwks_reject_ip_ranges"
+            )
+        }
+        if let project = supabaseProject, !Self.isSupabaseReference(project) {
+            throw ServiceError(
+                .invalidConfiguration,
+                "\"\(project)\" is not the reference of a project, the middle of db.<reference>.supabase.co",
+                key: "client_auth.supabase"
             )
         }
         if let secret = supabaseSecret, secret.utf8.count < JSONWebKey.minimumSecretBytes {

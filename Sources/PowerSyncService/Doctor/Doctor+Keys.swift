@@ -18,13 +18,16 @@ extension Doctor {
         }
         for key in authentication.keys.map(\.key) { describe(key, "client_auth.jwks.keys", &findings) }
         if authentication.supabaseSecret != nil { findings.ok(.keys, "HS256, the secret of Supabase") }
-        for (url, client) in authentication.keySetClients {
+        for (client, rules) in authentication.keySetClients(clock: ContinuousClock()) {
             try Task.checkCancellation()
             var client = client
             client.retriesConnecting = false
+            let (url, isOfProject) = (client.url, rules == .supabase)
             do {
                 let fetched = try await client.fetch()
-                if fetched.keys.isEmpty {
+                if fetched.keys.isEmpty, isOfProject, authentication.supabaseSecret != nil {
+                    findings.ok(.keys, "no keys: the project signs with its secret", place: url.absoluteString)
+                } else if fetched.keys.isEmpty {
                     findings.fail(
                         .keys,
                         "the key set has no key that can verify tokens",
@@ -40,7 +43,9 @@ extension Doctor {
                     .keys,
                     [error.description, error.logDetails].compactMap { $0 }.joined(separator: ": "),
                     place: url.absoluteString,
-                    remedy: "Check client_auth.jwks_uri, and that this machine can reach the server."
+                    remedy: isOfProject
+                        ? "Check the reference of the project, and that this machine can reach the server."
+                        : "Check client_auth.jwks_uri, and that this machine can reach the server."
                 )
             }
         }

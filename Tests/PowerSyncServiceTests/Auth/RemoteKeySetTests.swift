@@ -1,6 +1,4 @@
 import Foundation
-import Hummingbird
-import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncServiceCore
@@ -134,77 +132,44 @@ import Testing
         )
     }
 
-    // MARK: Over HTTP
-
-    /// Serves key sets of all kinds, for as long as a body runs.
-    private static func whileServing(
-        _ body: @escaping @Sendable (_ url: @Sendable (String) -> URL) async throws -> Void
-    ) async throws {
-        let router = Router()
-        let document =
-            #"{"keys":[{"kty":"OKP","kid":"a","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#
-        router.get("keys") { _, _ in document }
-        router.get("moved") { _, _ in Response.redirect(to: "/keys") }
-        router.get("circle") { _, _ in Response.redirect(to: "/circle") }
-        router.get("elsewhere") { _, _ in Response.redirect(to: "file:///etc/passwd") }
-        router.get("broken") { _, _ in HTTPResponse.Status.internalServerError }
-        router.get("page") { _, _ in "<html></html>" }
-        router.get("huge") { _, _ in #"{"keys":[],"x":""# + String(repeating: "x", count: 2 << 20) + #""}"# }
-        var logger = Logger(label: "keys") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = .critical
-        let (ports, port) = AsyncStream<Int>.makeStream()
-        let application = Application(
-            router: router,
-            configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
-            onServerRunning: { port.yield($0.localAddress?.port ?? 0) },
-            logger: logger
-        )
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try? await application.run() }
-            for await port in ports {
-                let base = try #require(URL(string: "http://127.0.0.1:\(port)"))
-                try await body { base.appending(path: $0) }
-                break
+    @Test("a token of a Supabase project is accepted, by the rules of Supabase")
+    func aSupabaseProjectHasKeysOfItsOwn() async throws {
+        let yaml = """
+            replication: {connections: [{type: postgresql, uri: "postgresql://u@db.abc123.supabase.co/postgres"}]}
+            storage: {type: sqlite, path: buckets.db}
+            sync_config: {content: "streams: {}"}
+            client_auth: {audience: [powersync-dev], supabase: true}
+            """
+        let authentication = try ServiceConfiguration(yaml: yaml, file: "service.yaml", environment: [:]).authentication
+        let server = Server()
+        let keys = authentication.keySources(clock: clock) {
+            (client: KeySetClient) async throws(AuthorizationError) -> [JSONWebKey] in
+            guard client.url.absoluteString == "https://abc123.supabase.co/auth/v1/.well-known/jwks.json" else {
+                throw AuthorizationError.keySetRequest("\(client.url)")
             }
+            return try await server.fetch()
+        }
+        let pair = try await TestKeyPair(.es256, id: "project-1")
+        server.answer(.success([pair.key]))
+        var token = TestToken(header: pair.header)
+        token.payload["aud"] = "authenticated"
+        token.payload["exp"] = .integer(1_767_225_600 + 606_000)
+        let accepted = try token.signed(by: pair.sign)
+        token.payload["exp"] = .integer(1_767_225_600 + 606_001)
+        let tooLong = try token.signed(by: pair.sign)
+        // The audience of the configuration is not that of the project.
+        let other = try TestToken(header: pair.header).signed(by: pair.sign)
+
+        let set = try #require(keys.remote.first)
+        #expect(keys.remote.count == 1)
+        await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await set.run() }
+            let verifier = TokenVerifier(sources: keys.all, audience: authentication.audience)
+            #expect(await TokenVerifierTests.failure(accepted, verifier) == nil)
+            #expect(await TokenVerifierTests.failure(tooLong, verifier)?.code == .tokenLifetime)
+            #expect(await TokenVerifierTests.failure(other, verifier)?.code == .tokenAudience)
             group.cancelAll()
         }
-    }
-
-    private static func keys(_ url: URL, rejecting ranges: String...) async -> Result<[JSONWebKey], AuthorizationError>
-    {
-        var rejected = AddressRanges.none
-        for range in ranges { rejected.insert(range) }
-        do throws(AuthorizationError) {
-            return .success(try await KeySetClient(url: url, rejectedAddresses: rejected, rejectsIPv6: false).keys())
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    @Test func keySetsAreFetched() async throws {
-        try await Self.whileServing { url in
-            let keys = try await Self.keys(url("keys")).get()
-            let movedKeys = try await Self.keys(url("moved"), rejecting: "10.0.0.0/8").get()
-            #expect(keys.map(\.id) == ["a"] && movedKeys.map(\.id) == ["a"])
-            for path in ["circle", "elsewhere", "broken", "page", "huge", "nothing"] {
-                guard case .failure(let error) = await Self.keys(url(path)) else {
-                    Issue.record("\(path) has keys")
-                    continue
-                }
-                #expect(error.code == .keySetRequest || error.code == .keySetHost, "\(path): \(error)")
-            }
-        }
-    }
-
-    @Test func addressesThatAreRefusedAreNotAsked() async throws {
-        try await Self.whileServing { url in
-            for range in ["local", "127.0.0.0/8"] {
-                guard case .failure(let error) = await Self.keys(url("keys"), rejecting: range) else {
-                    Issue.record("was asked")
-                    continue
-                }
-                #expect(error.code == .keySetAddressRange)
-            }
-        }
+        #expect(server.requests == 1)
     }
 }
