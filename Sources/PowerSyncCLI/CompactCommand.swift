@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import PowerSyncService
 
 /// `powersync compact --config powersync.yaml`: compacts the storage of a service, which may be running.
@@ -13,14 +12,10 @@ struct CompactCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
-    var config: String = "powersync.yaml"
+    @OptionGroup var config: ConfigurationOptions
 
     func run() async throws {
-        let configuration = try ServiceConfiguration(
-            contentsOf: config,
-            environment: ProcessInfo.processInfo.environment
-        )
+        let configuration = try config.read()
         // It may take minutes.
         Terminal.say("Compacting …")
         let summary = try await SyncService.compact(configuration)

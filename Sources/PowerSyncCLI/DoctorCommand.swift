@@ -21,11 +21,7 @@ struct DoctorCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(
-        help: "The service configuration; powersync.yaml unless only a running service is looked at.",
-        completion: .file(extensions: ["yaml", "yml"])
-    )
-    var config: String?
+    @OptionGroup var config: ConfigurationOptions
 
     @Option(help: "The address at which clients reach the running service, such as https://sync.example.com.")
     var service: String?
@@ -50,19 +46,17 @@ struct DoctorCommand: AsyncParsableCommand {
         // First, so that a wrong address is told at once.
         let address = try service.map { try PublicService(address: $0, token: token, authorityFile: authority) }
         var report = DoctorReport()
-        if let file = configurationFile {
-            report.findings = try await doctor.examine(file: file, environment: ProcessInfo.processInfo.environment)
-        }
+        if let location { report.findings = try await doctor.examine(location) }
         if let address { report.findings += try await doctor.examine(address) }
         print(json ? try report.json() : report.lines.joined(separator: "\n"))
         guard report.errors == 0 else { throw ExitCode.failure }
     }
 
     /// The configuration to look at: without a file of the usual name, somebody who asks about a service elsewhere has none.
-    private var configurationFile: String? {
-        let usual = "powersync.yaml"
-        if let config { return config }
-        return service == nil || FileManager.default.fileExists(atPath: usual) ? usual : nil
+    private var location: ConfigurationLocation? {
+        let location = config.location
+        guard service != nil, !location.isGiven else { return location }
+        return FileManager.default.fileExists(atPath: ConfigurationLocation.usualFile) ? location : nil
     }
 }
 

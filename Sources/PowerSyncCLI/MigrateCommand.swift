@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import PowerSyncService
 
 /// `powersync migrate`: brings the storage of a service to the version of this command.
@@ -17,17 +16,13 @@ struct MigrateCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
-    var config: String = "powersync.yaml"
+    @OptionGroup var config: ConfigurationOptions
 
     @Flag(help: "Say what would be done, and do nothing.")
     var check = false
 
     func run() async throws {
-        let configuration = try ServiceConfiguration(
-            contentsOf: config,
-            environment: ProcessInfo.processInfo.environment
-        )
+        let configuration = try config.read()
         let report =
             check
             ? try await SyncService.migrationReport(of: configuration) : try await SyncService.migrate(configuration)

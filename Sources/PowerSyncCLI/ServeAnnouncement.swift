@@ -4,8 +4,8 @@ import PowerSyncService
 struct ServeAnnouncement {
     /// What the service was started with.
     var configuration: ServiceConfiguration
-    /// The file that the configuration is from.
-    var file: String
+    /// The file that the configuration is from; `nil` when it is from the environment.
+    var file: String?
     /// Whether somebody reads it; else it ends up in a log, where tokens and keys have no place.
     var isForPeople: Bool
 
@@ -29,9 +29,10 @@ struct ServeAnnouncement {
             }
         }
         guard let token = try? configuration.makeDevelopmentToken(userID: "user-1") else { return lines }
-        guard isForPeople else { return lines + ["  token      powersync token --user USER --config \(file)"] }
+        let command = "powersync token --user USER" + (file.map { " --config \($0)" } ?? "")
+        guard isForPeople else { return lines + ["  token      \(command)"] }
         return lines + [
-            "  user       user-1; for another one: powersync token --user USER --config \(file)",
+            "  user       user-1; for another one: \(command)",
             "  token      \(token)",
             "  try it     \(CurlLine.stream(address, token: token))",
         ]

@@ -17,8 +17,7 @@ struct ServeCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
-    var config: String = "powersync.yaml"
+    @OptionGroup var config: ConfigurationOptions
 
     @Option(
         help: """
@@ -35,12 +34,13 @@ struct ServeCommand: AsyncParsableCommand {
     var role: ServiceConfiguration.Role = .unified
 
     func run() async throws {
-        let environment = ProcessInfo.processInfo.environment
-        var configuration = try ServiceConfiguration(contentsOf: config, environment: environment)
+        let file = config.location.file
+        var configuration = try config.read()
         configuration.role = role
-        let run = ServiceRun(configuration: configuration, file: config, environment: environment) {
-            [configuration, config] service, address in
-            ServeAnnouncement(configuration: configuration, file: config, isForPeople: Terminal.isOnTerminal)
+        let environment = ProcessInfo.processInfo.environment
+        let run = ServiceRun(configuration: configuration, file: file, environment: environment) {
+            [configuration] service, address in
+            ServeAnnouncement(configuration: configuration, file: file, isForPeople: Terminal.isOnTerminal)
                 .lines(address, dashboard: service.dashboardURL(at: address))
         }
         try await run()

@@ -9,8 +9,8 @@ import UnixSignals
 struct ServiceRun {
     /// What is run.
     var configuration: ServiceConfiguration
-    /// The file that the configuration is from.
-    var file: String
+    /// The file that the configuration is from; `nil` when it is from the environment.
+    var file: String?
     /// The environment that the configuration was read with.
     var environment: [String: String]
     /// Makes the lines that are printed as soon as the service is ready.

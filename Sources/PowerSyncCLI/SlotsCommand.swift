@@ -21,8 +21,7 @@ struct SlotsCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
-    var config: String = "powersync.yaml"
+    @OptionGroup var config: ConfigurationOptions
 
     @Flag(help: "Drop the unused slots.")
     var drop = false
@@ -38,10 +37,7 @@ struct SlotsCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let configuration = try ServiceConfiguration(
-            contentsOf: config,
-            environment: ProcessInfo.processInfo.environment
-        )
+        let configuration = try config.read()
         let slots: SlotReport?
         do {
             slots = try await SyncService.slots(of: configuration)

@@ -15,20 +15,17 @@ struct StatusCommand: AsyncParsableCommand {
         commandName: "status",
         abstract: "Show what a running service replicates, and what is wrong.",
         discussion: """
-            Asks the admin API, with a token of `api.tokens`: the first one of the service configuration, or that of the \
-            environment variable PS_ADMIN_TOKEN. Exits with 0 when everything is in order (warnings are allowed), with 1 \
-            when something is wrong, with 2 when the service does not answer.
+            Asks the admin API, at the port of the service configuration on this machine or at --url, with a token of \
+            `api.tokens`: the first one of the service configuration, or that of the environment variable PS_ADMIN_TOKEN. \
+            Exits with 0 when everything is in order (warnings are allowed), with 1 when something is wrong, with 2 when the \
+            service does not answer.
             """
     )
 
     /// The service does not answer.
     static let unreachable = ExitCode(2)
 
-    @Option(
-        help: "The service configuration; its port on this machine is asked.",
-        completion: .file(extensions: ["yaml", "yml"])
-    )
-    var config: String = "powersync.yaml"
+    @OptionGroup var config: ConfigurationOptions
 
     @Option(help: "The address of a service elsewhere, such as https://sync.example.com.")
     var url: String?
@@ -58,17 +55,18 @@ struct StatusCommand: AsyncParsableCommand {
 
     /// Whom to ask, and with which token.
     private func target() throws -> (address: String, token: String, isLocal: Bool) {
-        let environment = ProcessInfo.processInfo.environment
-        let known = environment["PS_ADMIN_TOKEN"]
+        let known = ProcessInfo.processInfo.environment["PS_ADMIN_TOKEN"]
         if let url {
             guard let known else {
                 throw ValidationError("--url needs a token of the service in the environment variable PS_ADMIN_TOKEN")
             }
             return (url.hasSuffix("/") ? String(url.dropLast()) : url, known, false)
         }
-        let configuration = try ServiceConfiguration(contentsOf: config, environment: environment)
+        let configuration = try config.read()
         guard let token = configuration.admin.tokens.first ?? known else {
-            throw UnreadableFile("\(config) has no api.tokens: the service answers nobody; give it one and restart it")
+            throw UnreadableFile(
+                "\(config.location.name) has no api.tokens: the service answers nobody; give it one and restart it"
+            )
         }
         return (configuration.localURL, token, true)
     }

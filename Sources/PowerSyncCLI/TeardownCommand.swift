@@ -11,7 +11,7 @@ struct TeardownCommand: AsyncParsableCommand {
         discussion: """
             Without the word TEARDOWN it says what it would drop, and drops nothing. The service must not run. Rows of the \
             source stay, and so does a publication. A service that is started afterwards copies the source again, and its \
-            clients start from nothing.
+            clients download what has changed meanwhile, or everything.
 
             Exits with 0 when everything is gone, with 1 when something could not be dropped (it can be repeated), or \
             without the word.
@@ -21,14 +21,10 @@ struct TeardownCommand: AsyncParsableCommand {
     @Argument(help: "The word TEARDOWN, in capital letters: there is no way back.")
     var confirmation: String?
 
-    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
-    var config: String = "powersync.yaml"
+    @OptionGroup var config: ConfigurationOptions
 
     func run() async throws {
-        let configuration = try ServiceConfiguration(
-            contentsOf: config,
-            environment: ProcessInfo.processInfo.environment
-        )
+        let configuration = try config.read()
         guard confirmation == "TEARDOWN" else {
             Self.describe(try await SyncService.teardownPlan(of: configuration))
             FileHandle.standardError.write(

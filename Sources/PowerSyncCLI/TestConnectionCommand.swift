@@ -20,17 +20,13 @@ struct TestConnectionCommand: AsyncParsableCommand {
     /// There is no connection.
     static let unreachable = ExitCode(2)
 
-    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
-    var config: String = "powersync.yaml"
+    @OptionGroup var config: ConfigurationOptions
 
     @Option(help: "Print text, or one JSON object.")
     var format: OutputFormat = .text
 
     func run() async throws {
-        let configuration = try ServiceConfiguration(
-            contentsOf: config,
-            environment: ProcessInfo.processInfo.environment
-        )
+        let configuration = try config.read()
         let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
         let report = ConnectionReport(try await SyncService.checkSource(of: configuration, logger: logger))
         switch format {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import PowerSyncService
 
 /// `powersync token --user u1`: signs a development token with a key of the service's configuration.
@@ -13,8 +12,7 @@ struct TokenCommand: AsyncParsableCommand {
     @Option(help: "The user id, the `sub` claim of the token.")
     var user: String
 
-    @Option(help: "The service configuration with the key.", completion: .file(extensions: ["yaml", "yml"]))
-    var config: String = "powersync.yaml"
+    @OptionGroup var config: ConfigurationOptions
 
     @Option(help: "How long the token is valid, in seconds; a service accepts at most 86400.")
     var lifetime: Int = 12 * 60 * 60
@@ -26,10 +24,7 @@ struct TokenCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let configuration = try ServiceConfiguration(
-            contentsOf: config,
-            environment: ProcessInfo.processInfo.environment
-        )
+        let configuration = try config.read()
         print(try configuration.makeDevelopmentToken(userID: user, lifetime: .seconds(lifetime)))
     }
 }

@@ -1,17 +1,39 @@
 import ArgumentParser
 import PowerSyncGenerator
 
-/// What the command plugin runs: `powersync generate swift`, without the rest of the `powersync` command.
+/// What the command plugin runs: `powersync generate swift` for tables in files, without the rest of the `powersync` command.
 @main
 struct GenerateTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "swift package generate-powersync",
-        abstract: GenerateSwiftCommand.configuration.abstract
+        abstract: "Generate the schema of a client, types for its rows, and functions for its streams.",
+        discussion: """
+            Prints Swift code, or writes it to --output. With --check nothing is written: exits with 1 and a short \
+            difference when the file is not what would be generated. The command powersync generate swift reads a \
+            PostgreSQL database, too.
+            """
     )
 
-    @OptionGroup var command: GenerateSwiftCommand
+    @Argument(help: "The sync config.", completion: .file(extensions: ["yaml", "yml"]))
+    var config: String
+
+    @Option(
+        help: "The tables of the source: a SQLite database, or a file of CREATE TABLE statements.",
+        completion: .file()
+    )
+    var schema: String
+
+    @OptionGroup var output: SwiftOutputOptions
 
     func run() async throws {
-        try await command.run()
+        let yaml = try SwiftGeneration.syncConfig(at: config)
+        let generation = SwiftGeneration(
+            yaml: yaml,
+            config: config,
+            source: try DeclaredSource(contentsOf: schema),
+            inputs: [config, schema],
+            words: [config, "--schema", schema]
+        )
+        try generation.run(output)
     }
 }

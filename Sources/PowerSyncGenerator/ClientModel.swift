@@ -61,12 +61,14 @@ struct ClientModel: Sendable {
     ///   - plan: The compiled sync config.
     ///   - source: The tables of the source.
     /// - Throws: ``GenerationError`` with everything that is wrong.
-    init(_ plan: SyncPlan, source: [DeclaredTable]) throws {
-        var tables = TableModels(source: source, defaultSchema: plan.defaultSchema)
+    init(_ plan: SyncPlan, source: DeclaredSource) throws {
+        var plan = plan
+        plan.defaultSchema = source.defaultSchema
+        var tables = TableModels(source: source)
         for evaluator in plan.evaluators { tables.add(evaluator) }
         self.tables = tables.tables
         streams = plan.streams.map { stream in
-            var parameters = StreamParameters(plan, source: source)
+            var parameters = StreamParameters(plan, source: source.tables)
             for querier in stream.queriers { parameters.add(querier) }
             return Stream(
                 name: stream.name,

@@ -1,22 +1,34 @@
-import GRDB
-import PowerSyncRules
+package import PowerSyncRules
 
 /// A table of the source with what its declaration says about its columns.
-struct DeclaredTable: Sendable {
+package struct DeclaredTable: Sendable {
     /// A column.
-    struct Column: Sendable {
+    package struct Column: Sendable {
         /// The name, as the source spells it.
-        var name: String
+        package var name: String
         /// The type as it is declared; empty without one.
-        var type: String
+        package var type: String
         /// Whether the column never holds NULL.
-        var isNotNull: Bool
+        package var isNotNull: Bool
+
+        /// Creates a column.
+        package init(name: String, type: String, isNotNull: Bool) {
+            self.name = name
+            self.type = type
+            self.isNotNull = isNotNull
+        }
     }
 
     /// The name.
-    var name: SourceTableName
+    package var name: SourceTableName
     /// The columns in their order.
-    var columns: [Column]
+    package var columns: [Column]
+
+    /// Creates a table.
+    package init(name: SourceTableName, columns: [Column]) {
+        self.name = name
+        self.columns = columns
+    }
 
     /// The column of a name, which is compared byte by byte, as in rows.
     func column(_ name: String) -> Column? {
@@ -26,7 +38,10 @@ struct DeclaredTable: Sendable {
 
 extension SourceSchema {
     /// The names of what was declared.
-    init(_ tables: [DeclaredTable]) {
-        self.init(tables: tables.map { Table(name: $0.name, columns: $0.columns.map(\.name)) })
+    init(_ tables: [DeclaredTable], defaultSchema: String = "main") {
+        self.init(
+            tables: tables.map { Table(name: $0.name, columns: $0.columns.map(\.name)) },
+            defaultSchema: defaultSchema
+        )
     }
 }

@@ -44,6 +44,28 @@ extension DeclaredTable {
         return try queue.declaredTables()
     }
 
+    /// The tables of an embedded source: those of its file, and those that the next start of a service makes in it.
+    ///
+    /// - Parameters:
+    ///   - path: The file, which need not be there.
+    ///   - statements: `CREATE` statements.
+    /// - Returns: The tables, in the order of their names.
+    /// - Throws: `DatabaseError` when the file cannot be read, or the statements cannot be executed.
+    package static func all(inEmbeddedSource path: String, statements: [String]) throws -> [DeclaredTable] {
+        var tables: [DeclaredTable] = []
+        if FileManager.default.fileExists(atPath: path) {
+            tables = try DatabaseQueue(path: path, configuration: readOnly).declaredTables()
+                // What begins so is the service's own.
+                .filter { !$0.name.name.hasPrefix("_ps_") }
+        }
+        // SQLite ignores case in names.
+        let present = Set(tables.map { $0.name.name.lowercased() })
+        // On a line of its own, the semicolon is in no comment.
+        tables += try all(madeBy: statements.joined(separator: "\n;\n"))
+            .filter { !present.contains($0.name.name.lowercased()) }
+        return tables.sorted { $0.name.name < $1.name.name }
+    }
+
     private static var readOnly: Configuration {
         var configuration = Configuration()
         configuration.readonly = true

@@ -10,25 +10,23 @@ struct TableModels {
         var uses: [String: Int] = [:]
     }
 
-    let source: [DeclaredTable]
-    let defaultSchema: String
+    let source: DeclaredSource
     private var drafts: [String: Draft] = [:]
     /// What the author of the config should know.
     private(set) var notes: [String] = []
     /// What keeps code from being made.
     private(set) var problems: [String] = []
 
-    init(source: [DeclaredTable], defaultSchema: String) {
+    init(source: DeclaredSource) {
         self.source = source
-        self.defaultSchema = defaultSchema
     }
 
     /// Adds the rows of a query.
     mutating func add(_ query: RowEvaluator) {
-        let tables = source.filter { query.table.matches($0.name, defaultSchema: defaultSchema) }
+        let tables = source.tables.filter { query.table.matches($0.name, defaultSchema: source.defaultSchema) }
         if tables.isEmpty {
             problems.append(
-                "The schema has no table '\(query.table)', which the sync config reads. Add it to the schema."
+                "\(source.name) has no table '\(query.table)', which the sync config reads. \(source.remedy)"
             )
         }
         for table in tables { add(query, of: table) }

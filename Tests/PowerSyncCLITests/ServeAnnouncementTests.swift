@@ -10,6 +10,7 @@ import Testing
     private static func text(
         isForPeople: Bool,
         role: ServiceConfiguration.Role = .unified,
+        file: String? = "powersync.yaml",
         dashboard: String? = Self.dashboard
     ) throws -> String {
         var configuration = ServiceConfiguration(
@@ -22,7 +23,7 @@ import Testing
         configuration.authentication.audience = ["a"]
         let announcement = ServeAnnouncement(
             configuration: configuration,
-            file: "powersync.yaml",
+            file: file,
             isForPeople: isForPeople
         )
         return announcement.lines(BoundAddress(host: "127.0.0.1", port: 8080), dashboard: dashboard)
@@ -53,6 +54,13 @@ import Testing
         #expect(!text.contains("ey") && !text.contains("secret-key"), "\(text)")
         let withTokens = try Self.text(isForPeople: false, dashboard: "http://127.0.0.1:8080/dashboard")
         #expect(withTokens.contains("/dashboard, with one of api.tokens"))
+    }
+
+    @Test func aConfigurationOfTheEnvironmentIsNoArgument() throws {
+        for isForPeople in [true, false] {
+            let text = try Self.text(isForPeople: isForPeople, file: nil)
+            #expect(text.contains("powersync token --user USER") && !text.contains("--config"), "\(text)")
+        }
     }
 
     @Test func whoServesNoClientsOffersNothingToThem() throws {

@@ -17,8 +17,7 @@ struct DevCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The service configuration.", completion: .file(extensions: ["yaml", "yml"]))
-    var config: String = "powersync.yaml"
+    @OptionGroup var config: ConfigurationOptions
 
     @Option(
         help: "SQL statements that insert rows; seed.sql beside the configuration, if it is there.",
@@ -30,20 +29,21 @@ struct DevCommand: AsyncParsableCommand {
     var users: [String] = []
 
     func run() async throws {
-        let environment = ProcessInfo.processInfo.environment
-        var configuration = try ServiceConfiguration(contentsOf: config, environment: environment)
+        let location = config.location
+        var configuration = try location.read()
         guard let path = configuration.source.embeddedPath else {
             throw ValidationError(
-                "\(config): replication.connections[0]: powersync dev needs the type embedded; use powersync serve"
+                "\(location.name): replication.connections[0]: powersync dev needs the type embedded; use powersync serve"
             )
         }
         configuration.host = "127.0.0.1"
         configuration.development.writeEndpoint = true
         configuration.development.tokenEndpoint = true
         configuration.development.dashboard = true
-        let seed = seed.map { SeedFile($0) } ?? SeedFile.beside(config)
+        let seed = seed.map { SeedFile($0) } ?? SeedFile.beside(location.name)
         let users = users.isEmpty ? ["user-1", "user-2"] : users
-        let run = ServiceRun(configuration: configuration, file: config, environment: environment) {
+        let environment = ProcessInfo.processInfo.environment
+        let run = ServiceRun(configuration: configuration, file: location.file, environment: environment) {
             [configuration] service, address in
             let source = try DevelopmentSource(path: path)
             var lines = ["", "The service is ready, for development."]

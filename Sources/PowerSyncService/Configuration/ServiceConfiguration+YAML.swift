@@ -22,7 +22,8 @@ extension ServiceConfiguration {
     ///
     /// - Parameters:
     ///   - path: The file. Relative paths in it start at its folder.
-    ///   - environment: Where `!env PS_NAME` finds values. `PS_LOG_LEVEL` and `PS_LOG_FORMAT` replace those of the file.
+    ///   - environment: Where `!env PS_NAME` finds values. `PS_LOG_LEVEL` and `PS_LOG_FORMAT` replace those of the file, and
+    ///     `POWERSYNC_SYNC_CONFIG_B64`, a text in base64, its sync config.
     /// - Throws: `ServiceError` that names file, line and key; code `invalidConfiguration`, or `unsupported` for what this
     ///   version cannot do yet.
     public init(contentsOf path: String, environment: [String: String]) throws(ServiceError) {
@@ -35,7 +36,7 @@ extension ServiceConfiguration {
     /// - Parameters:
     ///   - yaml: The text.
     ///   - file: The name in error messages; relative paths start at its folder.
-    ///   - environment: Where `!env PS_NAME` finds values.
+    ///   - environment: As there.
     /// - Throws: `ServiceError` as ``init(contentsOf:environment:)``.
     public init(yaml: String, file: String, environment: [String: String]) throws(ServiceError) {
         var root = try YAMLSection(yaml: yaml, document: .init(file: file, environment: environment))
@@ -47,7 +48,7 @@ extension ServiceConfiguration {
         )
         host = try root.string("host") ?? host
         port = try root.integer("port", in: 1024...65535) ?? port
-        authentication = try Self.readAuthentication(&root, &warnings)
+        authentication = try Self.readAuthentication(&root, supabaseProject: source.supabaseProject, &warnings)
         (limits, admin) = try Self.readAPI(&root, &warnings)
         syncConfig = try Self.readSyncConfig(&root, hasAdminAPI: !admin.tokens.isEmpty, &warnings)
         probes = try Self.readProbes(&root, &warnings)
@@ -80,26 +81,6 @@ extension ServiceConfiguration {
         }
         root.finish(&warnings)
         self.warnings = warnings
-    }
-
-    /// The text of the sync config, and the name for its diagnostics; `nil` for the one that was deployed last.
-    func readSyncConfigText() throws(ServiceError) -> (text: String, file: String)? {
-        switch syncConfig.kind {
-        case .deployed: nil
-        case .content(let text): (text, "sync.yaml")
-        case .file(let path): (try Self.read(path, what: "the sync config"), path)
-        }
-    }
-
-    private static func read(_ path: String, what: String) throws(ServiceError) -> String {
-        do {
-            return try String(contentsOf: URL(filePath: path), encoding: .utf8)
-        } catch {
-            let problem =
-                FileManager.default.fileExists(atPath: path)
-                ? "cannot be read; check that it may be read, and is UTF-8 text" : "does not exist"
-            throw ServiceError(.invalidConfiguration, "\(what) \(problem)", file: path)
-        }
     }
 }
 
@@ -170,6 +151,9 @@ extension ServiceConfiguration {
         _ warnings: inout [String]
     ) throws(ServiceError) -> SyncConfigSource {
         let names = ["sync_config", "sync_rules"].filter { root.contains($0) }
+        if let (name, text) = try ConfigurationVariable.syncConfigText(in: root.document.environment) {
+            return .variable(name, text)
+        }
         guard let name = names.first, var section = try root.section(name) else {
             if hasAdminAPI { return .deployed }
             throw root.error(
@@ -179,7 +163,11 @@ extension ServiceConfiguration {
             )
         }
         guard names.count == 1 else { throw root.error("sync_rules", "an alias of sync_config; give one of them") }
-        section.ignore("exit_on_error")
+        if try section.boolean("exit_on_error") == false {
+            warnings.append(
+                section.error("exit_on_error", "no effect: a broken sync config always stops the start").description
+            )
+        }
         let path = try section.string("path")
         let content = try section.string("content")
         section.finish(&warnings)
@@ -193,6 +181,7 @@ extension ServiceConfiguration {
 
     private static func readAuthentication(
         _ root: inout YAMLSection,
+        supabaseProject: String?,
         _ warnings: inout [String]
     ) throws(ServiceError) -> ClientAuthentication {
         var authentication = ClientAuthentication()
@@ -207,12 +196,21 @@ extension ServiceConfiguration {
         let isSupabase = try section.boolean("supabase") == true
         let supabaseSecret = try section.string("supabase_jwt_secret")
         if isSupabase {
-            authentication.supabaseSecret = supabaseSecret
-            if supabaseSecret == nil, authentication.keySets.isEmpty {
-                throw section.error(
-                    "supabase",
-                    "needs supabase_jwt_secret, or, for projects that sign with keys, jwks_uri: "
-                        + "https://PROJECT.supabase.co/auth/v1/.well-known/jwks.json and audience: [authenticated]"
+            (authentication.supabaseSecret, authentication.supabaseProject) = (supabaseSecret, supabaseProject)
+            if !authentication.hasSupabaseKeys {
+                guard !authentication.keySets.isEmpty else {
+                    throw section.error(
+                        "supabase",
+                        "the host of the source is not db.<reference>.supabase.co, so the project is not known; give "
+                            + "jwks_uri: https://<reference>.supabase.co/auth/v1/.well-known/jwks.json and "
+                            + "audience: [authenticated], or supabase_jwt_secret for a project that signs with a secret"
+                    )
+                }
+                warnings.append(
+                    section.error(
+                        "supabase",
+                        "no effect: the host of the source is not db.<reference>.supabase.co"
+                    ).description
                 )
             }
         }
@@ -236,7 +234,7 @@ extension ServiceConfiguration {
         }
         if !authentication.hasKeys {
             warnings.append("\(root.document.file): client_auth: no keys, every client is rejected")
-        } else if authentication.audience.isEmpty, authentication.supabaseSecret == nil {
+        } else if authentication.audience.isEmpty, !authentication.hasSupabaseKeys {
             warnings.append("\(root.document.file): client_auth.audience: empty, every client is rejected")
         }
         return authentication
@@ -287,8 +285,18 @@ extension ServiceConfiguration {
                 try section.integer("max_buckets_per_connection", in: any) ?? limits.maxBucketsPerConnection
             limits.maxParameterQueryResults =
                 try section.integer("max_parameter_query_results", in: any) ?? limits.maxParameterQueryResults
-            // Both are about caches and records that the embedded storage does not have.
-            section.ignore("bucket_count_cache_ttl_minutes", "checkpoint_request_retention_minutes")
+            if try section.integer("bucket_count_cache_ttl_minutes", in: any) != nil {
+                warnings.append(
+                    section.error("bucket_count_cache_ttl_minutes", "no effect: there is no such cache").description
+                )
+            }
+            // What they are kept for in any case is nothing to warn about.
+            if let minutes = try section.integer("checkpoint_request_retention_minutes", in: any), minutes != 60 {
+                warnings.append(
+                    section.error("checkpoint_request_retention_minutes", "not supported yet; it is always 60")
+                        .description
+                )
+            }
             section.finish(&warnings)
         }
         api.finish(&warnings)

@@ -98,6 +98,16 @@ extension ServiceConfiguration {
         package var embeddedPath: String? {
             if case .embedded(let path, _) = kind { path } else { nil }
         }
+
+        /// The statements that make what the file of an embedded source has; none for others.
+        package var embeddedStatements: [String] {
+            if case .embedded(_, let statements) = kind { statements } else { [] }
+        }
+
+        /// Where a PostgreSQL database is; `nil` for other sources.
+        package var postgresSettings: PostgresSettings? {
+            if case .postgres(let settings) = kind { settings } else { nil }
+        }
     }
 
     /// Where buckets are kept.
@@ -164,6 +174,8 @@ extension ServiceConfiguration {
     public struct SyncConfigSource: Sendable, Equatable {
         enum Kind: Equatable {
             case content(String)
+            /// A variable of the environment, with the text that it has.
+            case variable(String, String)
             case file(String)
             case deployed
         }
@@ -184,6 +196,16 @@ extension ServiceConfiguration {
         /// - Returns: The sync config.
         public static func file(_ path: String) -> SyncConfigSource {
             SyncConfigSource(kind: .file(path))
+        }
+
+        /// The text that a variable of the environment has.
+        static func variable(_ name: String, _ text: String) -> SyncConfigSource {
+            SyncConfigSource(kind: .variable(name, text))
+        }
+
+        /// Whether the text stands in the service configuration.
+        package var isInline: Bool {
+            if case .content = kind { true } else { false }
         }
 
         /// What was deployed last: through the admin API, or with ``SyncService/deploy(syncConfig:)``.

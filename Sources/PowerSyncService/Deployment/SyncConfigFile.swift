@@ -6,21 +6,23 @@ package struct SyncConfigFile: Sendable {
     package let path: String
     private let readText: @Sendable () throws(ServiceError) -> (text: String, file: String)?
 
-    /// The file of a service that is configured by a file; `nil` when its sync config comes through the admin API.
+    /// The file of a service that is configured by a file; `nil` when its sync config comes through the admin API, or from the
+    /// environment, which does not change.
     ///
     /// A config that stands in the service configuration is read from there again; nothing else of that file is taken up.
     ///
     /// - Parameters:
     ///   - configuration: What the service was created with.
-    ///   - serviceFile: The path of the service configuration.
+    ///   - serviceFile: The path of the service configuration; `nil` when that comes from the environment.
     ///   - environment: As for ``ServiceConfiguration/init(contentsOf:environment:)``.
-    package init?(of configuration: ServiceConfiguration, serviceFile: String, environment: [String: String]) {
+    package init?(of configuration: ServiceConfiguration, serviceFile: String?, environment: [String: String]) {
         switch configuration.syncConfig.kind {
-        case .deployed: return nil
+        case .deployed, .variable: return nil
         case .file(let path):
             self.path = path
             readText = { () throws(ServiceError) in try configuration.readSyncConfigText() }
         case .content:
+            guard let serviceFile else { return nil }
             path = serviceFile
             readText = { () throws(ServiceError) in
                 try ServiceConfiguration(contentsOf: serviceFile, environment: environment).readSyncConfigText()

@@ -18,7 +18,12 @@ extension Doctor {
             let report = try await SyncService.checkSource(of: configuration, logger: logger)
             switch report.outcome {
             case .unreachable(let message, let remedy):
-                findings.fail(.source, message, place: report.source, remedy: remedy)
+                findings.fail(
+                    .source,
+                    message,
+                    place: report.source,
+                    remedy: remedy ?? "Check that the server runs and lets the service in; its log may say more."
+                )
                 return
             case .checked(let found):
                 for finding in found {

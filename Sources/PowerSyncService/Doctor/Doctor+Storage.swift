@@ -48,9 +48,7 @@ extension Doctor {
     }
 
     private func checkDisk(at folder: String, _ findings: inout DoctorFindings) {
-        guard let attributes = try? FileManager.default.attributesOfFileSystem(forPath: folder),
-            let free = (attributes[.systemFreeSize] as? NSNumber)?.int64Value
-        else { return }
+        guard let free = freeBytes(folder) else { return }
         let message = "\(ByteCount.text(free)) are free on the disk"
         let remedy = "Make room, or put the file on a larger disk; without room nothing is replicated any more."
         switch free {
@@ -60,7 +58,14 @@ extension Doctor {
         }
     }
 
-    private func checkLog(_ path: String, _ findings: inout DoctorFindings) {
+    /// How many bytes are free where a folder is; `nil` when there is none.
+    static func freeBytes(at folder: String) -> Int64? {
+        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: folder)
+        return (attributes?[.systemFreeSize] as? NSNumber)?.int64Value
+    }
+
+    /// Looks at the length of a write-ahead log.
+    func checkLog(_ path: String, _ findings: inout DoctorFindings) {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         guard let size = (attributes?[.size] as? NSNumber)?.int64Value, size > Self.longLogBytes else { return }
         findings.warn(

@@ -10,6 +10,8 @@ import PowerSyncTokens
 package struct Doctor: Sendable {
     let now: @Sendable () -> Date
     let logger: Logger
+    /// How many bytes are free where a folder is; `nil` when that cannot be told.
+    let freeBytes: @Sendable (_ folder: String) -> Int64?
 
     /// Creates a doctor.
     ///
@@ -17,8 +19,18 @@ package struct Doctor: Sendable {
     ///   - logger: For warnings of an embedded source.
     ///   - now: Tells the time.
     package init(logger: Logger, now: @escaping @Sendable () -> Date = { Date() }) {
+        self.init(logger: logger, now: now, freeBytes: { Self.freeBytes(at: $0) })
+    }
+
+    /// Creates a doctor that sees other disks.
+    init(
+        logger: Logger,
+        now: @escaping @Sendable () -> Date = { Date() },
+        freeBytes: @escaping @Sendable (_ folder: String) -> Int64?
+    ) {
         self.logger = logger
         self.now = now
+        self.freeBytes = freeBytes
     }
 
     /// Examines a service by its configuration file.
@@ -29,16 +41,29 @@ package struct Doctor: Sendable {
     /// - Returns: The findings, in the order of the looks.
     /// - Throws: `CancellationError`.
     package func examine(file: String, environment: [String: String]) async throws -> [DoctorFinding] {
+        try await examine(ConfigurationLocation(argument: file, environment: environment))
+    }
+
+    /// Examines a service by where its configuration is.
+    ///
+    /// - Parameter location: The file, or the variable of the environment.
+    /// - Returns: The findings, in the order of the looks.
+    /// - Throws: `CancellationError`.
+    package func examine(_ location: ConfigurationLocation) async throws -> [DoctorFinding] {
         var findings = DoctorFindings()
         let configuration: ServiceConfiguration
         do {
-            configuration = try ServiceConfiguration(contentsOf: file, environment: environment)
+            configuration = try location.read()
         } catch {
             findings.fail(.configuration, error)
             return findings.all
         }
-        findings.ok(.configuration, "the file can be used", place: file)
-        checkPermissions(of: file, configuration, &findings)
+        findings.ok(
+            .configuration,
+            location.file == nil ? "the variable can be used" : "the file can be used",
+            place: location.name
+        )
+        checkPermissions(of: location.file, configuration, &findings)
         return findings.all + (try await examine(configuration))
     }
 
@@ -70,11 +95,11 @@ package struct Doctor: Sendable {
 
     /// Looks whether others can read what is secret, or change what is run.
     func checkPermissions(
-        of file: String,
+        of file: String?,
         _ configuration: ServiceConfiguration,
         _ findings: inout DoctorFindings
     ) {
-        var files = [(file, containsSecret(file, configuration))]
+        var files = [file].compactMap(\.self).map { ($0, containsSecret($0, configuration)) }
         if let key = configuration.tls?.privateKey { files.append((key, true)) }
         for (file, isSecret) in files {
             guard let mode = FileStamp.permissions(of: file) else { continue }
@@ -106,6 +131,9 @@ package struct Doctor: Sendable {
         return configuration.secrets.contains { text.contains($0) }
     }
 
+    /// For a warning that has no hint.
+    private static let warningRemedy = "Change what the warning is about; until then the sync config is used as it is."
+
     /// Whether the sync config can be deployed.
     private func checkSyncConfig(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) -> Bool {
         do {
@@ -116,7 +144,11 @@ package struct Doctor: Sendable {
                 return true
             }
             for diagnostic in SyncConfig.parse(text).diagnostics {
-                findings.warn(.syncConfig, diagnostic.formatted(file: file), remedy: diagnostic.hint)
+                findings.warn(
+                    .syncConfig,
+                    diagnostic.formatted(file: file),
+                    remedy: diagnostic.hint ?? Self.warningRemedy
+                )
             }
             findings.ok(.syncConfig, "can be deployed", place: file)
             return true

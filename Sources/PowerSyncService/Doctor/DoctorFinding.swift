@@ -23,7 +23,7 @@ package struct DoctorFinding: Sendable, Equatable, Encodable {
     package var place: String?
     /// What was found: of what keeps a service from starting, the words with which it refuses to.
     package var message: String
-    /// What to do, if that is not in the message.
+    /// What to do; nothing for what is in order.
     package var remedy: String?
     /// The code of the error catalogue, if there is one.
     package var code: String?
@@ -55,11 +55,11 @@ struct DoctorFindings {
         all.append(DoctorFinding(level: .ok, area: area, place: place, message: message))
     }
 
-    mutating func warn(_ area: DoctorFinding.Area, _ message: String, place: String? = nil, remedy: String?) {
+    mutating func warn(_ area: DoctorFinding.Area, _ message: String, place: String? = nil, remedy: String) {
         all.append(DoctorFinding(level: .warning, area: area, place: place, message: message, remedy: remedy))
     }
 
-    mutating func fail(_ area: DoctorFinding.Area, _ message: String, place: String? = nil, remedy: String?) {
+    mutating func fail(_ area: DoctorFinding.Area, _ message: String, place: String? = nil, remedy: String) {
         all.append(DoctorFinding(level: .error, area: area, place: place, message: message, remedy: remedy))
     }
 
@@ -69,11 +69,13 @@ struct DoctorFindings {
 
     /// Adds what keeps a service from starting, in the words with which it says so.
     mutating func fail(_ area: DoctorFinding.Area, _ error: any Error) {
-        guard let error = error as? ServiceError else { return fail(area, "\(error)", remedy: nil) }
+        guard let error = error as? ServiceError else {
+            return fail(area, "\(error)", remedy: ServiceError.remedyForOthers(in: area))
+        }
         let position = error.file.map { file in error.line.map { "\(file):\($0)" } ?? file }
         let place = [position, error.key].compactMap { $0 }.joined(separator: ": ")
         var message = ([error.message] + error.diagnostics).joined(separator: "\n")
         if let cause = error.underlyingError { message += "\ncause: \(cause)" }
-        fail(area, message, place: place.isEmpty ? nil : place, remedy: nil)
+        fail(area, message, place: place.isEmpty ? nil : place, remedy: error.remedy(in: area))
     }
 }

@@ -52,6 +52,12 @@ import Testing
         #expect(documented.subtracting(known).sorted() == [], "keys that the service does not read")
     }
 
+    @Test func itNamesTheVariablesOfTheEnvironment() throws {
+        let names = try source("ConfigurationVariable.swift").matches(of: #/= "(POWERSYNC_\w+)"/#).map { String($0.1) }
+        #expect(names.count == 4)
+        for name in names { #expect(page.text.contains("`\(name)`"), "\(name)") }
+    }
+
     @Test(arguments: [
         ("max_concurrent_connections", "maxConcurrentConnections"), ("max_streams_per_user", "maxStreamsPerUser"),
         ("max_data_fetch_concurrency", "maxDataFetchConcurrency"),

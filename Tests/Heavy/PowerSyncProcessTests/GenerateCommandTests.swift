@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import TestSupport
 import Testing
 
@@ -38,6 +39,42 @@ import Testing
         #expect(changed.text.contains("Synced.swift is not what sync.yaml and schema.sql give; line "))
         #expect(changed.text.contains("-         var owner: String\n+         var owner: String?"))
         #expect(try String(contentsOfFile: folder.path("Synced.swift"), encoding: .utf8) == text)
+    }
+
+    @Test func anEmbeddedSourceHasTheTablesOfItsFileAndThoseToCome() async throws {
+        let source = try DatabaseQueue(path: folder.path("source.db"))
+        try await source.write { db in
+            try db.execute(sql: "CREATE TABLE todos(id TEXT, owner TEXT NOT NULL, size INT); CREATE TABLE _ps_log(x)")
+        }
+        try source.close()
+        try write(
+            "powersync.yaml",
+            """
+            replication:
+              connections:
+                - type: embedded
+                  path: source.db
+                  tables: ["CREATE TABLE TODOS(id) -- older", "CREATE TABLE notes(id, text VARCHAR(9) NOT NULL)"]
+            storage: {type: sqlite, path: buckets.db}
+            sync_config: {content: "{config: {edition: 3}, streams: {a: {queries: [SELECT * FROM todos, SELECT * FROM notes]}}}"}
+            """
+        )
+        let printed = try await CommandRun(["generate", "swift"], in: folder)
+        #expect(printed.status == 0, "\(printed)")
+        #expect(printed.text.contains("var size: Int?\n") && printed.text.contains("var text: String\n"))
+        #expect(printed.text.hasPrefix("// Generated from powersync.yaml. Do not edit"))
+
+        let missing = try await CommandRun(
+            ["generate", "swift", "other.yaml", "--config", "powersync.yaml"],
+            in: folder
+        )
+        #expect(missing.status == 1 && missing.errors.contains("other.yaml cannot be read; check that it exists"))
+        try write("other.yaml", "config: {edition: 3}\nstreams: {a: {query: SELECT * FROM lists}}")
+        let other = try await CommandRun(["generate", "swift", "other.yaml", "--config", "powersync.yaml"], in: folder)
+        #expect(other.status == 1)
+        #expect(
+            other.errors.contains("source.db has no table 'lists', which the sync config reads. Add it to tables of")
+        )
     }
 
     @Test func whatCannotBeGeneratedIsSaid() async throws {

@@ -30,7 +30,7 @@ struct GeneratedCode {
         }
         let result = SyncConfig.parse("config: {edition: 3}\nstreams:\n\(lines.joined())")
         guard let plan = result.plan else { throw GenerationError(result.diagnostics.map { "\($0)" }) }
-        model = try ClientModel(plan, source: tables)
+        model = try ClientModel(plan, source: DeclaredSource(tables))
         notes = model.notes
         text = try SwiftSource(model, options).text
     }

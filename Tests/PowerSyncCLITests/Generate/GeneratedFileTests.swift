@@ -25,7 +25,7 @@ import Testing
         options.command = """
             powersync generate swift \(Self.folder)/sync.yaml --schema \(Self.folder)/schema.sql --output \(Self.output) --dates
             """
-        let generated = try SwiftSource(ClientModel(plan, source: tables), options).text
+        let generated = try SwiftSource(ClientModel(plan, source: DeclaredSource(tables)), options).text
         let difference = TextDifference(from: try text(Self.output), to: generated)
         #expect(difference?.lines == nil, "run: \(options.command)")
     }

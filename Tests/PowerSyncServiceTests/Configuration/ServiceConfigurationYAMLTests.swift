@@ -161,6 +161,28 @@ import Testing
         )
     }
 
+    /// Keys of the established service that do nothing here, with values that ask for something.
+    @Test func keysWithoutEffectAreWarnings() throws {
+        let configuration = try Self.read(
+            Self.yaml(
+                """
+                client_auth: {audience: [a], jwks: {keys: [{kty: oct, alg: HS256, kid: a, k: AQID}]}}
+                api: {parameters: {bucket_count_cache_ttl_minutes: 5, checkpoint_request_retention_minutes: 5}}
+                """
+            )
+            .replacing("streams: {}\"", with: "streams: {}\", exit_on_error: false")
+        )
+        #expect(
+            configuration.warnings == [
+                "/etc/ps/service.yaml:8: api.parameters.bucket_count_cache_ttl_minutes: no effect: there is no such cache",
+                "/etc/ps/service.yaml:8: api.parameters.checkpoint_request_retention_minutes: not supported yet; it is always 60",
+                "/etc/ps/service.yaml:6: sync_config.exit_on_error: no effect: a broken sync config always stops the start",
+            ]
+        )
+        let usual = "api: {parameters: {checkpoint_request_retention_minutes: 60}}"
+        #expect(try Self.read(Self.yaml(usual)).warnings.count == 1)
+    }
+
     struct ErrorCase: CustomTestStringConvertible, Sendable {
         var yaml: String
         var line: Int?
@@ -250,7 +272,7 @@ import Testing
             yaml: yaml("client_auth: {supabase: true}"),
             line: 7,
             key: "client_auth.supabase",
-            message: "needs supabase_jwt_secret"
+            message: "the host of the source is not db.<reference>.supabase.co"
         ),
         ErrorCase(
             yaml: yaml("client_auth:\n  jwks:\n    keys:\n      - kty: oct\n        alg: HS256"),

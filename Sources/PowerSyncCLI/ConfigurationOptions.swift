@@ -1,0 +1,28 @@
+import ArgumentParser
+import Foundation
+import PowerSyncService
+
+/// `--config`: where the configuration of a service is (docs/service.md "Configuration").
+struct ConfigurationOptions: ParsableArguments {
+    @Option(
+        name: .customLong("config"),
+        help: """
+            The service configuration. Without it: what the environment variable POWERSYNC_CONFIG_B64 has in base64, the file \
+            that POWERSYNC_CONFIG_PATH names, or powersync.yaml.
+            """,
+        completion: .file(extensions: ["yaml", "yml"])
+    )
+    var file: String?
+
+    /// Where the configuration is.
+    var location: ConfigurationLocation {
+        ConfigurationLocation(argument: file, environment: ProcessInfo.processInfo.environment)
+    }
+
+    /// Reads the configuration.
+    ///
+    /// - Throws: `ServiceError` that names file or variable, line and key.
+    func read() throws -> ServiceConfiguration {
+        try location.read()
+    }
+}

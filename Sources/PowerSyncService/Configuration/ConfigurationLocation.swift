@@ -1,0 +1,72 @@
+/// Where the configuration of a service is: in a file, or in a variable of the environment.
+///
+/// The first of these that is given: the argument of a command, `POWERSYNC_CONFIG_B64` with all of it in base64,
+/// `POWERSYNC_CONFIG_PATH` with the path of a file; else the file `powersync.yaml`.
+package struct ConfigurationLocation: Sendable {
+    private enum Place {
+        /// A file, and the variable that has named it.
+        case file(String, variable: String?)
+        /// The variable itself.
+        case variable(String)
+    }
+
+    /// The file of the usual name.
+    package static let usualFile = "powersync.yaml"
+
+    private let place: Place
+    private let environment: [String: String]
+    /// Whether somebody has said where it is.
+    package let isGiven: Bool
+
+    /// Finds out where the configuration is; reads nothing.
+    ///
+    /// - Parameters:
+    ///   - argument: The file that a command was given.
+    ///   - environment: The variables; also those for `!env PS_NAME`.
+    package init(argument: String?, environment: [String: String]) {
+        self.environment = environment
+        if let argument {
+            place = .file(argument, variable: nil)
+        } else if ConfigurationVariable.value(of: ConfigurationVariable.text, in: environment) != nil {
+            place = .variable(ConfigurationVariable.text)
+        } else if let path = ConfigurationVariable.value(of: ConfigurationVariable.path, in: environment) {
+            place = .file(path, variable: ConfigurationVariable.path)
+        } else {
+            place = .file(Self.usualFile, variable: nil)
+            isGiven = false
+            return
+        }
+        isGiven = true
+    }
+
+    /// The path of the file; `nil` when the configuration is in a variable.
+    package var file: String? {
+        if case .file(let path, _) = place { path } else { nil }
+    }
+
+    /// What messages call it: the path, or the variable.
+    package var name: String {
+        switch place {
+        case .file(let path, _): path
+        case .variable(let name): name
+        }
+    }
+
+    /// Reads the configuration.
+    ///
+    /// Relative paths in it start at the folder of the file, or at the present one when it is in a variable.
+    ///
+    /// - Returns: The configuration.
+    /// - Throws: ``ServiceError`` as ``ServiceConfiguration/init(contentsOf:environment:)``; it names the variable.
+    package func read() throws(ServiceError) -> ServiceConfiguration {
+        let yaml: String
+        switch place {
+        case .file(let path, let variable):
+            let origin = variable.map { ", which \($0) names," } ?? ""
+            yaml = try ServiceConfiguration.read(path, what: "the service configuration\(origin)")
+        case .variable(let name):
+            yaml = try ConfigurationVariable.decodedText(of: name, in: environment) ?? ""
+        }
+        return try ServiceConfiguration(yaml: yaml, file: name, environment: environment)
+    }
+}
