@@ -27,7 +27,7 @@ extension SyncService {
         defer { close("source") { try source.close() } }
 
         StreamStatistics.register()
-        let probes = Probes(now: timing.now)
+        let probes = Probes(timing)
         let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger)
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
         if role.replicates, let syncConfigText { try await deployer.deploy(syncConfigText) }

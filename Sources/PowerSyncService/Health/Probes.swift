@@ -12,9 +12,7 @@ final class Probes: Sendable {
     }
 
     /// Without a touch for this long, the process does not count as alive.
-    ///
-    /// In seconds.
-    static let livenessLimit = 10.0
+    static let livenessLimit = Duration.seconds(10)
 
     /// What keeps a service that runs from being ready.
     enum Problem: String, Hashable, Sendable {
@@ -26,17 +24,22 @@ final class Probes: Sendable {
 
     private struct State {
         var isStarted = false
+        /// The time of the wall clock at the last touch, which is only shown.
         var touchedAt: Date
+        /// How long the process had lived at the last touch, which is what counts: setting the wall clock does not change it.
+        var age = Duration.zero
         var problems: Set<Problem> = []
     }
 
     private let state: NIOLockedValueBox<State>
     private let now: @Sendable () -> Date
+    private let stopwatch: Stopwatch
 
     /// Creates the probes of a process that is starting.
-    init(now: @escaping @Sendable () -> Date) {
-        self.now = now
-        state = NIOLockedValueBox(State(touchedAt: now()))
+    init(_ timing: Timing) {
+        now = timing.now
+        stopwatch = Stopwatch(timing.clock)
+        state = NIOLockedValueBox(State(touchedAt: timing.now()))
     }
 
     /// Everything runs: the listener, the storage, and replication, which has something to serve.
@@ -51,7 +54,7 @@ final class Probes: Sendable {
 
     /// Replication has made progress, or has found that there is nothing to do.
     func touch() {
-        state.withLockedValue { $0.touchedAt = now() }
+        state.withLockedValue { ($0.touchedAt, $0.age) = (now(), stopwatch.elapsed) }
     }
 
     /// There is a problem.
@@ -86,7 +89,7 @@ final class Probes: Sendable {
             switch question {
             case .startup: state.isStarted
             case .readiness: isReady
-            case .liveness: now().timeIntervalSince(state.touchedAt) < Self.livenessLimit
+            case .liveness: stopwatch.elapsed - state.age < Self.livenessLimit
             }
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         var json: JSONObject = [

@@ -126,9 +126,9 @@ struct StreamReplicator {
         var publishedAt = 0.0
         var lag = ReplicationLag()
 
-        /// Whether a position is published also if nothing new is stored.
+        /// Whether a position is published also if nothing new is stored: also when the wall clock has been set back since.
         func wantsPosition(at now: Double) -> Bool {
-            !storesIntoLog || isAwaited || now - publishedAt >= StreamReplicator.emptyCheckpointInterval
+            !storesIntoLog || isAwaited || abs(now - publishedAt) >= StreamReplicator.emptyCheckpointInterval
         }
     }
 

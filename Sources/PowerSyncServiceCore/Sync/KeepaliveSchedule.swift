@@ -35,8 +35,13 @@ package struct KeepaliveSchedule: Sendable {
         Int32(clamping: Int64(max(0, min((expiresAt - now).rounded(.up), Double(Int32.max)))))
     }
 
-    /// How long to wait for the next keepalive: the usual interval, if there is one, but not past the warning, and not
-    /// past the end.
+    /// When there is a keepalive in any case: for the warning, and then for the end.
+    func deadline(at now: Double) -> Double {
+        let warningAt = expiresAt - Self.warning
+        return warningAt > now ? warningAt : expiresAt
+    }
+
+    /// How long to wait for the next periodic keepalive: the usual interval, but not past the ``deadline(at:)``.
     ///
     /// - Parameters:
     ///   - now: The time.
@@ -44,8 +49,6 @@ package struct KeepaliveSchedule: Sendable {
     /// - Returns: Zero or more.
     func delay(at now: Double, fraction: Double) -> Duration {
         let interval = Self.interval.lowerBound + fraction * (Self.interval.upperBound - Self.interval.lowerBound)
-        let warningAt = expiresAt - Self.warning
-        let deadline = warningAt > now ? warningAt : expiresAt
-        return .seconds(max(0, isPeriodic ? min(interval, deadline - now) : deadline - now))
+        return .seconds(max(0, min(interval, deadline(at: now) - now)))
     }
 }

@@ -334,12 +334,13 @@ package struct SyncSession: Sendable {
 
 // MARK: Logging
 
+/// At `debug`: nothing is logged for a checkpoint otherwise, and the names of buckets have the values of their parameters.
 extension SyncSession {
     /// Most bucket names in one log entry.
     private static let loggedBuckets = 20
 
     private func logCheckpoint(_ prepared: PreparedLine) {
-        guard logger.logLevel <= .info else { return }
+        guard logger.logLevel <= .debug else { return }
         let candidate = prepared.candidate
         var metadata: Logger.Metadata = [
             "checkpoint": "\(candidate.checkpoint.opID)",
@@ -353,32 +354,32 @@ extension SyncSession {
                 diff.updatedBuckets.prefix(Self.loggedBuckets).map { "\($0.name)" }
             )
             metadata["removed"] = .array(diff.removedBuckets.prefix(Self.loggedBuckets).map { "\($0)" })
-            logger.info("Updated checkpoint", metadata: metadata)
+            logger.debug("Updated checkpoint", metadata: metadata)
         default:
             metadata["bucket_names"] = .array(
                 candidate.buckets.prefix(Self.loggedBuckets).map { "\($0.name)" }
             )
-            logger.info("New checkpoint", metadata: metadata)
+            logger.debug("New checkpoint", metadata: metadata)
         }
     }
 
     private func logCompletion(_ line: SyncLine) {
-        guard logger.logLevel <= .info else { return }
+        guard logger.logLevel <= .debug else { return }
         var metadata: Logger.Metadata = ["operations_synced": "\(statistics.operationCount)"]
         switch line {
         case .partialCheckpointComplete(let completion):
             metadata["checkpoint"] = "\(completion.lastOpID?.description ?? "")"
             metadata["priority"] = "\(completion.priority)"
-            logger.info("partial_checkpoint_complete", metadata: metadata)
+            logger.debug("partial_checkpoint_complete", metadata: metadata)
         case .checkpointComplete(let completion):
             metadata["checkpoint"] = "\(completion.lastOpID?.description ?? "")"
-            logger.info("checkpoint_complete", metadata: metadata)
+            logger.debug("checkpoint_complete", metadata: metadata)
         default: break
         }
     }
 
     private func logSuperseded(_ checkpoint: StorageCheckpoint, reason: String) {
-        logger.info(
+        logger.debug(
             "checkpoint_invalidated",
             metadata: ["checkpoint": "\(checkpoint.opID)", "reason": "\(reason)"]
         )

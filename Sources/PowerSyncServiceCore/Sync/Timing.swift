@@ -2,7 +2,10 @@ package import Foundation
 
 /// Time and randomness, which tests replace.
 package struct Timing: Sendable {
-    /// Measures pauses and keepalives.
+    /// The longest time that ``sleep(until:)`` does not look at the wall clock.
+    static let longestSleep = 60.0
+
+    /// Measures pauses and keepalives; setting the wall clock does not move it.
     package var clock: any Clock<Duration>
     /// Tells the time, for tokens.
     package var now: @Sendable () -> Date
@@ -23,7 +26,7 @@ package struct Timing: Sendable {
     /// The time in seconds since 1970.
     package var seconds: Double { now().timeIntervalSince1970 }
 
-    /// Waits until a time, also when the wall clock is set meanwhile.
+    /// Waits until a time, also when the wall clock is set meanwhile: after a step forward, for a minute at most.
     ///
     /// - Parameter time: In seconds since 1970; returns at most a millisecond earlier.
     /// - Throws: `CancellationError`.
@@ -31,7 +34,7 @@ package struct Timing: Sendable {
         while true {
             let left = time - seconds
             guard left > 0.001 else { return }
-            try await clock.sleep(for: .seconds(left))
+            try await clock.sleep(for: .seconds(min(left, Self.longestSleep)))
         }
     }
 }

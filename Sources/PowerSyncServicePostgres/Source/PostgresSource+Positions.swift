@@ -46,7 +46,7 @@ extension PostgresSource {
 
     /// Bytes of the log after which an acknowledgement is worth waiting for the disk.
     static let acknowledgedBytes: UInt64 = 16 << 20
-    /// Seconds after which a position is acknowledged in any case.
+    /// Seconds after which a position is acknowledged in any case, whichever way the wall clock has gone.
     static let acknowledgementInterval = 10.0
 
     package func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
@@ -58,7 +58,7 @@ extension PostgresSource {
             }
             guard position > last else { return false }
             return position.rawValue - last.rawValue >= Self.acknowledgedBytes
-                || now.timeIntervalSince(at) >= Self.acknowledgementInterval
+                || abs(now.timeIntervalSince(at)) >= Self.acknowledgementInterval
         }
     }
 

@@ -30,7 +30,7 @@ extension EmbeddedSource {
         return acknowledged.withLockedValue { acknowledged in
             guard let last = acknowledged[slotName] else { return true }
             return position.sequence - last.sequence >= Self.acknowledgementStep
-                || now - last.at >= Self.acknowledgementInterval
+                || abs(now - last.at) >= Self.acknowledgementInterval
         }
     }
 

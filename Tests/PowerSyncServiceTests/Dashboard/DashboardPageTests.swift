@@ -14,55 +14,6 @@ struct DashboardPageTests {
     private typealias Admin = AdminScenario
     private typealias Scenario = ServiceScenario
 
-    /// The cells of a table, row by row.
-    private static func rows(_ table: String, _ browser: Browser) async throws -> [[String]] {
-        let expression = """
-            [...document.getElementById('\(table)').tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent))
-            """
-        guard case .array(let rows) = try await browser.value(expression) else { return [] }
-        return rows.map { row in
-            guard case .array(let cells) = row else { return [] }
-            return cells.map { if case .string(let text) = $0 { text } else { "?" } }
-        }
-    }
-
-    /// The facts of a list.
-    private static func facts(_ list: String, _ browser: Browser) async throws -> [String: String] {
-        let expression = """
-            Object.fromEntries([...document.getElementById('\(list)').children].map((fact) =>
-              [fact.children[0].textContent, fact.children[1].firstChild.textContent]))
-            """
-        guard case .object(let facts) = try await browser.value(expression) else { return [:] }
-        return Dictionary(facts.members.map { ($0.name, facts.text($0.name) ?? "") }) { $1 }
-    }
-
-    private static func takePictures(_ name: String, _ browser: Browser) async throws {
-        for appearance in Browser.Appearance.all {
-            try await browser.show(appearance)
-            // Nothing sticks out at the side.
-            #expect(
-                try await browser.value("document.documentElement.scrollWidth <= innerWidth") == .bool(true),
-                "\(appearance.name)"
-            )
-            try await browser.takePicture("\(name)-\(appearance.name)")
-        }
-    }
-
-    /// Signs in as somebody without a mouse.
-    private static func signIn(
-        _ browser: Browser,
-        _ scenario: ServiceScenario,
-        token: String = Admin.token
-    ) async throws {
-        try await browser.open(scenario.address.url + "/dashboard")
-        try await browser.wait(until: "document.activeElement.id == 'token'")
-        // The page asks without a token first, and the browser says that it was refused.
-        #expect(browser.problems.allSatisfy { $0.contains("status of 401") }, "\(browser.problems)")
-        browser.forgetProblems()
-        try await browser.type(token)
-        try await browser.press("Enter", text: "\r")
-    }
-
     // MARK: Ways in
 
     @Test func theAddressThatDevPrintsIsEnough() async throws {
@@ -154,6 +105,8 @@ struct DashboardPageTests {
             #expect(replication["Source"] == snapshot.replication.source)
             #expect(replication["Rows"] == "\(snapshot.replication.rows)")
             #expect(replication["Transactions"] == "\(snapshot.replication.transactions)")
+            #expect(snapshot.replication.lagSeconds == 0)
+            #expect(replication["Lag"] == "0 s")
             let active = try #require(snapshot.replication.streams.first)
             let streams = try await Self.rows("streams", browser)
             #expect(streams.count == 1)
@@ -173,8 +126,18 @@ struct DashboardPageTests {
             let buckets = try await Self.rows("bucket-table", browser)
             #expect(buckets.map { $0[0] } == listed.objects("buckets").map { $0.text("name") ?? "" })
             #expect(buckets.map { $0[1] } == listed.objects("buckets").map { $0.text("operations") ?? "" })
+            #expect(buckets.map { $0[2] } == Self.sizes("buckets", of: listed))
+            let sizes = try #require(snapshot.storage.sizes)
+            let stored = try await Self.facts("storage-facts", browser)
+            #expect(stored["Buckets"] == "\(sizes.buckets)")
+            #expect(stored["Operations"] == Self.bytes(sizes.operations))
+            #expect(stored["Parameter indexes"] == Self.bytes(sizes.parameters))
+            #expect(stored["Rows of the source"] == Self.bytes(sizes.rows))
+            #expect(stored["Read for clients"] == "0 bytes")
+            #expect(stored["Files"]?.hasSuffix("iB") == true)
             #expect(
-                try await Self.facts("storage-facts", browser)["Buckets"] == "\(snapshot.storage.sizes?.buckets ?? -1)"
+                try await browser.text("document.getElementById('compaction').textContent")
+                    == "This process has not compacted yet: it does so 10 minutes after its start."
             )
             #expect(
                 try await browser.text("document.querySelector('#config-content pre').textContent")
@@ -188,6 +151,8 @@ struct DashboardPageTests {
             let got = try await Self.rows("user-buckets", browser)
             #expect(got.map { $0[0] } == preview.objects("buckets").map { $0.text("name") ?? "" })
             #expect(got.map { $0[4] } == preview.objects("buckets").map { $0.text("rows") ?? "" })
+            #expect(got.map { $0[5] } == Self.sizes("buckets", of: preview))
+            #expect(tables.map { $0[2] } == Self.sizes("tables", of: preview))
 
             // What changes is shown without asking.
             let second = try await scenario.stream(try scenario.token("bert"))
@@ -198,12 +163,59 @@ struct DashboardPageTests {
         }
     }
 
-    private static func look(_ browser: Browser, user: String) async throws {
-        _ = try await browser.value("document.getElementById('user-id').focus()")
-        _ = try await browser.value("document.getElementById('user-id').value = ''")
-        try await browser.type(user)
-        try await browser.press("Enter", text: "\r")
-        try await browser.wait(until: "document.getElementById('user-tables')")
+    @Test func whatAUserGetsDependsOnWhatIsTyped() async throws {
+        try await Admin.run {
+            $0.syncConfig = .content(
+                """
+                config: {edition: 3}
+                streams:
+                  lists: {auto_subscribe: true, query: SELECT * FROM lists WHERE owner_id = connection.parameter('owner')}
+                  todos: {auto_subscribe: true, query: SELECT * FROM todos WHERE list_id = auth.parameter('list')}
+                  settings: {query: SELECT * FROM settings WHERE id = subscription.parameter('id')}
+                """
+            )
+        } _: { scenario in
+            try await scenario.write(
+                Scenario.put("lists", "l1", ["owner_id": "o1", "name": "a"]),
+                Scenario.put("todos", "t1", ["list_id": "l1", "title": "b"]),
+                Scenario.put("settings", "s1", ["value": "c"])
+            )
+            try await scenario.settle()
+            let browser = try await Browser()
+            try await Self.signIn(browser, scenario)
+            try await browser.wait(until: "document.getElementById('state').textContent == 'Live'")
+            _ = try await browser.value("document.querySelector('#user-form details').open = true")
+            for (field, text) in [
+                ("user-parameters", #"{"owner":"o1"}"#), ("user-claims", #"{"list":"l1"}"#),
+                ("user-subscriptions", #"[{"stream":"settings","parameters":{"id":"s1"}}]"#),
+            ] {
+                _ = try await browser.value("document.getElementById('\(field)').focus()")
+                try await browser.type(text)
+            }
+            try await Self.look(browser, user: "anna")
+            let buckets =
+                #"[...document.querySelectorAll('#user-buckets tbody tr')].map((row) => row.cells[0].textContent)"#
+            let all = [#"1#lists|0["o1"]"#, #"1#settings|0["s1"]"#, #"1#todos|0["l1"]"#]
+            #expect(try await Self.rows("user-buckets", browser).map { $0[0] }.sorted() == all)
+            #expect(
+                try await Self.rows("user-tables", browser).map { $0[0...1] } == [
+                    ["lists", "1"], ["settings", "1"], ["todos", "1"],
+                ]
+            )
+            // Without what everybody gets.
+            _ = try await browser.value("document.getElementById('user-defaults').click()")
+            _ = try await browser.value("document.getElementById('user-form').requestSubmit()")
+            try await browser.wait(until: "\(buckets).length == 1")
+            #expect(try await browser.value(buckets) == .array([.string(all[1])]))
+            // What is no JSON is said, and nothing is shown.
+            _ = try await browser.value("document.getElementById('user-claims').value = '{list'")
+            _ = try await browser.value("document.getElementById('user-form').requestSubmit()")
+            try await browser.wait(
+                until: "document.getElementById('user-error').textContent.includes('not a JSON object')"
+            )
+            #expect(try await browser.value("document.getElementById('user-tables')") == .null)
+            #expect(browser.problems.isEmpty, "\(browser.problems)")
+        }
     }
 
     // MARK: Hostile

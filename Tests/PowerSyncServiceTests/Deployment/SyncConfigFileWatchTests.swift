@@ -1,5 +1,6 @@
 import Foundation
 import NIOConcurrencyHelpers
+import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncTesting
 import ServiceTestSupport
@@ -256,6 +257,80 @@ import Testing
             watch.reload()
             try await scenario.clock.nextTimerScheduled()
             #expect(scenario.log.lines.contains { $0.hasPrefix("error") && $0.contains("does not exist") })
+        }
+    }
+
+    // MARK: A whole service
+
+    /// What an editor, a failed download or a wrong file may leave behind.
+    private static let unusable = [
+        "words that are no map", "", "- a\n- list\n", "streams: {a: \"no end\n\tx: - y",
+        String(repeating: "[", count: 1024 * 1024), "\0\u{1}\u{7F}",
+    ]
+
+    @Test func aFileThatIsNoSyncConfigAtAllKeepsThePresentOneGoing() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("sync.yaml")
+        try ServiceScenario.syncConfig.write(toFile: path, atomically: true, encoding: .utf8)
+        let (log, clock) = (CollectedLog(), TestClock())
+        try await ServiceScenario.run(
+            in: folder,
+            log: log,
+            configure: { configuration in
+                configuration.syncConfig = .file(path)
+                configuration.admin.tokens = [AdminScenario.token]
+            }
+        ) { scenario in
+            let configuration = scenario.service.configuration
+            let file = try #require(SyncConfigFile(of: configuration, serviceFile: "", environment: [:]))
+            let watch = SyncConfigFileWatch(of: file, for: scenario.service, clock: clock, logger: log.logger)
+            func edit(_ text: String) async throws {
+                try Data(text.utf8).write(to: URL(filePath: path))
+                for _ in 0..<2 {
+                    clock.advance(by: SyncConfigFileWatch.interval)
+                    try await clock.nextTimerScheduled()
+                }
+            }
+            func admin(_ method: String, _ path: String) async throws -> JSONObject {
+                let reply = try await scenario.send(method, path, token: AdminScenario.token)
+                #expect(reply.status == 200, "\(reply.body)")
+                return try reply.json.object("data")
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await watch.run() }
+                try await clock.nextTimerScheduled()
+                var stream = try await scenario.stream(try scenario.token())
+                _ = try await stream.untilComplete()
+                for (number, text) in Self.unusable.enumerated() {
+                    try await edit(text)
+                    let errors = log.lines.filter { $0.hasPrefix("error The sync config cannot be deployed") }
+                    #expect(errors.count == number + 1, "\(text.prefix(100))")
+                    #expect(errors.last?.contains(path) == true)
+                    #expect(errors.last?.utf8.count ?? 0 < 2000)
+
+                    let diagnostics = try await admin("POST", "/api/admin/v1/diagnostics")
+                    #expect(diagnostics.object("active_sync_rules").text("stream_id") == "1")
+                    let rejected = diagnostics.object("rejected_sync_rules").objects("errors")
+                    #expect(rejected.first?.text("level") == "fatal", "\(text.prefix(100))")
+                    let current = try await admin("GET", "/api/sync-rules/v1/current")
+                    #expect(current.object("current").text("content") == ServiceScenario.syncConfig)
+                    #expect(current.object("current")["valid"] == .bool(true))
+                    #expect(current["next"] == .null)
+
+                    // Clients notice nothing.
+                    try await scenario.write(
+                        ServiceScenario.put("lists", "l1", ["owner_id": "u1", "name": .string("\(number)")])
+                    )
+                    #expect(try await stream.untilComplete().last?.hasPrefix("complete") == true)
+                }
+                try await edit(AdminScenario.otherConfig)
+                while try await stream.next() != nil {}
+                var next = try await scenario.stream(try scenario.token())
+                #expect(try await next.summary()?.contains("2#lists") == true)
+                let diagnostics = try await admin("POST", "/api/admin/v1/diagnostics")
+                #expect(diagnostics["rejected_sync_rules"] == nil)
+                group.cancelAll()
+            }
         }
     }
 

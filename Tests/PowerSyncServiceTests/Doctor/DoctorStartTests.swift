@@ -17,6 +17,7 @@ import Testing
 
     /// The words of an error, in a finding.
     private static func expect(_ error: ServiceError?, in findings: [DoctorFinding], _ location: SourceLocation) {
+        findings.expectRemedies(sourceLocation: location)
         let errors = findings.filter { $0.level == .error }
         let words = error.map { ([$0.message] + $0.diagnostics).joined(separator: "\n") }
         let isTold = errors.contains { finding in
@@ -152,6 +153,7 @@ import Testing
             var configuration = Scenario.configuration(in: folder)
             configuration.metricsPort = scenario.address.port
             let findings = try await Self.doctor().examine(configuration)
+            findings.expectRemedies()
             let finding = findings.first { $0.area == .ports && $0.level == .error }
             #expect(finding?.place == "telemetry.prometheus_port")
             #expect(finding?.message.hasPrefix("port \(scenario.address.port) is not free") == true)
@@ -167,6 +169,7 @@ import Testing
         configuration.source = .postgresql(settings)
         configuration.syncConfig = .content("config: {edition: 3}\nstreams: {a: {query: SELECT * FROM lists}}")
         let findings = try await Self.doctor().examine(configuration)
+        findings.expectRemedies()
         let missing = findings.first { $0.code == "PSYNC_S1141" }
         #expect(missing?.level == .error)
         #expect(missing?.remedy == "CREATE PUBLICATION powersync FOR ALL TABLES;")

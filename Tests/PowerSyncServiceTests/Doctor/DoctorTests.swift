@@ -16,7 +16,9 @@ import Testing
         _ configuration: ServiceConfiguration,
         now: Date = Date()
     ) async throws -> [DoctorFinding] {
-        try await Doctor(logger: Scenario.logger, now: { now }).examine(configuration)
+        let findings = try await Doctor(logger: Scenario.logger, now: { now }).examine(configuration)
+        findings.expectRemedies()
+        return findings
     }
 
     // MARK: Files
@@ -39,13 +41,14 @@ import Testing
         try yaml.write(toFile: file, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: file)
         let doctor = Doctor(logger: Scenario.logger)
-        return try await doctor.examine(file: file, environment: ["PS_SECRET": secret])
-            .map { finding in
-                var finding = finding
-                finding.place = finding.place?.replacing(folder.path(""), with: "")
-                finding.message = finding.message.replacing(folder.path(""), with: "")
-                return finding
-            }
+        let findings = try await doctor.examine(file: file, environment: ["PS_SECRET": secret])
+        findings.expectRemedies()
+        return findings.map { finding in
+            var finding = finding
+            finding.place = finding.place?.replacing(folder.path(""), with: "")
+            finding.message = finding.message.replacing(folder.path(""), with: "")
+            return finding
+        }
     }
 
     @Test func aFileThatIsRightHasNoFindings() async throws {
@@ -196,6 +199,7 @@ import Testing
         var findings = DoctorFindings()
         doctor.checkClock(against: "Fri, 13 Nov 2026 12:00:00 GMT", of: "https://a.example", &findings)
         #expect(findings.all.map(\.level) == [level])
+        findings.all.expectRemedies()
         #expect(findings.all.first?.place == "https://a.example")
         guard level != .ok else { return }
         #expect(findings.all.first?.message.contains(seconds > 0 ? "ahead of" : "behind") == true)
@@ -238,6 +242,7 @@ import Testing
         if isEncrypted { configuration.tls = try TLSFiles(in: folder) }
         var findings = DoctorFindings()
         let isRunning = try await Doctor(logger: Scenario.logger).checkPorts(configuration, &findings)
+        findings.all.expectRemedies()
         return (isRunning, findings.all)
     }
 
@@ -269,6 +274,54 @@ import Testing
             #expect(!isRunning)
             #expect(findings.map(\.level) == [.error, .error], "\(findings)")
         }
+    }
+
+    // MARK: Disks
+
+    @Test(
+        "somebody is told before the disk is full",
+        arguments: [
+            (0, .error), ((100 << 20) - 1, .error), (100 << 20, .warning), ((1 << 30) - 1, .warning), (1 << 30, .ok),
+        ] as [(Int64, DoctorFinding.Level)]
+    )
+    func freeSpace(bytes: Int64, level: DoctorFinding.Level) async throws {
+        let folder = try TemporaryFolder()
+        let doctor = Doctor(logger: Scenario.logger, freeBytes: { _ in bytes })
+        let findings = try await doctor.examine(Scenario.configuration(in: folder))
+        findings.expectRemedies()
+        // The storage and the source are in the same folder.
+        let message = "\(ByteCount.text(bytes)) are free on the disk"
+        let disks = findings.filter { $0.area == .storage && $0.message == message }
+        #expect(disks.map(\.level) == [level], "\(findings)")
+        let place = try #require(disks.first?.place)
+        #expect(URL(filePath: place).standardized.path == URL(filePath: folder.path("")).standardized.path)
+        #expect(disks.first?.remedy?.hasPrefix("Make room") == (level == .ok ? nil : true))
+    }
+
+    @Test("of a disk that tells nothing, nothing is told")
+    func unknownFreeSpace() async throws {
+        let doctor = Doctor(logger: Scenario.logger, freeBytes: { _ in nil })
+        let findings = try await doctor.examine(Scenario.configuration(in: try TemporaryFolder()))
+        #expect(!findings.contains { $0.message.contains("free on the disk") })
+        #expect(Doctor.freeBytes(at: "/nowhere") == nil)
+    }
+
+    @Test(
+        "a write-ahead log that only grows is a warning",
+        arguments: [(256 << 20, 0), ((256 << 20) + 1, 1)] as [(UInt64, Int)]
+    )
+    func longLog(bytes: UInt64, count: Int) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("buckets.db-wal")
+        try Data().write(to: URL(filePath: path))
+        // Without contents, it takes no room.
+        let file = try FileHandle(forWritingTo: URL(filePath: path))
+        try file.truncate(atOffset: bytes)
+        try file.close()
+        var findings = DoctorFindings()
+        Doctor(logger: Scenario.logger).checkLog(path, &findings)
+        #expect(findings.all.map(\.level) == Array(repeating: .warning, count: count))
+        findings.all.expectRemedies()
     }
 
     // MARK: Words

@@ -58,6 +58,9 @@ import Testing
         let head = try await source.head()
         try await source.acknowledge(DurablePosition(confirmedByDisk: head), of: "alive")
         #expect(!source.wantsAcknowledgement(of: head.lsn, by: "alive"))
+        time.withLockedValue { $0 -= 3600 }
+        #expect(source.wantsAcknowledgement(of: head.lsn, by: "alive"), "the clock was set back")
+        time.withLockedValue { $0 += 3600 }
 
         time.withLockedValue { $0 += 4 * 24 * 3600 }
         #expect(source.wantsAcknowledgement(of: head.lsn, by: "alive"), "to be heard of")

@@ -124,7 +124,7 @@ import Testing
     @Test("a source that does not answer keeps nobody from being served")
     func sourceOutage() async throws {
         let scenario = try SourceScenario()
-        let probes = Probes { Date() }
+        let probes = Probes(Timing())
         probes.didStart()
         let signs = SignsOfLife(probes: probes, replicates: true, logger: scenario.logger)
         let failures = ChangeSignal()
@@ -228,7 +228,7 @@ import Testing
             self.clock = clock
             scenario = try SourceScenario()
             source = HangingSource(source: scenario.source, call: call)
-            signs = SignsOfLife(probes: Probes { clock.date }, replicates: true, logger: scenario.logger)
+            signs = SignsOfLife(probes: Probes(clock.timing), replicates: true, logger: scenario.logger)
         }
 
         var isAlive: Bool { signs.probes.response(to: .liveness).status == .ok }

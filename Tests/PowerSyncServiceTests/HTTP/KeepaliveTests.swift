@@ -43,6 +43,65 @@ import Testing
         }
     }
 
+    // MARK: Steps of the wall clock
+
+    @Test("a token expires by the wall clock, also when that is set forward")
+    func stepForward() async throws {
+        let clock = TestClock()
+        let wallClock = WallClock(clock)
+        try await Scenario.run(timing: wallClock.timing) { scenario in
+            var stream = try await scenario.stream(try scenario.token(now: TestClock.start))
+            _ = try await stream.untilComplete()
+            try await clock.waitForTimer(of: .seconds(20))
+            wallClock.step(by: 3600)
+            clock.advance(by: .seconds(20))
+            #expect(try await stream.next() == ["token_expires_in": 0])
+            #expect(try await stream.next() == nil)
+        }
+    }
+
+    @Test("keepalives go on when the wall clock is set back, and a token lives by it")
+    func stepBack() async throws {
+        let clock = TestClock()
+        let wallClock = WallClock(clock)
+        try await Scenario.run(timing: wallClock.timing) { scenario in
+            var stream = try await scenario.stream(try scenario.token(lifetime: .seconds(25), now: TestClock.start))
+            _ = try await stream.untilComplete()
+            try await clock.waitForTimer(of: .seconds(5))
+            wallClock.step(by: -1000)
+            clock.advance(by: .seconds(5))
+            #expect(try await stream.next() == ["token_expires_in": 1020])
+            for seconds in [1000, 980] as [Int64] {
+                try await clock.waitForTimer(of: .seconds(20))
+                clock.advance(by: .seconds(20))
+                #expect(try await stream.next() == ["token_expires_in": .integer(seconds)])
+            }
+        }
+    }
+
+    @Test(
+        "a wait for a time ends soon after that, whichever way the wall clock is set",
+        arguments: [(-100, 1040), (500, 440), (940, 0), (5000, 0)] as [(Double, Int)]
+    )
+    func waiting(step: Double, left: Int) async throws {
+        let clock = TestClock()
+        let wallClock = WallClock(clock)
+        let timing = wallClock.timing
+        let time = timing.seconds + 1000
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await timing.sleep(until: time) }
+            try await clock.waitForTimer(of: .seconds(60))
+            wallClock.step(by: step)
+            clock.advance(by: .seconds(60))
+            for passed in stride(from: 0, to: left, by: 60) {
+                let pause = Duration.seconds(min(60, left - passed))
+                try await clock.waitForTimer(of: pause)
+                clock.advance(by: pause)
+            }
+            try await group.waitForAll()
+        }
+    }
+
     @Test("a token that expired within the tolerance gets the end at once")
     func expiredWithinTolerance() async throws {
         try await Scenario.run(timing: TestClock().timing) { scenario in

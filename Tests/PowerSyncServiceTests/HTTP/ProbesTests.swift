@@ -1,14 +1,16 @@
-import Foundation
 import Hummingbird
-import NIOConcurrencyHelpers
+import PowerSyncTesting
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// What health checks are told.
 @Suite struct ProbesTests {
+    private let clock = TestClock()
+
     @Test func aProcessIsReadyOnceItHasStarted() {
-        let probes = Probes { Date(timeIntervalSince1970: 0) }
+        let probes = Probes(clock.timing)
         #expect(probes.response(to: .startup).status == .badRequest)
         #expect(probes.response(to: .readiness).status == .badRequest)
         #expect(probes.response(to: .liveness).status == .ok)
@@ -18,18 +20,31 @@ import Testing
     }
 
     @Test func aProcessIsAliveWhileReplicationTouchesTheProbe() {
-        let seconds = NIOLockedValueBox(0.0)
-        let probes = Probes { Date(timeIntervalSince1970: seconds.withLockedValue { $0 }) }
-        seconds.withLockedValue { $0 = 9.9 }
+        let probes = Probes(clock.timing)
+        clock.advance(by: .milliseconds(9900))
         #expect(probes.response(to: .liveness).status == .ok)
-        seconds.withLockedValue { $0 = 10 }
+        clock.advance(by: .milliseconds(100))
         #expect(probes.response(to: .liveness).status == .badRequest)
         probes.touch()
         #expect(probes.response(to: .liveness).status == .ok)
     }
 
+    @Test("who sets the wall clock neither kills a process nor brings one back to life", arguments: [-3600.0, 3600])
+    func stepOfTheWallClock(seconds: Double) {
+        let wallClock = WallClock(clock)
+        let probes = Probes(wallClock.timing)
+        wallClock.step(by: seconds)
+        clock.advance(by: .seconds(9))
+        #expect(probes.response(to: .liveness).status == .ok)
+        clock.advance(by: .seconds(1))
+        #expect(probes.response(to: .liveness).status == .badRequest)
+        probes.touch()
+        wallClock.step(by: -seconds)
+        #expect(probes.response(to: .liveness).status == .ok)
+    }
+
     @Test func aProcessThatEndsOrHasAProblemIsNotReady() {
-        let probes = Probes { Date(timeIntervalSince1970: 0) }
+        let probes = Probes(clock.timing)
         probes.didStart()
         #expect(probes.found(.storage))
         #expect(!probes.found(.storage))

@@ -144,7 +144,7 @@ import Testing
                 timing: timing
             ),
             writeCheckpoints: WriteCheckpointIssuer(storage: storage, source: source),
-            probes: Probes(now: timing.now),
+            probes: Probes(timing),
             streamQueue: ConcurrencyQueue(maximumRunning: 1, maximumWaiting: 0)
         )
         let token = try configuration.makeDevelopmentToken(userID: "u1")

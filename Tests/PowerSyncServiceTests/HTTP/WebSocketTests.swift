@@ -287,8 +287,34 @@ import Testing
                     try await peer.send(.request(1, credit: 1))
                     #expect(try await peer.lines(1).count == 1)
                 }
-                try await clock.waitForTimer(of: .seconds(95))
-                clock.advance(by: .seconds(95))
+                try await clock.waitForTimer(of: .seconds(60))
+                clock.advance(by: .seconds(60))
+                try await clock.waitForTimer(of: .seconds(35))
+                clock.advance(by: .seconds(35))
+                while try await peer.next() != nil {}
+            }
+        }
+    }
+
+    @Test("a connection and its stream follow the wall clock when that is set forward")
+    func stepOfTheWallClock() async throws {
+        let clock = TestClock()
+        let wallClock = WallClock(clock)
+        try await Scenario.run(timing: wallClock.timing) { scenario in
+            try await RSocketPeer.connect(port: scenario.address.port) { peer in
+                try await peer.send(
+                    .setup(token: try scenario.token(now: TestClock.start)),
+                    .request(1, credit: 100)
+                )
+                #expect(try await peer.lines(2).last == "complete 0")
+                // The stream and the connection look again in a minute, long before the end of the token as it was.
+                try await clock.waitForTimer(of: .seconds(60), count: 2)
+                wallClock.step(by: 3550)
+                clock.advance(by: .seconds(60))
+                #expect(try await peer.payload().text == #"{"token_expires_in":0}"#)
+                #expect(try await peer.next() == .payload(.complete(StreamID(1))))
+                try await clock.waitForTimer(of: .seconds(20))
+                clock.advance(by: .seconds(20))
                 while try await peer.next() != nil {}
             }
         }

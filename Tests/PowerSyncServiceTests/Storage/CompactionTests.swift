@@ -1,4 +1,5 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import ServiceTestSupport
@@ -264,10 +265,99 @@ import Testing
         #expect(try await scenario.rows(Self.bucket) == ["test/a": #"{"id":"a","v":3}"#])
     }
 
+    @Test("a compaction that is cancelled half-way leaves what is right, and the next one does the rest")
+    func cancelledHalfWay() async throws {
+        /// A row of each of three users, written again and again.
+        func written() async throws -> StorageScenario {
+            var (scenario, table) = try await self.scenario()
+            for value in 0..<400 {
+                for owner in ["u1", "u2", "u3"] {
+                    try await scenario.save(
+                        .update(["id": .text(owner), "owner": .text(owner), "v": .integer(Int64(value))]),
+                        of: table
+                    )
+                }
+            }
+            try await scenario.commit()
+            return scenario
+        }
+        let buckets = [Self.bucket, #"o|0["u1"]"#, #"o|0["u2"]"#, #"o|0["u3"]"#]
+        var interrupted = try await written()
+        let whole = try await written()
+        let superseded = try #require(try await interrupted.rowCount("superseded_operations"))
+
+        let (starts, start) = AsyncStream.makeStream(of: Void.self)
+        let compaction = Task { [storage = interrupted.storage] in
+            for await _ in starts { break }
+            return try await storage.compact()
+        }
+        let observer = FirstChange { compaction.cancel() }
+        interrupted.storage.pool.add(transactionObserver: observer)
+        start.yield()
+        await #expect(throws: CancellationError.self) { try await compaction.value }
+        withExtendedLifetime(observer) {}
+        let left = try #require(try await interrupted.rowCount("superseded_operations"))
+        #expect(0 < left && left < superseded)
+
+        func expectRows(_ scenario: StorageScenario) async throws {
+            for bucket in buckets {
+                let operations = try await scenario.operations(bucket)
+                var sum = Checksum.zero
+                for operation in operations { sum += operation.checksum }
+                let checksum = try await self.checksum(scenario, bucket)
+                #expect(checksum == BucketChecksum(checksum: sum, count: Int64(operations.count)), "\(bucket)")
+                // The other one is as it was written.
+                #expect(try await self.checksum(whole, bucket).checksum == sum, "\(bucket)")
+                #expect(try await scenario.rows(bucket) == whole.rows(bucket), "\(bucket)")
+            }
+        }
+        try await expectRows(interrupted)
+        try await interrupted.reopen()
+        try await expectRows(interrupted)
+
+        let rest = try await interrupted.storage.compact()
+        try await expectRows(interrupted)
+        let all = try await whole.storage.compact()
+        #expect(rest.movedOperations == left && all.movedOperations == superseded)
+        for bucket in buckets {
+            var (operations, others) = (try await interrupted.operations(bucket), try await whole.operations(bucket))
+            // Ids of source tables, which are parts of subkeys, are random.
+            for index in operations.indices { operations[index].subkey = "" }
+            for index in others.indices { others[index].subkey = "" }
+            #expect(operations == others, "\(bucket)")
+        }
+        #expect(try await interrupted.storage.compact() == CompactionResult())
+    }
+
     @Test func storageThatIsNotThereIsNotCompacted() throws {
         let folder = try TemporaryFolder()
         #expect { try SQLiteBucketStorage(path: folder.path("none.db"), use: .maintenance) } throws: {
             ($0 as? BucketStorageError)?.code == .cannotOpen
         }
     }
+}
+
+/// Calls back when the transaction is committed with which a compaction changes something for the first time.
+private final class FirstChange: TransactionObserver, Sendable {
+    private let isSeen = NIOLockedValueBox(false)
+    private let didCommit: @Sendable () -> Void
+
+    init(didCommit: @escaping @Sendable () -> Void) {
+        self.didCommit = didCommit
+    }
+
+    func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
+        // Earlier checkpoints become unreadable.
+        if case .update(tableName: "sync_rules", columnNames: _) = eventKind { true } else { false }
+    }
+
+    func databaseDidChange(with event: DatabaseEvent) {
+        isSeen.withLockedValue { $0 = true }
+    }
+
+    func databaseDidCommit(_ db: Database) {
+        if isSeen.withLockedValue({ $0 }) { didCommit() }
+    }
+
+    func databaseDidRollback(_ db: Database) {}
 }

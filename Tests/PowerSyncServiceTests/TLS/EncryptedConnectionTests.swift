@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import NIOCore
+import NIOPosix
 import NIOSSL
 import PowerSyncProtocol
 import PowerSyncTesting
@@ -47,6 +48,41 @@ import Testing
             "Authorization: Token \(try scenario.token())", "Content-Type: application/json", "Content-Length: 2",
         ]
         return RawRequests.request("POST /sync/stream", fields) + "{}"
+    }
+
+    /// The certificate that a connection gets which is opened now, whoever it is for.
+    private static func shownCertificate(_ scenario: ServiceScenario) async throws -> NIOSSLCertificate? {
+        let context = try NIOSSLContext(configuration: .makeClientConfiguration())
+        let (certificates, continuation) = AsyncStream.makeStream(of: NIOSSLCertificate.self)
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let handler = try NIOSSLClientHandler(
+                        context: context,
+                        serverHostname: nil,
+                        customVerificationCallback: { chain, verdict in
+                            for certificate in chain { continuation.yield(certificate) }
+                            verdict.succeed(.certificateVerified)
+                        }
+                    )
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                    channel.closeFuture.whenComplete { _ in continuation.finish() }
+                }
+            }
+            .connect(host: "127.0.0.1", port: scenario.address.port).get()
+        var shown: NIOSSLCertificate?
+        for await certificate in certificates {
+            shown = certificate
+            break
+        }
+        // The service may have closed it.
+        try? await channel.close()
+        return shown
+    }
+
+    /// A certificate that a test has written.
+    private static func certificate(_ pem: String) throws -> NIOSSLCertificate {
+        try #require(try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)).first)
     }
 
     @Test("however a client leaves, its stream ends", arguments: AbruptDeparture.allCases)
@@ -139,17 +175,22 @@ import Testing
     @Test func newConnectionsGetTheRenewedCertificateAndOpenOnesGoOn() async throws {
         let folder = try TemporaryFolder()
         let log = CollectedLog()
+        let (first, renewed) = (LoopbackCertificates.loopback, LoopbackCertificates.elsewhere)
         try await Self.run(in: folder, log: log) { scenario in
+            #expect(try await Self.shownCertificate(scenario) == Self.certificate(first))
             try await Self.connect(scenario) { open in
                 try await open.send(try Self.stream(scenario))
                 _ = try await open.text(until: "checkpoint_complete")
                 _ = try TLSFiles(
                     in: folder,
-                    certificate: LoopbackCertificates.elsewhere,
+                    certificate: renewed,
                     key: LoopbackCertificates.elsewhereKey
                 )
+                // Until somebody looks, it is the one that was there.
+                #expect(try await Self.shownCertificate(scenario) == Self.certificate(first))
                 scenario.service.reloadCertificate()
                 _ = try await log.line(containing: "The certificate has been read")
+                #expect(try await Self.shownCertificate(scenario) == Self.certificate(renewed))
                 // It is for another name.
                 await #expect(throws: (any Error).self) {
                     try await Self.connect(scenario) { connection in
