@@ -414,13 +414,14 @@ let package = Package(
             dependencies: ["PowerSync", "PowerSyncLogging", .inMemoryLogging, .logging],
             swiftSettings: settings
         ),
-        // What the pages show, by what is public.
+        // What the pages show: Swift by what is public, the rest by what reads it.
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
-                "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncGRDB", "PowerSyncLogging",
-                "PowerSyncService", "PowerSyncTesting", "PowerSyncURLSession", "ServiceTestSupport", .grdb,
-                .hummingbird, .inMemoryTracing, .logging, .tracing,
+                "PostgresTestSupport", "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncCLI",
+                "PowerSyncGRDB", "PowerSyncLogging", "PowerSyncRules", "PowerSyncService", "PowerSyncTesting",
+                "PowerSyncURLSession", "ServiceTestSupport", "TestSupport", .argumentParser, .grdb, .hummingbird,
+                .inMemoryTracing, .logging, .tracing,
             ],
             swiftSettings: settings
         ),
@@ -474,7 +475,7 @@ let package = Package(
             dependencies: [
                 "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
                 "PowerSyncRules", "PowerSyncService",
-                "PowerSyncTesting", "TestSupport", .grdb,
+                "PowerSyncTesting", "TestSupport", .grdb, .logging,
             ],
             swiftSettings: settings
         ),

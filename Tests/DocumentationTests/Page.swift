@@ -2,11 +2,14 @@ import Foundation
 
 /// A page of the documentation.
 struct Page: CustomStringConvertible {
-    /// What is between two fences, without indentation.
+    /// What is between two fences.
     struct Block {
         let language: String
         let line: Int
+        /// Without indentation.
         let text: String
+        /// As it stands there, for what indentation is a part of.
+        let source: String
 
         /// Whether this is of a `Package.swift`: it begins with the version of the tools, or has comments and lines with these words.
         var isOfManifest: Bool {
@@ -28,7 +31,7 @@ struct Page: CustomStringConvertible {
     init(path: String) throws {
         self.path = path
         text = try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
-        blocks = Self.blocks(of: Self.lines(text))
+        blocks = Self.blocks(of: text.split(separator: "\n", omittingEmptySubsequences: false))
     }
 
     /// All pages that people read who use the package or work on it.
@@ -55,13 +58,23 @@ struct Page: CustomStringConvertible {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.trimmingCharacters(in: .whitespaces) }
     }
 
-    private static func blocks(of lines: [String]) -> [Block] {
+    private static func blocks(of source: [Substring]) -> [Block] {
+        let lines = source.map { $0.trimmingCharacters(in: .whitespaces) }
         var blocks: [Block] = []
         var start: Int?
         for (index, line) in lines.enumerated() where line.hasPrefix("```") {
             if let begin = start {
-                let text = lines[(begin + 1)..<index].joined(separator: "\n")
-                blocks.append(Block(language: String(lines[begin].dropFirst(3)), line: begin + 1, text: text))
+                let content = (begin + 1)..<index
+                // A block within a list is indented as a whole.
+                let indentation = source[begin].prefix { $0 == " " }.count
+                blocks.append(
+                    Block(
+                        language: String(lines[begin].dropFirst(3)),
+                        line: begin + 1,
+                        text: lines[content].joined(separator: "\n"),
+                        source: source[content].map { $0.dropFirst(indentation) }.joined(separator: "\n")
+                    )
+                )
                 start = nil
             } else {
                 start = index

@@ -26,8 +26,8 @@ extension SyncService {
 
     /// Drops the replication slots of a service that does not run, then everything in its storage.
     ///
-    /// Rows of the source stay, and so does a publication. Clients that come back to a new service start from nothing, whatever
-    /// the numbers of its checkpoints.
+    /// Rows of the source stay, and so does a publication. Clients that come back to a new service keep what they have until its
+    /// first checkpoint, whatever the numbers of that, and download what differs.
     ///
     /// - Parameters:
     ///   - configuration: Names source and storage.
