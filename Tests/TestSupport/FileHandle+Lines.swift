@@ -9,18 +9,24 @@ extension FileHandle {
     package func lines() -> AsyncStream<String> {
         let (lines, continuation) = AsyncStream.makeStream(of: String.self)
         DispatchQueue(label: "lines of a process").async {
-            var rest = ""
+            var rest = Data()
             while case let data = self.availableData, !data.isEmpty {
-                let parts = (rest + String(decoding: data, as: UTF8.self)).split(
-                    separator: "\n",
-                    omittingEmptySubsequences: false
-                )
-                parts.dropLast().forEach { continuation.yield(String($0)) }
-                rest = parts.last.map(String.init) ?? ""
+                rest += data
+                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                    continuation.yield(Self.line(rest[..<end]))
+                    rest = Data(rest[rest.index(after: end)...])
+                }
             }
+            // Not everybody ends the last line.
+            if !rest.isEmpty { continuation.yield(Self.line(rest)) }
             continuation.finish()
             try? self.close()
         }
         return lines
+    }
+
+    /// A line without its end, which is that of HTTP in some output.
+    private static func line(_ bytes: Data) -> String {
+        String(decoding: bytes.last == UInt8(ascii: "\r") ? bytes.dropLast() : bytes, as: UTF8.self)
     }
 }

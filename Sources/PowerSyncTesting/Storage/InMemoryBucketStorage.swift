@@ -104,7 +104,9 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     package func activeStream() throws -> ActiveSyncStream? {
         guard let checkpoint = feed.current else { return nil }
-        return state.withLockedValue { $0.served.map { ActiveSyncStream(plan: $0.stream.plan, checkpoint: checkpoint) } }
+        return state.withLockedValue {
+            $0.served.map { ActiveSyncStream(plan: $0.stream.plan, checkpoint: checkpoint) }
+        }
     }
 
     package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) throws -> ReplicationStream {

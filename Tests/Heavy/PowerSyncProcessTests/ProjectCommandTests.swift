@@ -58,6 +58,20 @@ import Testing
         let other = try ShellLine(try #require(commands["others"]), "echo", in: url)
         #expect(await other.lines().joined().contains(#""user_id":"anybody""#))
 
+        // The address of the dashboard is that of a page, with the key for what the page asks.
+        let dashboard = try #require(commands["dashboard"])
+        let page = try await ShellLine("curl -sS -i '\(dashboard)'", in: url).lines()
+        #expect(page.first?.hasPrefix("HTTP/1.1 200") == true, "\(page)")
+        #expect(page.contains { $0.lowercased().hasPrefix("content-type: text/html") }, "\(page)")
+        #expect(page.contains("<title>PowerSync service</title>"), "\(page)")
+        let parts = dashboard.components(separatedBy: "#key=")
+        try #require(parts.count == 2)
+        for (key, status) in [(parts[1], "200"), (parts[1] + "0", "401"), ("", "401")] {
+            let fields = "-H 'Authorization: Bearer \(key)'"
+            let clients = try await ShellLine("curl -sS -i \(fields) '\(parts[0])/clients'", in: url).lines()
+            #expect(clients.first?.hasPrefix("HTTP/1.1 \(status)") == true, "\(clients)")
+        }
+
         // A change of the sync config is deployed as it is saved: the stream ends, and another one shows what is new.
         let config = try read("my app/sync.yaml")
             .replacing(

@@ -50,6 +50,16 @@ import Testing
         return String(line.dropFirst(word.count + 3)).trimmingCharacters(in: .whitespaces)
     }
 
+    /// The names in the table of docs/service.md.
+    private static func documentedNames() throws -> [String] {
+        var root = URL(filePath: #filePath)
+        for _ in 0..<5 { root.deleteLastPathComponent() }
+        let page = try String(contentsOf: root.appending(path: "docs/service.md"), encoding: .utf8)
+        return page.split(separator: "\n").filter { $0.hasPrefix("| `powersync_") }.map { row in
+            String(row.dropFirst(3).prefix { $0.isLetter || $0 == "_" })
+        }
+    }
+
     @Test func everythingThatWasDoneIsCounted() async throws {
         let development = try await Development()
         // The first run makes the rows, the second one copies them into a new storage.
@@ -74,6 +84,19 @@ import Testing
         #expect(metric("chunks_replicated_total") >= 2)
         #expect(metric("rows_replicated_total") > metric("chunks_replicated_total"))
         #expect(metric("data_replicated_bytes_total") > 0)
+
+        // A transaction of the source.
+        let transactions = metric("transactions_replicated_total")
+        #expect(transactions >= 0)
+        let write = try development.line(try Self.value("write", in: said))
+        #expect(await write.lines().joined().contains(#""applied":1"#))
+        #expect(await stream.lines { $0.contains("A new name") }.last?.contains("A new name") == true)
+        var counted = transactions
+        // Clients may have it a moment before it is counted.
+        for _ in 0..<1000 where counted == transactions {
+            counted = try await development.metrics()["powersync_transactions_replicated_total"] ?? -1
+        }
+        #expect(counted > transactions)
         await stream.end(by: SIGKILL)
 
         // Sizes are measured now and then; the dashboard says when they are there.
@@ -93,13 +116,12 @@ import Testing
         #expect(await service.end() == 0)
     }
 
-    @Test func whatAServerKeepsForSlotsIsShown() async throws {
-        let service = try TodoService()
-        let source = try TestDatabase(TodoService.postgresTables)
-        let storage = try TestDatabase()
-        // One that nobody needs any more.
-        let slot = "powersync_\(source.name)"
-        try source.run("SELECT pg_create_logical_replication_slot('\(slot)', 'pgoutput')")
+    /// Starts a process that replicates a database, with metrics.
+    private static func startNode(
+        of service: TodoService,
+        _ source: TestDatabase,
+        _ storage: TestDatabase
+    ) async throws -> (ServiceNode, metricsPort: Int) {
         let config = try ServiceNode.writeConfig(of: service, source: source.uri, storage: storage.uri)
         let port = FreePort.take()
         let yaml = try String(contentsOfFile: config, encoding: .utf8)
@@ -107,6 +129,46 @@ import Testing
             .write(toFile: config, atomically: true, encoding: .utf8)
         let node = try ServiceNode(config: config)
         try await node.ready()
+        return (node, port)
+    }
+
+    @Test func everyDocumentedMetricIsThereAfterATransactionOfPostgreSQL() async throws {
+        let service = try TodoService()
+        let source = try TestDatabase(TodoService.postgresTables)
+        let storage = try TestDatabase()
+        // The server is asked about slots at the start, and a minute later.
+        try source.run("SELECT pg_create_logical_replication_slot('powersync_\(source.name)', 'pgoutput')")
+        let (node, port) = try await Self.startNode(of: service, source, storage)
+        let names = try Self.documentedNames()
+        #expect(names.count > 10 && names.contains("powersync_replication_lag_seconds"), "\(names)")
+
+        let transactions = "powersync_transactions_replicated_total"
+        let before = try await Metrics.read(port, in: service.folder)[transactions] ?? -1
+        try source.run("INSERT INTO lists VALUES ('l1', 'anna', 'Groceries')")
+        var metrics: [String: Double] = [:]
+        var missing = names
+        // It takes as long as it takes until the transaction is there.
+        for _ in 0..<1000 where !missing.isEmpty || metrics[transactions] ?? before <= before {
+            metrics = try await Metrics.read(port, in: service.folder)
+            missing = names.filter { name in !metrics.keys.contains { $0 == name || $0.hasPrefix("\(name){") } }
+        }
+        #expect(missing.isEmpty, "\(missing)")
+        #expect(before >= 0 && metrics[transactions] ?? 0 > before)
+        #expect((0..<3600).contains(metrics["powersync_replication_lag_seconds"] ?? -1), "\(metrics)")
+        #expect(metrics["powersync_rows_replicated_total"] ?? 0 >= 1)
+        #expect(metrics["powersync_data_replicated_bytes_total"] ?? 0 > 0)
+        node.command.signal(SIGTERM)
+        #expect(await node.command.waitForExit() == 0, "\(node.command.said)")
+    }
+
+    @Test func whatAServerKeepsForSlotsIsShown() async throws {
+        let service = try TodoService()
+        let source = try TestDatabase(TodoService.postgresTables)
+        let storage = try TestDatabase()
+        // One that nobody needs any more.
+        let slot = "powersync_\(source.name)"
+        try source.run("SELECT pg_create_logical_replication_slot('\(slot)', 'pgoutput')")
+        let (node, port) = try await Self.startNode(of: service, source, storage)
 
         let names = ["lag", "retained"].map { "powersync_replication_slot_\($0)_bytes{slot=\"\(slot)\"}" }
         var shown: [Double] = []
