@@ -23,6 +23,8 @@ struct DoctorCommand: AsyncParsableCommand {
 
     @OptionGroup var config: ConfigurationOptions
 
+    @OptionGroup var process: ProcessOptions
+
     @Option(help: "The address at which clients reach the running service, such as https://sync.example.com.")
     var service: String?
 
@@ -46,7 +48,7 @@ struct DoctorCommand: AsyncParsableCommand {
         // First, so that a wrong address is told at once.
         let address = try service.map { try PublicService(address: $0, token: token, authorityFile: authority) }
         var report = DoctorReport()
-        if let location { report.findings = try await doctor.examine(location) }
+        if let location { report.findings = try await doctor.examine(location, as: process.role) }
         if let address { report.findings += try await doctor.examine(address) }
         print(json ? try report.json() : report.lines.joined(separator: "\n"))
         guard report.errors == 0 else { throw ExitCode.failure }

@@ -19,24 +19,12 @@ struct ServeCommand: AsyncParsableCommand {
 
     @OptionGroup var config: ConfigurationOptions
 
-    @Option(
-        help: """
-            What this process does: "unified" replicates and serves clients, "api" serves clients, "sync" replicates. Several \
-            processes share a storage in PostgreSQL; one of those that may replicate does.
-            """,
-        transform: { name in
-            guard let role = ServiceConfiguration.Role(name) else {
-                throw ValidationError("\"\(name)\" is not one of unified, api, sync")
-            }
-            return role
-        }
-    )
-    var role: ServiceConfiguration.Role = .unified
+    @OptionGroup var process: ProcessOptions
 
     func run() async throws {
         let file = config.location.file
         var configuration = try config.read()
-        configuration.role = role
+        configuration.role = process.role
         let environment = ProcessInfo.processInfo.environment
         let run = ServiceRun(configuration: configuration, file: file, environment: environment) {
             [configuration] service, address in

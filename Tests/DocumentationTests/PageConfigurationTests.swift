@@ -89,6 +89,20 @@ import Testing
         #expect(count >= 8)
     }
 
+    @Test func scriptsCanBeRead() throws {
+        var count = 0
+        for (page, block) in try Self.blocks(in: "sh") {
+            count += 1
+            let shell = Process()
+            shell.executableURL = URL(filePath: "/bin/sh")
+            shell.arguments = ["-n", "-c", block.source]
+            try shell.run()
+            shell.waitUntilExit()
+            #expect(shell.terminationStatus == 0, "\(page.path):\(block.line)")
+        }
+        #expect(count > 8)
+    }
+
     /// The words after each `powersync` with which a command begins.
     private static func commands(in text: String) -> [[String]] {
         text.replacing("\\\n", with: " ").split(separator: "\n").compactMap { line in

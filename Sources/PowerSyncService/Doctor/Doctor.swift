@@ -46,14 +46,20 @@ package struct Doctor: Sendable {
 
     /// Examines a service by where its configuration is.
     ///
-    /// - Parameter location: The file, or the variable of the environment.
+    /// - Parameters:
+    ///   - location: The file, or the variable of the environment.
+    ///   - role: What the process is to do.
     /// - Returns: The findings, in the order of the looks.
     /// - Throws: `CancellationError`.
-    package func examine(_ location: ConfigurationLocation) async throws -> [DoctorFinding] {
+    package func examine(
+        _ location: ConfigurationLocation,
+        as role: ServiceConfiguration.Role = .unified
+    ) async throws -> [DoctorFinding] {
         var findings = DoctorFindings()
-        let configuration: ServiceConfiguration
+        var configuration: ServiceConfiguration
         do {
             configuration = try location.read()
+            configuration.role = role
         } catch {
             findings.fail(.configuration, error)
             return findings.all
@@ -81,6 +87,7 @@ package struct Doctor: Sendable {
                 remedy: "Correct it in the file, or leave it out; the service starts."
             )
         }
+        do { try configuration.checkRole() } catch { findings.fail(.configuration, error) }
         let isUsable = checkSyncConfig(configuration, &findings)
         try await checkKeys(configuration.authentication, &findings)
         checkCertificate(configuration, &findings)

@@ -44,6 +44,7 @@ struct RefusedStart: CustomTestStringConvertible, Sendable {
         RefusedStart("a short secret") { configuration, _ in
             configuration.authentication.keys = [.hs256(secret: [1, 2, 3], id: "short")]
         },
+        RefusedStart("a role that its storage is not for") { configuration, _ in configuration.role = .api },
         RefusedStart("a key set that is no URL of the web") { configuration, _ in
             configuration.authentication.keySets = [URL(filePath: "/etc/keys")]
         },
