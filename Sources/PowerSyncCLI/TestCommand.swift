@@ -40,10 +40,6 @@ struct TestCommand: AsyncParsableCommand {
         }
         guard isSuccess else { throw ExitCode.failure }
     }
-
-    private func printToStandardError(_ line: String) {
-        FileHandle.standardError.write(Data("\(line)\n".utf8))
-    }
 }
 
 /// How a command prints what it found.

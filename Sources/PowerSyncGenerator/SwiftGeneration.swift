@@ -104,10 +104,6 @@ package struct SwiftGeneration: Sendable {
             .joined(separator: " ")
         return options
     }
-
-    private func printToStandardError(_ line: String) {
-        FileHandle.standardError.write(Data("\(line)\n".utf8))
-    }
 }
 
 extension String {

@@ -104,11 +104,35 @@ package struct TokenVerifier: Sendable {
     ) async throws(AuthorizationError) -> TokenRules {
         var keys: [VerifyingKey] = []
         var failure: AuthorizationError?
+        // One after the other: who has signed with a key of the configuration does not wait for a server.
         for source in sources {
             let current = await source.currentKeys()
+            let rules = try await rules(of: current.keys, for: signature, of: input, algorithm, keyID)
+            if let rules { return rules }
             keys += current.keys
             failure = failure ?? current.failure
         }
+        // A key that is missing because a source could not be asked may be the right one.
+        if let failure { throw failure }
+        for source in sources { source.keyWasMissing() }
+        throw AuthorizationError(
+            .authentication,
+            "Could not find an appropriate key in the keystore. The key is missing or no key matched the token KID",
+            logDetails: "token kid: \(keyID ?? "none"), alg: \(algorithm.rawValue), known keys: "
+                + keys.map(\.key).map { "\($0.id ?? "*") (\($0.algorithm?.rawValue ?? $0.type.rawValue))" }.joined(
+                    separator: ", "
+                )
+        )
+    }
+
+    /// What holds for a token that one of these keys has signed; `nil` when none of them has to do with it.
+    private func rules(
+        of keys: [VerifyingKey],
+        for signature: [UInt8],
+        of input: [UInt8],
+        _ algorithm: SigningAlgorithm,
+        _ keyID: String?
+    ) async throws(AuthorizationError) -> TokenRules? {
         if let keyID, let key = keys.first(where: { $0.key.id == keyID }) {
             // The key that the token names is the only one that counts. Comparing algorithms first is what prevents a
             // public RSA key from being used as the secret of an HMAC.
@@ -123,17 +147,7 @@ package struct TokenVerifier: Sendable {
         for key in keys where key.key.id == nil && key.key.matches(algorithm) {
             if await key.isValid(signature, for: input, algorithm: algorithm) { return key.rules }
         }
-        // A key that is missing because a source could not be asked may be the right one.
-        if let failure { throw failure }
-        for source in sources { source.keyWasMissing() }
-        throw AuthorizationError(
-            .authentication,
-            "Could not find an appropriate key in the keystore. The key is missing or no key matched the token KID",
-            logDetails: "token kid: \(keyID ?? "none"), alg: \(algorithm.rawValue), known keys: "
-                + keys.map(\.key).map { "\($0.id ?? "*") (\($0.algorithm?.rawValue ?? $0.type.rawValue))" }.joined(
-                    separator: ", "
-                )
-        )
+        return nil
     }
 
     // MARK: Claims

@@ -197,8 +197,4 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
             printToStandardError("warning: \(finding.message)\(remedy)\(code)")
         }
     }
-
-    private func printToStandardError(_ line: String) {
-        FileHandle.standardError.write(Data("\(line)\n".utf8))
-    }
 }

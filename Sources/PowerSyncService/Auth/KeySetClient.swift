@@ -57,7 +57,7 @@ struct KeySetClient: Sendable {
         } catch let error as AuthorizationError {
             throw error
         } catch {
-            throw .keySetRequest("\(url): \(error)")
+            throw .keySetRequest("\(url.shown): \(error)")
         }
     }
 
@@ -69,13 +69,14 @@ struct KeySetClient: Sendable {
     /// The document, if it is there in time.
     ///
     /// The HTTP client has a limit for the time until an answer begins, and one for the time in which nothing comes. With these
-    /// alone, a server could send a byte every now and then for days, and nobody would ask again meanwhile.
+    /// alone, a server could send a byte every now and then for days, and nobody would ask again meanwhile. A resolver that is
+    /// asked for an address takes the time that it has been given, as it cannot be interrupted.
     private func documentInTime() async throws -> Document {
         try await withThrowingTaskGroup(of: Document.self) { group in
             group.addTask { try await document() }
             group.addTask {
                 try await clock.sleep(for: Self.timeout)
-                throw AuthorizationError.keySetRequest("\(url): no complete answer within \(Self.timeout)")
+                throw AuthorizationError.keySetRequest("\(url.shown): no complete answer within \(Self.timeout)")
             }
             defer { group.cancelAll() }
             guard let document = try await group.next() else { throw CancellationError() }
@@ -90,12 +91,12 @@ struct KeySetClient: Sendable {
             case .document(let document): return document
             case .redirect(let location):
                 guard let next = URL(string: location, relativeTo: url)?.absoluteURL else {
-                    throw AuthorizationError.keySetRequest("\(url) redirects to \"\(location)\", which is no URL")
+                    throw AuthorizationError.keySetRequest("\(url.shown) redirects to \"\(location)\", which is no URL")
                 }
                 url = next
             }
         }
-        throw AuthorizationError.keySetRequest("\(self.url) redirects more than \(Self.maximumRedirects) times")
+        throw AuthorizationError.keySetRequest("\(self.url.shown) redirects more than \(Self.maximumRedirects) times")
     }
 
     private enum Answer {
@@ -108,7 +109,7 @@ struct KeySetClient: Sendable {
             throw AuthorizationError(
                 .keySetHost,
                 "JWKS request failed",
-                logDetails: "\(url) is not a URL with https or http"
+                logDetails: "\(url.shown) is not a URL with https or http"
             )
         }
         var configuration = HTTPClient.Configuration(
@@ -146,7 +147,7 @@ struct KeySetClient: Sendable {
             throw AuthorizationError(
                 .keySetRequest,
                 "JWKS request failed with \(response.status.reasonPhrase)",
-                logDetails: "\(url) answers with \(response.status.code)"
+                logDetails: "\(url.shown) answers with \(response.status.code)"
             )
         }
     }
@@ -174,5 +175,14 @@ struct KeySetClient: Sendable {
             )
         }
         return address
+    }
+}
+
+extension URL {
+    /// Without what may be secret: a user with a password, and the query.
+    fileprivate var shown: String {
+        guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return "a URL" }
+        (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
+        return parts.string ?? "a URL"
     }
 }

@@ -78,12 +78,12 @@ extension PostgresCheck {
         for pattern in plan.tablePatterns {
             let matching = tables.filter { pattern.matches($0.name, defaultSchema: defaultSchema) }
             if matching.isEmpty {
-                findings.append(
-                    .warning(
-                        "The sync config reads \(pattern), and database \(state.database) has no such table.",
-                        "Check the spelling; names are case sensitive. A table that is created later is noticed."
-                    ).about(SourceTableName(schema: pattern.schema ?? defaultSchema, name: pattern.table))
+                let missing = PostgresFinding.warning(
+                    "The sync config reads \(pattern), and database \(state.database) has no such table.",
+                    "Check the spelling; names are case sensitive. A table that is created later is noticed."
                 )
+                let name = SourceTableName(schema: pattern.schema ?? defaultSchema, name: pattern.table)
+                findings.append(pattern.isWildcard ? missing : missing.about(name))
             }
             // With a wildcard, only what is a table is meant.
             for table in matching where !pattern.isWildcard || table.kind == "r" {

@@ -38,8 +38,7 @@ extension PostgresSource: DescribedSource {
     }
 
     package func findings(for plan: SyncPlan) async throws -> [SourceFinding] {
-        // All slots of the server are those of this service for the check: its own are not too many.
-        let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
+        let check = PostgresCheck(publication: settings.publication, slotNamePrefix: settings.slotNamePrefix)
         let found = try await pool.withConnection { try await check.findings(on: $0, plan: plan) }
         return found.map { finding in
             let isFatal = finding.severity == .error || finding.leavesTableOut

@@ -88,15 +88,42 @@ extension PostgresBucketStorage {
         on connection: PostgresConnection
     ) async throws -> (StorageCheckpoint?, streams: [ReplicationStreamID: ReplicationStream.State]) {
         let published = feed.current
-        do {
-            return try await connection.statements("looking for checkpoints") { [self] db in
-                guard try schema.identity(db) == identity else { throw otherStorage }
+        return try await noticingOtherStorages {
+            try await connection.statements("looking for checkpoints") { [self] db in
                 let streams = try StreamRecord.all(in: StreamRecord.statesWithData, db).map { ($0.id, $0.state) }
-                let checkpoint = try StreamRecord.served(db)?.checkpoint
-                // What was published before this look is stored for ever, unless a copy of the storage has taken its place.
-                if let checkpoint, let published, checkpoint.isBefore(published) { throw otherStorage }
-                return (checkpoint, Dictionary(uniqueKeysWithValues: streams))
+                return (try publishedCheckpoint(after: published, db), Dictionary(uniqueKeysWithValues: streams))
             }
+        }
+    }
+
+    /// The checkpoint that any process has published last, of the stream that is served.
+    ///
+    /// - Returns: `nil` before the first activation.
+    /// - Throws: ``BucketStorageError`` with code `otherStorage` as ``follow(_:)``.
+    func newestCheckpoint() async throws -> StorageCheckpoint? {
+        let published = feed.current
+        return try await noticingOtherStorages {
+            try await ask("looking for the newest checkpoint") { [self] db in
+                try publishedCheckpoint(after: published, db)
+            }
+        }
+    }
+
+    // What has been published now; `published` was before.
+    private func publishedCheckpoint(
+        after published: StorageCheckpoint?,
+        _ db: PostgresStatements
+    ) throws -> StorageCheckpoint? {
+        guard try schema.identity(db) == identity else { throw otherStorage }
+        let checkpoint = try StreamRecord.served(db)?.checkpoint
+        // What was published before this look is stored for ever, unless a copy of the storage has taken its place.
+        if let checkpoint, let published, checkpoint.isBefore(published) { throw otherStorage }
+        return checkpoint
+    }
+
+    private func noticingOtherStorages<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedTable {
             throw otherStorage
         }

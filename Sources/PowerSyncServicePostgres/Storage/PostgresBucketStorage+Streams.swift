@@ -8,8 +8,7 @@ package import PowerSyncServiceCore
 extension PostgresBucketStorage: BucketStorage {
     package func activeStream() async throws -> ActiveSyncStream? {
         // What another process has published this one may not have noticed yet, and a client may come from there.
-        let published = try await ask("looking for the newest checkpoint") { try StreamRecord.served($0)?.checkpoint }
-        if let published { feed.publish(published) }
+        if let newest = try await newestCheckpoint() { feed.publish(newest) }
         guard let checkpoint = feed.current else { return nil }
         let stream = checkpoint.streamID
         if let config = configs.known(of: stream) { return ActiveSyncStream(plan: config.plan, checkpoint: checkpoint) }

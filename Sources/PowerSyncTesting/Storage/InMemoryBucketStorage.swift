@@ -104,8 +104,11 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     package func activeStream() throws -> ActiveSyncStream? {
         guard let checkpoint = feed.current else { return nil }
-        return state.withLockedValue {
-            $0.served.map { ActiveSyncStream(plan: $0.stream.plan, checkpoint: checkpoint) }
+        return state.withLockedValue { state in
+            ActiveSyncStream(
+                plan: state.streams[state.index(of: checkpoint.streamID)].stream.plan,
+                checkpoint: checkpoint
+            )
         }
     }
 

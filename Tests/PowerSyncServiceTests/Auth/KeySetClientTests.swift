@@ -89,6 +89,16 @@ import Testing
         }
     }
 
+    @Test func whatIsSecretInAnAddressIsNotInErrors() async throws {
+        try await Self.whileServing([:]) { server in
+            let address = server.url.replacing("http://", with: "http://me:hunter2@")
+            let failure = try #require(await Self.failure(of: try Self.client("\(address)/nothing?key=hunter3")))
+            let text = "\(failure) \(failure.description) \(failure.logDetails ?? "")"
+            #expect(text.contains("\(server.url)/nothing answers with 404"), "\(text)")
+            #expect(!text.contains("hunter"), "\(text)")
+        }
+    }
+
     // MARK: Limits
 
     @Test("a server that goes on and on is not waited for longer than 30 seconds")

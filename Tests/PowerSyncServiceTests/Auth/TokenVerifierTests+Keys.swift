@@ -1,10 +1,37 @@
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import Testing
 
+@testable import PowerSyncServiceCore
 @testable import PowerSyncTokens
 
 /// Which key a token is verified with.
 extension TokenVerifierTests {
+    /// A server that is asked.
+    private struct AskedServer: KeySource {
+        let questions = NIOLockedValueBox(0)
+
+        func currentKeys() async -> CurrentKeys {
+            questions.withLockedValue { $0 += 1 }
+            return CurrentKeys([], failure: .keySetRequest("it does not answer"))
+        }
+
+        func keyWasMissing() {}
+    }
+
+    @Test("a token of a key that is configured does not wait for servers", arguments: ["test-1", nil])
+    func configuredKeysComeFirst(id: String?) async throws {
+        let key = JSONWebKey(id: id, algorithm: .hs256, material: .symmetric(Self.secret))
+        let server = AskedServer()
+        let verifier = TokenVerifier(sources: [StaticKeys([key]), server], audience: ["powersync-dev"])
+        #expect(await Self.failure(TestToken().signed(with: key), verifier) == nil)
+        #expect(server.questions.withLockedValue(\.self) == 0)
+        // Another one may be of a key that only the server has.
+        let other = TestToken(header: ["alg": "HS256", "kid": "other"]).signed { _ in [1] }
+        #expect(await Self.failure(other, verifier)?.code == .keySetRequest)
+        #expect(server.questions.withLockedValue(\.self) == 1)
+    }
+
     @Test("the key that a token names is the only one that counts")
     func aNamedKeyIsFinal() async {
         let other = JSONWebKey(id: "test-1", algorithm: .hs256, material: .symmetric(Array("another secret".utf8)))

@@ -178,19 +178,13 @@ extension AdminRoutes {
     }
 
     private static func finding(_ retention: LogRetention) -> JSONValue? {
-        if retention.status == "lost" {
-            return finding(
-                .fatal,
-                "[PSYNC_S1146] The source has thrown away log that was not read: it is copied again"
-            )
-        }
         guard retention.isRunningOut, let safe = retention.safeBytes, let maximum = retention.maximumBytes else {
             return nil
         }
         return finding(
             .warning,
             """
-            The source keeps at most \(maximum) bytes of its log, and throws away what was not read after \(safe) more: raise \
+            The source keeps at most \(maximum) bytes of its log, and throws away what was not read after \(max(0, safe)) more: raise \
             max_slot_wal_keep_size, or find out why the service is behind
             """
         )
@@ -202,14 +196,20 @@ extension AdminRoutes {
     /// answer, which is told elsewhere.
     private func checkedTables(of plan: SyncPlan) async throws -> (entries: [JSONValue], errors: [JSONValue]) {
         let descriptors: [SourceTableDescriptor]
-        let findings: [SourceFinding]
         do {
             descriptors = try await source.tables(for: plan)
-            findings = try await (source as? any DescribedSource)?.findings(for: plan) ?? []
         } catch let error as CancellationError {
             throw error
         } catch {
             return ([], [])
+        }
+        let findings: [SourceFinding]
+        do {
+            findings = try await (source as? any DescribedSource)?.findings(for: plan) ?? []
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            findings = [SourceFinding(table: nil, isFatal: false, message: "The source cannot be checked: \(error)")]
         }
         let replicated = Dictionary(descriptors.map { ($0.name, $0.identity.map(\.name)) }) { first, _ in first }
         let found = Dictionary(grouping: findings.filter { $0.table != nil }, by: \.table)

@@ -97,6 +97,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         case .head(var head):
             if state.isOfVersion1_0 {
                 head.version = .http1_0
+                // Of a response that is compressed on the way.
+                head.headers.remove(name: "Transfer-Encoding")
                 data = wrapOutboundOut(.head(head))
             }
             state.responseBegan(head)

@@ -159,6 +159,20 @@ import Testing
                 #expect(!answer.lowercased().contains("transfer-encoding"))
                 #expect(answer.hasSuffix("\r\n\r\n{\"probe\":\"first\"}\n{\"probe\":\"last\"}\n"), "\(answer)")
             }
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                let fields = [
+                    "Authorization: Token \(try scenario.token())", "Content-Type: application/json",
+                    "Content-Length: 2", "Accept-Encoding: gzip",
+                ]
+                let request = RawRequests.request("POST /sync/stream", fields) + "{}"
+                try await connection.send(request.replacing("HTTP/1.1", with: "HTTP/1.0"))
+                var head = ""
+                while !head.contains("\r\n\r\n"), let bytes = try await connection.read() {
+                    head += String(decoding: bytes.readableBytesView, as: UTF8.self)
+                }
+                #expect(head.hasPrefix("HTTP/1.0 200 OK\r\n") && head.lowercased().contains("content-encoding: gzip"))
+                #expect(!head.lowercased().contains("transfer-encoding"), "\(head)")
+            }
             // A length needs no end; the connection has one.
             try await RawConnection.connect(port: scenario.address.port) { connection in
                 try await connection.send("GET /probes/liveness HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
