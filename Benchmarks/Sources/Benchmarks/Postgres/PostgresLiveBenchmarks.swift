@@ -11,7 +11,7 @@ import PowerSyncServiceSQLite
 ///
 /// | Case | Meaning |
 /// | --- | --- |
-/// | `postgres.live.4_clients.<storage>.transactions` | what four clients of pgbench write, 100,000 rows each, one in a transaction |
+/// | `postgres.live.4_clients.<storage>.transactions` | what four clients of pgbench write, 280,000 rows each, one in a transaction |
 /// | `postgres.live.4_clients.<storage>.lag` | from their end to the checkpoint with the last change |
 /// | `postgres.live.commit_to_client` | from the statement that writes a row to a client of one of two API nodes, 50 times a second; the storage is PostgreSQL, another node replicates |
 ///
@@ -19,7 +19,7 @@ import PowerSyncServiceSQLite
 enum PostgresLiveBenchmarks {
     private static let rows = 100_000
     /// What each client of pgbench writes: for about a minute.
-    private static let transactions = 100_000
+    private static let transactions = 280_000
 
     /// Runs all cases.
     ///
