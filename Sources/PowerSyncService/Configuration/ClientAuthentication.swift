@@ -106,8 +106,10 @@ extension ClientAuthentication {
     func keySetClients(clock: any Clock<Duration>) -> [(client: KeySetClient, rules: TokenRules)] {
         var rejected = AddressRanges.none
         for range in rejectedKeySetAddresses { rejected.insert(range) }
-        var places = keySets.map { (url: $0, rules: TokenRules()) }
-        if let url = supabaseKeySet { places.append((url: url, rules: .supabase)) }
+        // That of the project is asked once, also when it is written down besides.
+        let project = supabaseKeySet
+        var places = keySets.filter { $0 != project }.map { (url: $0, rules: TokenRules()) }
+        if let project { places.append((url: project, rules: .supabase)) }
         return places.map { url, rules in
             let client = KeySetClient(
                 url: url,

@@ -213,6 +213,8 @@ extension ServiceConfiguration {
                     ).description
                 )
             }
+        } else if supabaseSecret != nil {
+            warnings.append(section.error("supabase_jwt_secret", "no effect without supabase: true").description)
         }
         authentication.rejectedKeySetAddresses = try section.strings("jwks_reject_ip_ranges") ?? []
         if try section.boolean("block_local_jwks") == true {

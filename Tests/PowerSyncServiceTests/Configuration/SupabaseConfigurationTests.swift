@@ -49,6 +49,26 @@ import Testing
         #expect(sources.all.count == 4 && sources.remote.count == 2)
     }
 
+    @Test("a key set that is named, too, is asked once")
+    func theKeySetOfTheProjectBesideItself() throws {
+        let written = "supabase: true, jwks_uri: \"\(Self.keySet)\", audience: [authenticated]"
+        let authentication = try Self.read(source: Self.database, written).authentication
+        let clients = authentication.keySetClients(clock: ContinuousClock())
+        #expect(clients.map { $0.client.url.absoluteString } == [Self.keySet])
+        #expect(clients.map { $0.rules } == [Self.rules])
+    }
+
+    @Test func aSecretAloneIsAWarning() throws {
+        let secret = "supabase_jwt_secret: \"a secret of thirty-two bytes, yes\", audience: [app]"
+        let configuration = try Self.read(source: Self.database, secret)
+        #expect(!configuration.authentication.hasKeys)
+        #expect(
+            configuration.warnings.contains(
+                "service.yaml:4: client_auth.supabase_jwt_secret: no effect without supabase: true"
+            )
+        )
+    }
+
     @Test func withoutTheKeyNothingIsDerived() throws {
         for more in ["", ", supabase: false"] {
             let authentication = try Self.read(source: Self.database, "audience: [app]\(more)").authentication
