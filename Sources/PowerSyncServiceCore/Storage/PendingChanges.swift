@@ -14,7 +14,7 @@ package struct PendingChanges {
     }
 
     /// The most records of one storage transaction.
-    package static let maximumRecords = 2000
+    static let maximumRecords = 8000
     /// The most records of one while a table is copied: the more there are, the more of them share a page that is written.
     ///
     /// SQLite has one writer: for as long as that takes, a fraction of a second, other streams and write checkpoints wait.

@@ -100,7 +100,7 @@ package struct RecordStore<Tables: RecordTables> {
     ///   - limit: The most rows.
     /// - Returns: Whether no row is left.
     /// - Throws: An error of the database.
-    package mutating func removeRows(of tableID: String, limit: Int) throws -> Bool {
+    package mutating func removeRows(of tableID: String, limit: Int = RemovalLimits.rows) throws -> Bool {
         let table = try tables.number(of: tableID)
         let (found, isAll) = try tables.rows(of: table, limit: limit, byteLimit: RemovalLimits.stateBytes)
         var removed = 0
@@ -188,11 +188,13 @@ package struct RecordStore<Tables: RecordTables> {
 }
 
 /// How much is removed in one storage transaction: what becomes of it is kept in memory until its end.
-private enum RemovalLimits {
+package enum RemovalLimits {
+    /// The most rows.
+    package static let rows = 2000
     /// Operations and parameter entries after which no other row is removed.
-    static let removed = 50_000
+    fileprivate static let removed = 50_000
     /// Bytes of row states after which no other one is read.
-    static let stateBytes = 1 << 20
+    fileprivate static let stateBytes = 1 << 20
 }
 
 extension PendingRecord {

@@ -8,9 +8,9 @@ package import PowerSyncRules
 /// types are string, int64, double, binary and null.
 package struct ReplicaID: Hashable, Sendable {
     /// The first eight bytes, most significant first.
-    let high: UInt64
+    package let high: UInt64
     /// The last eight bytes, most significant first.
-    let low: UInt64
+    package let low: UInt64
 
     /// The identity of a row.
     ///

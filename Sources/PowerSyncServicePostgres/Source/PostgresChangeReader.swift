@@ -7,7 +7,7 @@ import PowerSyncServiceCore
 /// catalogue is compared with the descriptors after every announcement of a table, and once a minute.
 struct PostgresChangeReader: ChangeReader {
     /// The most messages that are taken at once.
-    static let maximumMessages = 6000
+    static let maximumMessages = 24_000
     /// How often a marker is written at most.
     static let markerInterval = Duration.seconds(60)
     /// How long to wait before telling the caller that there is no news.

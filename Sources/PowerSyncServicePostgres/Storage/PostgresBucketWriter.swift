@@ -73,7 +73,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
             let isFinished = try await lease.write("removing the rows of a table") { [transactionEnd] db, record in
                 var changes = StreamChanges(noCheckpointBefore: transactionEnd)
                 var store = RecordStore(try PostgresRecordTables(db, record))
-                let isFinished = try store.removeRows(of: table.id, limit: PendingChanges.maximumRecords)
+                let isFinished = try store.removeRows(of: table.id)
                 changes.lastOp = try store.finish()
                 try changes.write(record, db)
                 return isFinished

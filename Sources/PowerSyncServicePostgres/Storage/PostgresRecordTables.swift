@@ -8,9 +8,14 @@ import PowerSyncServiceCore
 /// ``finish()``. Until then op ids are not known: the first one is -1, the second one -2, and so on.
 struct PostgresRecordTables: RecordTables {
     /// A row of the source.
-    private struct RowID: Hashable {
+    private struct RowID: Hashable, Comparable {
         var table: Int64
         var key: ReplicaID
+
+        /// In the order of the index, in which neighbours share its pages.
+        static func < (one: RowID, other: RowID) -> Bool {
+            (one.table, one.key.high, one.key.low) < (other.table, other.key.high, other.key.low)
+        }
     }
 
     /// What happens to the state of a bucket.
@@ -113,7 +118,7 @@ struct PostgresRecordTables: RecordTables {
         guard !records.isEmpty else { return }
         var (tables, keys) = (PostgresArray(.integer), PostgresArray(.uuid))
         missingRows = Set(records.map { RowID(table: numbers[Array($0.tableID.utf8)] ?? 0, key: $0.beforeKey) })
-        for id in missingRows {
+        for id in missingRows.sorted() {
             tables.append(id.table)
             keys.append(id.key)
         }
@@ -254,7 +259,7 @@ struct PostgresRecordTables: RecordTables {
     private func rowStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
         var (new, others) = (RowStateColumns(), RowStateColumns())
         var (deletedTables, deletedKeys) = (PostgresArray(.integer), PostgresArray(.uuid))
-        for id in changedRows {
+        for id in changedRows.sorted() {
             guard var state = rows[id] else {
                 deletedTables.append(id.table)
                 deletedKeys.append(id.key)
@@ -309,7 +314,7 @@ struct PostgresRecordTables: RecordTables {
     }
 
     private func supersededStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
-        let ofOperations = supersededOperations.parts(of: Self.maximumSuperseded).map { part in
+        let ofOperations = supersededOperations.sorted { ($0.bucket, $0.opID) < ($1.bucket, $1.opID) }.parts(of: Self.maximumSuperseded).map { part in
             PostgresStatements.Statement(
                 sql: """
                     INSERT INTO superseded_operations (stream, bucket, op_id, by_op)

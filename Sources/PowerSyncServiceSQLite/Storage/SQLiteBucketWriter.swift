@@ -68,7 +68,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
             let isFinished = try await storage.write { [streamID, transactionEnd] db in
                 try Self.raiseNoCheckpointBefore(to: transactionEnd, of: streamID, db)
                 var store = RecordStore(try SQLiteRecordTables(db, streamID: streamID))
-                let isFinished = try store.removeRows(of: table.id, limit: PendingChanges.maximumRecords)
+                let isFinished = try store.removeRows(of: table.id)
                 try Self.note(try store.finish(), of: streamID, db)
                 return isFinished
             }

@@ -39,7 +39,7 @@ import Testing
         batches.flatMap(\.records).flatMap { $0.content?.rows.map(\.row.id) ?? [] }
     }
 
-    @Test(arguments: [(SaveMode.snapshot, 10_000), (.stream, 2_000)])
+    @Test(arguments: [(SaveMode.snapshot, 10_000), (.stream, 8_000)])
     func everythingIsWrittenOnceAndInOrder(_ mode: SaveMode, _ limit: Int) async throws {
         var pending = try makePending()
         var end = 0
@@ -80,11 +80,11 @@ import Testing
 
     @Test func whatCannotBeWrittenIsTold() async throws {
         var pending = try makePending()
-        _ = try await pending.add(rows(0..<2_000), of: table, mode: .stream) { _ in
+        _ = try await pending.add(rows(0..<8_000), of: table, mode: .stream) { _ in
             Issue.record("nothing is to be written yet")
         }
         await #expect(throws: DiskFull.self) {
-            _ = try await pending.add(rows(2_000..<2_001), of: table, mode: .stream) { _ in throw DiskFull() }
+            _ = try await pending.add(rows(8_000..<8_001), of: table, mode: .stream) { _ in throw DiskFull() }
         }
     }
 }
