@@ -204,4 +204,28 @@ package final class Session: @unchecked Sendable {
             }
         }
     }
+
+    /// Sends a statement without the end of its pipeline, as a process does that is stopped meanwhile, and waits until the server
+    /// waits for the rest.
+    ///
+    /// The connection can do nothing else then.
+    package func sendWithoutEnd(_ sql: String, observedBy observer: TestDatabase) throws {
+        let process = try lock.withLock {
+            guard PQenterPipelineMode(connection) == 1,
+                PQsendQueryParams(connection, sql, 0, nil, nil, nil, nil, 0) == 1, PQflush(connection) == 0
+            else { throw TestDatabase.Failure(description: String(cString: PQerrorMessage(connection))) }
+            return PQbackendPID(connection)
+        }
+        try observer.run(
+            """
+            DO $$ BEGIN
+                WHILE NOT EXISTS (
+                    SELECT 1 FROM pg_stat_activity WHERE pid = \(process) AND state = 'active' AND wait_event = 'ClientRead'
+                ) LOOP
+                    PERFORM pg_stat_clear_snapshot();
+                END LOOP;
+            END $$
+            """
+        )
+    }
 }

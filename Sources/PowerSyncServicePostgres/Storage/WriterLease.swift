@@ -73,6 +73,8 @@ final class WriterLease: Sendable {
 
     /// Ends the session of a writer that has not given a sign of life for long: its process is stopped, or its network gone.
     ///
+    /// One that was stopped while it sent statements has a session that is `active`, and waits for the rest.
+    ///
     /// - Returns: Whether there was one, which is gone now.
     private static func endSilentWriter(_ key: String, _ patience: Patience, _ db: PostgresStatements) throws -> Bool {
         let ended = try db.rows(
@@ -84,7 +86,8 @@ final class WriterLease: Sendable {
                     AND l.objid::bigint = key.number & 4294967295
                     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
                 JOIN pg_stat_activity AS a ON a.pid = l.pid
-            WHERE a.state <> 'active' AND a.state_change < clock_timestamp() - interval '\(patience.seconds) s'
+            WHERE (a.state <> 'active' OR a.wait_event_type = 'Client')
+                AND a.state_change < clock_timestamp() - interval '\(patience.seconds) s'
             """
         ) { $0.boolean(0) }
         return ended.contains(true)

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import PowerSyncRules
@@ -113,6 +114,28 @@ import Testing
         await lease.release()
         try await scenario.reopen()
         #expect(try await scenario.rowCount("operations") == 0)
+    }
+
+    /// Of a process that was stopped between two statements of a pipeline, the server waits for the rest.
+    @Test func aWriterThatIsStoppedInTheMiddleOfAStatementIsEnded() async throws {
+        let scenario = try await StorageScenario(Self.config, on: .postgres)
+        let storage = try #require(scenario.storage as? PostgresBucketStorage)
+        let stream = scenario.stream.id
+        await scenario.home.releaseWriters()
+        let database = try #require(scenario.home.database)
+        let stopped = try database.connect()
+        try stopped.run("SELECT pg_advisory_lock(\(storage.schema.writerKey(stream)))")
+        try stopped.sendWithoutEnd("SELECT 1", observedBy: database)
+        let lease = try await WriterLease.take(
+            stream,
+            storage.schema,
+            on: try await PostgresConnection.open(
+                storage.settings.connection,
+                settings: storage.schema.sessionSettings
+            ),
+            WriterLease.Patience(seconds: 0)
+        )
+        await lease.release()
     }
 
     @Test func ofTwoWritersOneIsRefused() async throws {
