@@ -66,6 +66,10 @@ LARGE_FILE_MIB ?= 1024
 # How many clients of a service come back at the same time.
 RECONNECTS ?= 10000
 
+# How many minutes a service runs over each kind of databases, and how many clients it has.
+SOAK_MINUTES ?= 60
+SOAK_STREAMS ?= 1000
+
 # How many random transcripts are played in other transactions and processes.
 SPLITS ?= 100000
 # How many random queries are compared with SQLite.
@@ -77,6 +81,7 @@ soak: packages
 	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 scripts/with-s3 scripts/with-postgres scripts/run-tests $(notdir $(wildcard Tests/*Tests))
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
 	POWERSYNC_QUERIES=$(QUERIES) POWERSYNC_RECONNECTS=$(RECONNECTS) POWERSYNC_SLOW=1 \
+	POWERSYNC_SOAK_MINUTES=$(SOAK_MINUTES) POWERSYNC_SOAK_STREAMS=$(SOAK_STREAMS) \
 	POWERSYNC_TEST_MINUTES=0 scripts/with-postgres scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
 	$(MAKE) --no-print-directory soak-idle
 

@@ -61,6 +61,9 @@ final class RunningCommand {
         return process.terminationStatus
     }
 
+    /// The number of its process.
+    var processIdentifier: Int32 { process.processIdentifier }
+
     /// Whether it runs.
     var isRunning: Bool { process.isRunning }
 

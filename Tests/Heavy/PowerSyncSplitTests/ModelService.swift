@@ -149,6 +149,18 @@ struct ModelService {
         }
     }
 
+    /// Removes the row that was put into a bucket last.
+    mutating func removeLastRow(of name: String, using random: inout SeededGenerator) {
+        guard let index = buckets.firstIndex(where: { $0.name == name }),
+            let last = buckets[index].operations.last(where: { $0.kind == .put }), let id = last.id
+        else { return }
+        lastOpID += 1
+        let checksum = UInt32.random(in: 0...UInt32.max, using: &random)
+        var operation = Operation.remove(lastOpID, id, checksum, type: last.type ?? "")
+        operation.subkey = last.subkey
+        buckets[index].operations.append(operation)
+    }
+
     private mutating func write(toBucketAt index: Int, using random: inout SeededGenerator) {
         buckets[index].operations.append(operation(using: &random))
     }

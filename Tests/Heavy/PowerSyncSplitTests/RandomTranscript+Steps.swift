@@ -182,18 +182,22 @@ extension RandomTranscript {
         try completePartially(below: 4)
     }
 
-    /// A bucket is published before a checkpoint names it, while others have something newer about one of its rows.
+    /// A bucket is published before a checkpoint names it, while others have something older or newer about one of its rows, or do
+    /// not have it any more.
     private mutating func trackLate() throws {
         guard let bucket = service.buckets.randomElement(using: &random)?.name else { return }
-        service.putOneRow(into: [bucket] + service.buckets.map(\.name).filter { $0 != bucket }, using: &random)
+        let others = service.buckets.map(\.name).filter { $0 != bucket }
+        service.putOneRow(into: oneIn(2) ? [bucket] + others : others + [bucket], using: &random)
         var checkpoint = everything
         checkpoint.buckets.removeAll { $0.name == BucketName(bucket) }
         try track(checkpoint)
         for bucket in service.buckets { try line(service.nextLine(of: bucket.name, limit: .max)) }
         try line(.done)
         guard client.engine.isActive, let tracked else { return }
+        if oneIn(2) { for other in others { service.removeLastRow(of: other, using: &random) } }
         try diff(tracked, changing: bucket)
         guard client.engine.isActive else { return }
+        for other in others where !service.missing(other).isEmpty { try line(service.nextLine(of: other, limit: .max)) }
         try completePartially(below: 4)
     }
 
