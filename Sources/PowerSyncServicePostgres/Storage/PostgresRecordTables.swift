@@ -314,7 +314,8 @@ struct PostgresRecordTables: RecordTables {
     }
 
     private func supersededStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
-        let ofOperations = supersededOperations.sorted { ($0.bucket, $0.opID) < ($1.bucket, $1.opID) }.parts(of: Self.maximumSuperseded).map { part in
+        let operations = supersededOperations.sorted { ($0.bucket, $0.opID) < ($1.bucket, $1.opID) }
+        let ofOperations = operations.parts(of: Self.maximumSuperseded).map { part in
             PostgresStatements.Statement(
                 sql: """
                     INSERT INTO superseded_operations (stream, bucket, op_id, by_op)
