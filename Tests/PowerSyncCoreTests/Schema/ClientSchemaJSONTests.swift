@@ -130,6 +130,7 @@ import Testing
             "member 'insert_only' of raw table 'r'"
         ),
         (#"{"tables":[],"raw_tables":[{"name":"r","put":"x"}]}"#, "member 'put' of raw table 'r' is not an object"),
+        (#"{"tables":[],"raw_tables":[{"name":"r","put":{"sql":"x"}}]}"#, "member 'params' of 'put' of raw table 'r'"),
         (
             #"{"tables":[],"raw_tables":[{"name":"r","delete":{"sql":"x","params":["id"]}}]}"#,
             "member 'params' of 'delete' of raw table 'r'"
