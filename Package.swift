@@ -490,7 +490,7 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        // Tests that take the whole machine; scripts/run-tests runs them after all others.
+        // Tests that take long; scripts/run-tests begins with them.
         .testTarget(
             name: "PowerSyncProcessTests",
             dependencies: [

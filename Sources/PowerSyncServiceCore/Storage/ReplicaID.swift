@@ -8,9 +8,9 @@ package import PowerSyncRules
 /// types are string, int64, double, binary and null.
 package struct ReplicaID: Hashable, Sendable {
     /// The first eight bytes, most significant first.
-    package let high: UInt64
+    let high: UInt64
     /// The last eight bytes, most significant first.
-    package let low: UInt64
+    let low: UInt64
 
     /// The identity of a row.
     ///
@@ -153,5 +153,12 @@ extension ReplicaID: CustomStringConvertible {
 extension [UInt8] {
     fileprivate mutating func append(littleEndian value: some FixedWidthInteger) {
         Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+    }
+}
+
+extension ReplicaID: Comparable {
+    /// Whether the bytes of one come before those of the other.
+    package static func < (one: ReplicaID, other: ReplicaID) -> Bool {
+        (one.high, one.low) < (other.high, other.low)
     }
 }

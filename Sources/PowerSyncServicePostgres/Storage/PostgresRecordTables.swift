@@ -14,7 +14,7 @@ struct PostgresRecordTables: RecordTables {
 
         /// In the order of the index, in which neighbours share its pages.
         static func < (one: RowID, other: RowID) -> Bool {
-            (one.table, one.key.high, one.key.low) < (other.table, other.key.high, other.key.low)
+            (one.table, one.key) < (other.table, other.key)
         }
     }
 

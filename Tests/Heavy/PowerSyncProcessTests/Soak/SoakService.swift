@@ -60,8 +60,8 @@ final class SoakService {
         system: {logging: {level: warning, format: text}}
         """.write(toFile: config, atomically: true, encoding: .utf8)
         try service.writeSyncConfig()
-        command = try RunningCommand(["serve", "--config", config])
         try source?.run(TodoService.statements.joined(separator: ";"))
+        command = try RunningCommand(["serve", "--config", config])
         let lists = (0..<users).map { "('list-\($0)', '\(SoakClients.name($0))', 'round 0')" }.joined(separator: ", ")
         try await command.wait(for: ServiceNode.isReady)
         try await write(["INSERT INTO lists VALUES \(lists)"])
