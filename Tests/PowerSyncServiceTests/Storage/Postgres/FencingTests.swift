@@ -40,6 +40,18 @@ import Testing
         #expect(ended == [["t"]])
     }
 
+    /// Takes the lease of a stream as somebody does who has waited for 30 seconds.
+    private func takeWithoutPatience(
+        _ stream: ReplicationStreamID,
+        _ storage: PostgresBucketStorage
+    ) async throws -> WriterLease {
+        let connection = try await PostgresConnection.open(
+            storage.settings.connection,
+            settings: storage.schema.sessionSettings
+        )
+        return try await WriterLease.take(stream, storage.schema, on: connection, WriterLease.Patience(seconds: 0))
+    }
+
     @Test func aWriterThatWakesAfterAnotherOneHasBegunCannotCommit() async throws {
         var scenario = try await StorageScenario(Self.config, on: .postgres)
         let table = try await scenario.table("test")
@@ -99,16 +111,7 @@ import Testing
             throws: Self.isError(.inUse)
         )
         #expect(try holders(scenario).count == 1)
-        // Nobody waits 30 seconds here.
-        let lease = try await WriterLease.take(
-            stream,
-            storage.schema,
-            on: try await PostgresConnection.open(
-                storage.settings.connection,
-                settings: storage.schema.sessionSettings
-            ),
-            WriterLease.Patience(seconds: 0)
-        )
+        let lease = try await takeWithoutPatience(stream, storage)
         var writer = scenario.writer
         await #expect(throws: PostgresError.self) { try await writer.flush() }
         await lease.release()
@@ -126,15 +129,7 @@ import Testing
         let stopped = try database.connect()
         try stopped.run("SELECT pg_advisory_lock(\(storage.schema.writerKey(stream)))")
         try stopped.sendWithoutEnd("SELECT 1", observedBy: database)
-        let lease = try await WriterLease.take(
-            stream,
-            storage.schema,
-            on: try await PostgresConnection.open(
-                storage.settings.connection,
-                settings: storage.schema.sessionSettings
-            ),
-            WriterLease.Patience(seconds: 0)
-        )
+        let lease = try await takeWithoutPatience(stream, storage)
         await lease.release()
     }
 
