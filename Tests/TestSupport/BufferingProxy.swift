@@ -11,6 +11,8 @@ package final class BufferingProxy: Sendable {
         case untilTold
         /// Until its end.
         case untilEnd
+        /// Not at all, but each byte is sent in a chunk of its own.
+        case byteByByte
     }
 
     /// What the proxy says of itself in each response.
@@ -139,6 +141,10 @@ private final class ResponseHandler: ChannelInboundHandler {
         switch unwrapInboundIn(data) {
         case .head(var head):
             head.headers.add(name: "Via", value: BufferingProxy.via)
+            if bodies.patience == .byteByByte {
+                head.headers.remove(name: "Content-Length")
+                head.headers.replaceOrAdd(name: "Transfer-Encoding", value: "chunked")
+            }
             client.writeAndFlush(HTTPServerResponsePart.head(head), promise: nil)
         case .body(let bytes): pass(.body(.byteBuffer(bytes)))
         case .end(let trailers):
@@ -152,6 +158,15 @@ private final class ResponseHandler: ChannelInboundHandler {
         switch bodies.patience {
         case .untilTold: bodies.pass(part, to: client)
         case .untilEnd: kept.append(part)
+        case .byteByByte: sendByteByByte(part)
         }
+    }
+
+    private func sendByteByByte(_ part: HTTPServerResponsePart) {
+        guard case .body(.byteBuffer(let bytes)) = part else { return client.writeAndFlush(part, promise: nil) }
+        for byte in bytes.readableBytesView {
+            client.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: [byte]))), promise: nil)
+        }
+        client.flush()
     }
 }

@@ -216,8 +216,8 @@ extension Doctor {
     ) async throws {
         let request = service.request(.POST, "/sync/stream", "Token \(token)")
         let response = try await client.execute(request, timeout: PublicService.timeout)
-        var body = response.body.makeAsyncIterator()
-        let first = try await body.next().map { String(buffer: $0) } ?? ""
+        // A stream has no end, and what fits into one read is the network's business.
+        let first = try await Self.firstLine(of: response.body)
         guard response.status != .ok else {
             guard first.contains("\"checkpoint\"") else {
                 return findings.fail(
@@ -242,5 +242,17 @@ extension Doctor {
                 code: envelope?.code.rawValue
             )
         )
+    }
+
+    /// Reads a body up to the end of its first line, or to its own.
+    ///
+    /// - Returns: The line, and what came with it.
+    private static func firstLine(of body: HTTPClientResponse.Body) async throws -> String {
+        var line = ByteBuffer()
+        for try await bytes in body {
+            line.writeImmutableBuffer(bytes)
+            if bytes.readableBytesView.contains(UInt8(ascii: "\n")) || line.readableBytes >= PublicService.maximumBodySize { break }
+        }
+        return String(buffer: line)
     }
 }

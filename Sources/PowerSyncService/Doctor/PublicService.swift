@@ -21,6 +21,8 @@ package struct PublicService: Sendable {
 
     /// How long to wait for an answer.
     static let timeout = TimeAmount.seconds(15)
+    /// The most that is kept of a body: 1 MiB.
+    static let maximumBodySize = 1 << 20
 
     /// Creates the address of a service.
     ///
@@ -94,7 +96,7 @@ package struct PublicService: Sendable {
         return Reply(
             status: Int(response.status.code),
             date: response.headers.clock,
-            body: String(buffer: try await response.body.collect(upTo: 1 << 20))
+            body: String(buffer: try await response.body.collect(upTo: Self.maximumBodySize))
         )
     }
 

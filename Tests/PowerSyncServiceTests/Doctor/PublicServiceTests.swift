@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncProtocol
 import TestSupport
 import Testing
 
@@ -68,6 +69,19 @@ import Testing
             let finding = findings.first { $0.level == .error }
             #expect(finding?.message.hasPrefix("a proxy keeps lines of streams back") == true, "\(findings)")
             #expect(finding?.remedy?.contains("proxy_buffering off") == true)
+            try await proxy.stop()
+        }
+    }
+
+    @Test func answersMayComeByteByByte() async throws {
+        try await Scenario.run { scenario in
+            let proxy = try await BufferingProxy(to: scenario.address.port, keepingBodies: .byteByByte)
+            let late = try scenario.token(now: Date(timeIntervalSince1970: 1_700_000_000))
+            for (token, expected) in [(try scenario.token(), []), (late, [ErrorCode.tokenExpired.rawValue])] {
+                let findings = try await Self.examine(proxy.url, token: token)
+                let requests = findings.filter { !$0.message.contains("WebSocket") }
+                #expect(Self.problems(requests).map(\.code) == expected, "\(findings)")
+            }
             try await proxy.stop()
         }
     }
