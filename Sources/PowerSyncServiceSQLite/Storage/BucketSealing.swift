@@ -31,8 +31,13 @@ struct BucketSealing {
         var isLast = false
     }
 
-    /// The most operations of a transaction.
-    static let batch = 1000
+    /// The most operations that a transaction seals.
+    ///
+    /// A commit waits for a step, and one step follows each commit while a source is copied: with fewer operations,
+    /// sealing would fall behind, and the file would be half as large again as it has to be.
+    static let batch = 4000
+    /// The most operations that a transaction of a sweep looks at; see ``batch``.
+    static let sweepBatch = 16_000
     /// No segment is begun after this many bytes of a transaction.
     static let batchBytes = 1024 * 1024
 
@@ -156,7 +161,7 @@ struct BucketSealing {
                         SELECT op_id FROM operations NOT INDEXED WHERE op_id > ? AND op_id <= ? ORDER BY op_id LIMIT ?)
                     """
             ),
-            arguments: [opID, limit, Self.batch]
+            arguments: [opID, limit, Self.sweepBatch]
         )
         guard let last else { return nil }
         try db.cachedStatement(

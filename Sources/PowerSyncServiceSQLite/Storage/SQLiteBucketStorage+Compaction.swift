@@ -30,7 +30,7 @@ extension SQLiteBucketStorage {
             let next = try await write { [sealingLimits, opID] db in
                 try BucketSealing(db, limits: sealingLimits).sweep(after: opID)
             }
-            left -= BucketSealing.batch
+            left -= BucketSealing.sweepBatch
             opID = next ?? 0
             if next == nil { break }
         }

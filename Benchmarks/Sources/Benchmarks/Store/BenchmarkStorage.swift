@@ -109,13 +109,20 @@ struct BenchmarkStorage {
         return checkpoint
     }
 
-    /// The bytes of the database and its WAL.
-    var bytes: (database: Int, wal: Int) {
+    /// The bytes of the database, of the pages in it that hold something, and of its WAL.
+    func bytes() throws -> (database: Int, used: Int, wal: Int) {
         func size(_ path: String) -> Int {
             let attributes = try? FileManager.default.attributesOfItem(atPath: path)
             return (attributes?[.size] as? NSNumber)?.intValue ?? 0
         }
-        return (size(folder.path), size(folder.path + "-wal"))
+        let database = size(folder.path)
+        var free = 0
+        let plain = try PlainDatabase(path: folder.path)
+        let pages = try plain.prepare("SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size")
+        try withExtendedLifetime(plain) {
+            try pages.run { free = Int($0.integer(at: 0)) }
+        }
+        return (database, database - free, size(folder.path + "-wal"))
     }
 
     /// Opens the file again, as after the end of the process.

@@ -22,8 +22,11 @@ enum StoreBenchmarks {
         Report.time("store.seal_rest.\(name)", ours: Measurement(best: sealing), floors: [])
         let opened = try await benchmark.reopen()
         benchmark = opened.storage
-        let bytes = benchmark.bytes
-        print("store.size.\(name): \(bytes.database / rows) bytes a row, and \(bytes.wal / 1_000_000) MB of WAL")
+        let bytes = try benchmark.bytes()
+        print(
+            "store.size.\(name): \(bytes.database / rows) bytes a row, \(bytes.used / rows) of them in use,",
+            "and \(bytes.wal / 1_000_000) MB of WAL"
+        )
         Report.time("store.open.\(name)", ours: Measurement(best: opened.time), floors: [])
 
         try await read(benchmark, name)
