@@ -1,4 +1,6 @@
 import GRDB
+import NIOConcurrencyHelpers
+import PowerSyncCore
 import PowerSyncSQLite
 
 // Accesses of the SDK itself. SQLite errors come out as `PowerSyncError`, everything else as it was thrown.
@@ -11,6 +13,33 @@ extension LocalDatabase {
     func write<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         try await writeWithoutTransaction { db in
             try db.transaction(.immediate, body)
+        }
+    }
+
+    /// As ``write(_:)``, and copies what was written from the log to the file in a turn of its own.
+    ///
+    /// Writes of the app that have waited for a large transaction do not wait for its copy, too. Returns when it was made, so
+    /// that the next transaction is behind those who have waited for the copy.
+    func writeMuch<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        // A copy beside a pool of the app would compete with its writer.
+        guard poolCommits == nil else { return try await write(body) }
+        let writer = try await writer()
+        let isCopyDue = NIOLockedValueBox(false)
+        let result = try await write { db in
+            try WriteAheadLog.postponeCopy(db) { isCopyDue.withLockedValue { $0 = true } }
+            return try body(db)
+        }
+        if isCopyDue.withLockedValue({ $0 }) { await Self.copyLog(writer) }
+        return result
+    }
+
+    /// Also for a task that was cancelled or a database that was closed: until then no commit of the app's pool copies anything.
+    private static func copyLog(_ writer: any DatabaseWriter) async {
+        await withCheckedContinuation { continuation in
+            writer.asyncWriteWithoutTransaction { db in
+                WriteAheadLog.copy(db)
+                continuation.resume()
+            }
         }
     }
 

@@ -103,7 +103,7 @@ final class SyncIteration: Sendable {
         while true {
             let (current, clock, now) = (engine, context.clock, SyncInstant(context.environment.now()))
             do {
-                let (next, step) = try await context.database.write { db in
+                let (next, step) = try await context.database.writeMuch { db in
                     var next = current
                     let deadline = clock.now + SyncIteration.transactionLimit
                     let step = try next.handle(events, in: db, now: now, isOutOfTime: { clock.now > deadline })

@@ -1,4 +1,4 @@
-import GRDB
+package import GRDB
 import GRDBSQLite
 import PowerSyncSQLite
 
@@ -13,7 +13,11 @@ import PowerSyncSQLite
 ///
 /// So from ``limit`` on the log is *truncated*: the writer waits a moment for the readers, who are not held up themselves.
 /// If one of them needs longer, the next attempt is due when the log has grown by another quarter.
-struct WriteAheadLog {
+///
+/// Whoever waits for a large transaction would wait for its copy, too, which is the disk's business and may take as long. So
+/// the copy of a transaction can be *postponed* to a turn of its own: those who waited write first; see
+/// ``postponeCopy(_:isDue:)``.
+package struct WriteAheadLog {
     /// The size from which the log is truncated, in pages: 64 MiB in files with the usual 4 KiB a page.
     static let limit: CInt = 16_384
     /// The size from which the log is copied, in pages: SQLite's default.
@@ -24,6 +28,16 @@ struct WriteAheadLog {
     private let limit: CInt
     /// The size at which truncating is tried.
     private var nextAttempt: CInt
+    /// Who copies the log instead of commits.
+    private var postponement = Postponement.none
+
+    private enum Postponement {
+        case none
+        /// The open transaction leaves it to ``WriteAheadLog/copy(_:)``.
+        case requested
+        /// So many pages wait for it.
+        case due(pages: CInt)
+    }
 
     /// A log with a limit in pages.
     init(limit: CInt = WriteAheadLog.limit) {
@@ -53,9 +67,44 @@ struct WriteAheadLog {
         )
     }
 
+    /// Leaves the copy of what the open transaction writes to a turn of its own.
+    ///
+    /// Until then other commits copy nothing either, because they would copy all of it.
+    ///
+    /// - Parameters:
+    ///   - db: The writer, inside a transaction.
+    ///   - isDue: Called on the writer after the commit, if there is enough to copy: ``copy(_:)`` has to be called soon.
+    /// - Throws: When the connection is none of ours.
+    package static func postponeCopy(_ db: Database, isDue: @escaping @Sendable () -> Void) throws {
+        let state = try ConnectionState.of(db)
+        guard case .none = state.writeAheadLog.postponement else { return }
+        state.writeAheadLog.postponement = .requested
+        db.afterNextTransaction { _ in
+            if case .due = state.writeAheadLog.postponement { return isDue() }
+            state.writeAheadLog.postponement = .none
+        } onRollback: { _ in
+            state.writeAheadLog.postponement = .none
+        }
+    }
+
+    /// Copies what commits have left in the log.
+    ///
+    /// - Parameter db: The writer, outside of a transaction.
+    package static func copy(_ db: Database) {
+        guard let state = try? ConnectionState.of(db), case .due(let pages) = state.writeAheadLog.postponement else {
+            return
+        }
+        state.writeAheadLog.postponement = .none
+        "main".withCString { state.writeAheadLog.didCommit(state.handle, $0, pages: pages) }
+    }
+
     private mutating func didCommit(_ handle: OpaquePointer, _ schema: UnsafePointer<CChar>?, pages: CInt) {
         if pages < limit { nextAttempt = limit }
         guard pages >= Self.checkpointInterval || pages >= limit else { return }
+        if case .none = postponement {} else {
+            postponement = .due(pages: pages)
+            return
+        }
         guard pages >= nextAttempt else {
             sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
             return

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import TestSupport
@@ -121,6 +122,61 @@ import Testing
         #expect(try pool.read { try Int64.fetchOne($0, sql: "SELECT count(*) FROM items") } == count)
         try pool.close()
         return sizes
+    }
+
+    // MARK: Postponed copies
+
+    /// Writes as the sync engine does.
+    ///
+    /// - Returns: Whether there is something to copy.
+    @discardableResult
+    private func writePostponed(pages: Int) throws -> Bool {
+        let isDue = NIOLockedValueBox(false)
+        try pool.write { db in
+            try WriteAheadLog.postponeCopy(db) { isDue.withLockedValue { $0 = true } }
+            try db.execute(sql: "INSERT INTO blobs(data) VALUES (zeroblob(?))", arguments: [pages * Self.pageSize])
+        }
+        return isDue.withLockedValue { $0 }
+    }
+
+    @Test func aPostponedCopyIsMadeWhenItIsAskedForAndByNobodyBefore() throws {
+        #expect(try writePostponed(pages: 3_000))
+        #expect(try logSize >= 3_000)
+        // Who has waited meanwhile.
+        try write(pages: 1)
+        #expect(try logSize >= 3_000)
+        pool.writeWithoutTransaction { WriteAheadLog.copy($0) }
+        #expect(try logSize == 0)
+        // Once.
+        try write(pages: 3_000)
+        #expect(try logSize == 0)
+        pool.writeWithoutTransaction { WriteAheadLog.copy($0) }
+    }
+
+    @Test func thereIsNothingToCopyAfterASmallTransaction() throws {
+        #expect(try !writePostponed(pages: 1))
+        try write(pages: 3_000)
+        #expect(try logSize == 0)
+    }
+
+    @Test func aTransactionThatFailsPostponesNothing() throws {
+        struct Failure: Error {}
+        #expect(throws: Failure.self) {
+            try pool.write { db in
+                try WriteAheadLog.postponeCopy(db) { Issue.record("nothing was written") }
+                throw Failure()
+            }
+        }
+        try write(pages: 3_000)
+        #expect(try logSize == 0)
+    }
+
+    @Test func aSecondPostponedTransactionLeavesTheLogToTheFirst() throws {
+        #expect(try writePostponed(pages: 3_000))
+        #expect(try !writePostponed(pages: 3_000))
+        #expect(try logSize >= 6_000)
+        pool.writeWithoutTransaction { WriteAheadLog.copy($0) }
+        #expect(try logSize == 0)
     }
 
     @Test func aReaderDelaysTheEndOfTheLogAndNothingElse() throws {
