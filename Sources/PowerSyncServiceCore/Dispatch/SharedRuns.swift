@@ -3,7 +3,8 @@ import PowerSyncProtocol
 
 /// Runs of operations that several sessions want, read and encoded once (docs/service.md "Fan-out").
 ///
-/// The first session that asks makes a run, those that ask meanwhile wait for it, and those that ask soon after find it.
+/// The first session that asks makes a run, those that ask meanwhile wait for it, and those that ask soon after find it. What is
+/// not kept for others any longer counts in the budget while it is sent; see ``SharedRun``.
 package final class SharedRuns: Sendable {
     /// What a run has.
     struct Key: Hashable, Sendable {
@@ -34,13 +35,13 @@ package final class SharedRuns: Sendable {
     fileprivate enum Entry {
         /// Somebody makes it; the signal is advanced when that has ended.
         case beingMade(ChangeSignal)
-        case made(EncodedRun, byteCount: Int)
+        case made(SharedRun, byteCount: Int)
     }
 
     fileprivate enum Answer {
         case make(ChangeSignal)
         case wait(ChangeSignal)
-        case found(EncodedRun)
+        case found(SharedRun)
     }
 
     fileprivate struct State {
@@ -69,10 +70,15 @@ package final class SharedRuns: Sendable {
     ///
     /// - Parameters:
     ///   - key: What the run has.
+    ///   - budget: Counts the run when it is kept no longer.
     ///   - make: Makes it; called by one session at a time. When that fails, or is cancelled, another one tries.
     /// - Returns: The run, which shares its bytes with those of others.
     /// - Throws: What `make` throws, or `CancellationError`.
-    func run(for key: Key, _ make: () async throws -> EncodedRun) async throws -> EncodedRun {
+    func run(
+        for key: Key,
+        budget: ReadAheadBudget,
+        _ make: () async throws -> EncodedRun
+    ) async throws -> SharedRun {
         while true {
             switch state.withLockedValue({ $0.begin(key) }) {
             case .found(let run): return run
@@ -80,11 +86,11 @@ package final class SharedRuns: Sendable {
             case .make(let end):
                 defer { end.advance() }
                 do {
-                    let run = try await make()
-                    state.withLockedValue { $0.end(key, run) }
+                    let run = SharedRun(try await make(), budget: budget)
+                    for dropped in state.withLockedValue({ $0.keep(run, for: key) }) { dropped.isKeptNoLonger() }
                     return run
                 } catch {
-                    state.withLockedValue { $0.end(key, nil) }
+                    state.withLockedValue { $0.entries[key] = nil }
                     throw error
                 }
             }
@@ -93,10 +99,11 @@ package final class SharedRuns: Sendable {
 
     /// Lets go of runs of other checkpoints; who sends them keeps their bytes.
     func forget(before checkpoint: StorageCheckpoint) {
-        state.withLockedValue { state in
-            for key in state.order where key.checkpoint != checkpoint { state.remove(key) }
-            state.order.removeAll { $0.checkpoint != checkpoint }
+        let dropped = state.withLockedValue { state in
+            defer { state.order.removeAll { $0.checkpoint != checkpoint } }
+            return state.order.filter { $0.checkpoint != checkpoint }.compactMap { state.remove($0) }
         }
+        for run in dropped { run.isKeptNoLonger() }
     }
 }
 
@@ -112,26 +119,28 @@ extension SharedRuns.State {
         }
     }
 
-    /// A run is made, or could not be made.
-    fileprivate mutating func end(_ key: SharedRuns.Key, _ run: EncodedRun?) {
+    /// Keeps a run that was made, if there is room.
+    ///
+    /// - Returns: What is kept no longer: the oldest ones that there is no room for, or the run itself.
+    fileprivate mutating func keep(_ run: SharedRun, for key: SharedRuns.Key) -> [SharedRun] {
         entries[key] = nil
-        if let run { keep(run, for: key) }
-    }
-
-    /// Keeps a run that was made, and lets go of the oldest ones that there is no room for.
-    private mutating func keep(_ run: EncodedRun, for key: SharedRuns.Key) {
         madeCount += 1
-        let size = run.byteCount
-        guard size <= SharedRuns.maximumBytes else { return }
+        let size = run.run.byteCount
+        guard size <= SharedRuns.maximumBytes else { return [run] }
         entries[key] = .made(run, byteCount: size)
         order.append(key)
         byteCount += size
-        while byteCount > SharedRuns.maximumBytes { remove(order.removeFirst()) }
+        var dropped: [SharedRun] = []
+        while byteCount > SharedRuns.maximumBytes {
+            if let oldest = remove(order.removeFirst()) { dropped.append(oldest) }
+        }
+        return dropped
     }
 
-    fileprivate mutating func remove(_ key: SharedRuns.Key) {
-        guard case .made(_, let size) = entries[key] else { return }
+    fileprivate mutating func remove(_ key: SharedRuns.Key) -> SharedRun? {
+        guard case .made(let run, let size) = entries[key] else { return nil }
         entries[key] = nil
         byteCount -= size
+        return run
     }
 }

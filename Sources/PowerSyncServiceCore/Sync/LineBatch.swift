@@ -43,6 +43,7 @@ struct LineBatch: Sendable {
         guard !lines.isEmpty else { return }
         let (ready, held) = (lines, heldBytes)
         (lines, byteCount, heldBytes) = ([], 0, 0)
-        try await queue.send(ready, held: held > 0 ? LineQueue.Held(share: share, byteCount: held) : nil)
+        // Also without any: that the network takes something tells that the client reads.
+        try await queue.send(ready, held: LineQueue.Held(share: share, byteCount: held))
     }
 }

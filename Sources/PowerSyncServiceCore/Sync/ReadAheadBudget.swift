@@ -28,6 +28,11 @@ package final class ReadAheadBudget: Sendable {
             budget.state.withLockedValue { $0.holders[id]?.end = end }
         }
 
+        /// Ends the stream if its client has taken nothing for a while.
+        func endIfStalled() {
+            budget.endIfStalled(id)
+        }
+
         /// Some bytes were read.
         func add(_ byteCount: Int) {
             budget.add(byteCount, to: id)
@@ -134,6 +139,15 @@ package final class ReadAheadBudget: Sendable {
         if isRoom { roomChanged.advance() }
     }
 
+    private func endIfStalled(_ id: UInt64) {
+        let now = stopwatch.elapsed
+        let end = state.withLockedValue { state -> (@Sendable () -> Void)? in
+            guard let holder = state.holders[id], holder.since + Self.patience <= now else { return nil }
+            return state.takeEnd(of: id, at: now)
+        }
+        end?()
+    }
+
     private func close(_ id: UInt64) {
         let isRoom = state.withLockedValue { state in
             let wasFull = state.byteCount >= limit
@@ -162,6 +176,14 @@ extension ReadAheadBudget.State {
         self.byteCount += byteCount
     }
 
+    /// How to end a stream, which is to be done.
+    fileprivate mutating func takeEnd(of id: UInt64, at now: Duration) -> (@Sendable () -> Void)? {
+        guard let end = holders[id]?.end else { return nil }
+        holders[id]?.end = nil
+        holders[id]?.toldAt = now
+        return end
+    }
+
     /// Tells streams to end of which nothing was taken, until there will be room.
     ///
     /// - Parameters:
@@ -181,12 +203,10 @@ extension ReadAheadBudget.State {
         let candidates = holders.filter { $0.value.byteCount > 0 && $0.value.end != nil }
             .sorted { $0.value.byteCount > $1.value.byteCount }
         for (id, holder) in candidates where rest >= limit && holder.since + patience <= now {
-            guard let end = holder.end else { continue }
+            guard let end = takeEnd(of: id, at: now) else { continue }
             rest -= holder.byteCount
             full.ends.append(end)
             full.lookAgain(at: now + patience)
-            holders[id]?.end = nil
-            holders[id]?.toldAt = now
         }
         guard rest >= limit else { return full }
         for (_, holder) in candidates where holder.since + patience > now {

@@ -201,15 +201,18 @@ package struct SyncSession: Sendable {
         var rest = positions[...]
         while let (part, origin) = nextPart(of: rest) {
             let run: EncodedRun
+            let shared: SharedRun?
             do {
-                run = try await self.run(of: part, origin, checkpoint, lines)
+                (run, shared) = try await self.run(of: part, origin, checkpoint, lines)
             } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
                 logSuperseded(checkpoint, reason: "compacted")
                 machine.abandonDownload()
                 return
             }
+            shared?.isBeingSent(by: share)
+            defer { shared?.wasSent(by: share) }
             // What is not handed over is not in memory any more.
-            let isHeld = origin != .shared
+            let isHeld = shared == nil
             var held = isHeld ? run.readableBytes : 0
             defer { if held > 0 { share.remove(held) } }
             guard !subscription.isFinished else { return }
@@ -256,13 +259,13 @@ package struct SyncSession: Sendable {
 
     /// Gets operations.
     ///
-    /// What several clients want does not count in the budget: it is in memory once, and limited by itself.
+    /// What several clients want does not count as this session's: it is in memory once; see ``SharedRun``.
     private mutating func run(
         of positions: [StreamingSyncRequest.BucketPosition],
         _ origin: Origin,
         _ checkpoint: StorageCheckpoint,
         _ lines: LineQueue
-    ) async throws -> EncodedRun {
+    ) async throws -> (run: EncodedRun, shared: SharedRun?) {
         switch origin {
         case .news:
             try await waitForRoom(lines)
@@ -271,13 +274,14 @@ package struct SyncSession: Sendable {
             }
             let run = EncodedRun(chunks, as: encoding)
             share.add(run.readableBytes)
-            return run
+            return (run, nil)
         case .shared:
             try await beginReading(lines)
             let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
-            return try await environment.dispatcher.runs.run(for: key) {
+            let shared = try await environment.dispatcher.runs.run(for: key, budget: environment.readAhead) {
                 try await environment.dataReaders.withSlot { try await read(positions, checkpoint) }
             }
+            return (shared.run, shared)
         case .storage:
             try await beginReading(lines)
             while true {
@@ -291,7 +295,7 @@ package struct SyncSession: Sendable {
                     share.add(run.readableBytes)
                     return run
                 }
-                if let run { return run }
+                if let run { return (run, nil) }
             }
         }
     }

@@ -1,11 +1,15 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncTesting
 import Testing
 
 @testable import PowerSyncServiceCore
 
 @Suite(.timeLimit(.minutes(1))) struct SharedRunsTests {
     private struct Failure: Error {}
+
+    private let budget = ReadAheadBudget(limit: 1_000, clock: TestClock())
 
     private static func key(_ bucket: String, at opID: Int64 = 1) -> SharedRuns.Key {
         SharedRuns.Key(
@@ -24,13 +28,13 @@ import Testing
     }
 
     /// Begins to make a run of bucket `a`, until it is cancelled.
-    private static func endlessMaker(_ runs: SharedRuns) async throws -> Task<EncodedRun, any Error> {
+    private func endlessMaker(_ runs: SharedRuns) async throws -> Task<SharedRun, any Error> {
         let started = ChangeSignal()
         let maker = Task {
-            try await runs.run(for: key("a")) {
+            try await runs.run(for: Self.key("a"), budget: budget) {
                 started.advance()
                 try await ChangeSignal().wait(after: 0)
-                return run()
+                return Self.run()
             }
         }
         try await started.wait(after: 0)
@@ -42,38 +46,38 @@ import Testing
         try await withThrowingTaskGroup(of: ByteBuffer?.self) { group in
             for _ in 0..<50 {
                 group.addTask {
-                    let run = try await runs.run(for: Self.key("a")) {
+                    let run = try await runs.run(for: Self.key("a"), budget: budget) {
                         await Task.yield()
                         return Self.run()
                     }
-                    return run.lines.first?.bytes
+                    return run.run.lines.first?.bytes
                 }
             }
             for try await line in group { #expect(line == Self.run().lines.first?.bytes) }
         }
         #expect(runs.madeCount == 1)
-        _ = try await runs.run(for: Self.key("b")) { Self.run() }
-        _ = try await runs.run(for: Self.key("a", at: 2)) { Self.run() }
+        _ = try await runs.run(for: Self.key("b"), budget: budget) { Self.run() }
+        _ = try await runs.run(for: Self.key("a", at: 2), budget: budget) { Self.run() }
         #expect(runs.madeCount == 3)
     }
 
     @Test func whenOneFailsAnotherTries() async throws {
         let runs = SharedRuns()
         await #expect(throws: Failure.self) {
-            _ = try await runs.run(for: Self.key("a")) { throw Failure() }
+            _ = try await runs.run(for: Self.key("a"), budget: budget) { throw Failure() }
         }
-        let maker = try await Self.endlessMaker(runs)
-        let other = Task { try await runs.run(for: Self.key("a")) { Self.run() } }
+        let maker = try await endlessMaker(runs)
+        let other = Task { try await runs.run(for: Self.key("a"), budget: budget) { Self.run() } }
         maker.cancel()
         await #expect(throws: CancellationError.self) { _ = try await maker.value }
-        #expect(try await other.value.lines.count == 1)
+        #expect(try await other.value.run.lines.count == 1)
         #expect(runs.madeCount == 1)
     }
 
     @Test func whoWaitsCanBeCancelled() async throws {
         let runs = SharedRuns()
-        let maker = try await Self.endlessMaker(runs)
-        let waiting = Task { try await runs.run(for: Self.key("a")) { Self.run() } }
+        let maker = try await endlessMaker(runs)
+        let waiting = Task { try await runs.run(for: Self.key("a"), budget: budget) { Self.run() } }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { _ = try await waiting.value }
         maker.cancel()
@@ -84,23 +88,91 @@ import Testing
         let runs = SharedRuns()
         let size = SharedRuns.maximumBytes / 4
         for number in 0..<10 {
-            _ = try await runs.run(for: Self.key("b\(number)")) { Self.run(bytes: size / 2) }
+            _ = try await runs.run(for: Self.key("b\(number)"), budget: budget) { Self.run(bytes: size / 2) }
             #expect(runs.byteCount <= SharedRuns.maximumBytes)
         }
         #expect(runs.byteCount > 0)
         let kept = runs.byteCount
-        _ = try await runs.run(for: Self.key("large")) { Self.run(bytes: SharedRuns.maximumBytes + 1) }
+        _ = try await runs.run(for: Self.key("large"), budget: budget) { Self.run(bytes: SharedRuns.maximumBytes + 1) }
         #expect(runs.byteCount == kept)
     }
 
     @Test func aNewCheckpointLetsGoOfOldRuns() async throws {
         let runs = SharedRuns()
-        _ = try await runs.run(for: Self.key("a", at: 1)) { Self.run() }
-        _ = try await runs.run(for: Self.key("a", at: 2)) { Self.run() }
+        _ = try await runs.run(for: Self.key("a", at: 1), budget: budget) { Self.run() }
+        _ = try await runs.run(for: Self.key("a", at: 2), budget: budget) { Self.run() }
         runs.forget(before: SyncSessionStateMachineTests.checkpoint(2))
-        _ = try await runs.run(for: Self.key("a", at: 2)) { Self.run() }
+        _ = try await runs.run(for: Self.key("a", at: 2), budget: budget) { Self.run() }
         #expect(runs.madeCount == 2)
         runs.forget(before: SyncSessionStateMachineTests.checkpoint(3))
         #expect(runs.byteCount == 0)
+    }
+
+    // MARK: What is kept no longer
+
+    /// A stream whose end can be seen.
+    private func sender(_ ended: NIOLockedValueBox<Int>) -> ReadAheadBudget.Share {
+        let share = budget.share()
+        share.whenStalled { ended.withLockedValue { $0 += 1 } }
+        return share
+    }
+
+    @Test func whatIsKeptNoLongerCountsOnceUntilTheLastHasSentIt() async throws {
+        let (runs, ended) = (SharedRuns(), NIOLockedValueBox(0))
+        let (first, second) = (sender(ended), sender(ended))
+        var run: SharedRun? = try await runs.run(for: Self.key("a"), budget: budget) { Self.run(bytes: 5_000) }
+        let size = try #require(run).run.byteCount
+        for share in [first, second] { run?.isBeingSent(by: share) }
+        #expect(budget.byteCount == 0)
+        runs.forget(before: SyncSessionStateMachineTests.checkpoint(2))
+        #expect(budget.byteCount == size && size >= 5_000)
+        run?.wasSent(by: first)
+        #expect(budget.byteCount == size)
+        run?.wasSent(by: second)
+        run = nil
+        #expect(budget.byteCount == 0)
+        // Of one that nobody sends, nothing stays.
+        _ = try await runs.run(for: Self.key("a", at: 2), budget: budget) { Self.run(bytes: 5_000) }
+        runs.forget(before: SyncSessionStateMachineTests.checkpoint(3))
+        #expect(budget.byteCount == 0)
+        #expect(ended.withLockedValue(\.self) == 0)
+    }
+
+    @Test func whatIsTooLargeToBeKeptCountsAtOnce() async throws {
+        let runs = SharedRuns()
+        let run = try await runs.run(for: Self.key("a"), budget: budget) {
+            Self.run(bytes: SharedRuns.maximumBytes + 1)
+        }
+        #expect(budget.byteCount == run.run.byteCount)
+    }
+
+    @Test func thoseWhoTakeNothingAreEndedWhenOthersWaitForTheMemory() async throws {
+        let clock = TestClock()
+        let budget = ReadAheadBudget(limit: 1_000, clock: clock)
+        let ended = NIOLockedValueBox<[String]>([])
+        let shares = ["silent", "reader"].map { name in
+            let share = budget.share()
+            share.whenStalled { ended.withLockedValue { $0.append(name) } }
+            return share
+        }
+        let runs = SharedRuns()
+        let run = try await runs.run(for: Self.key("a"), budget: budget) { Self.run(bytes: 5_000) }
+        for share in shares { run.isBeingSent(by: share) }
+        runs.forget(before: SyncSessionStateMachineTests.checkpoint(2))
+        let waiting = Task { try await budget.waitForRoom() }
+        try await clock.waitForTimer(of: ReadAheadBudget.patience)
+        clock.advance(by: .seconds(20))
+        // The network has taken a batch of it.
+        shares[1].remove(0)
+        clock.advance(by: .seconds(10))
+        try await clock.waitForTimer(of: ReadAheadBudget.patience)
+        #expect(ended.withLockedValue(\.self) == ["silent"])
+        // Later the other one stops, too.
+        clock.advance(by: ReadAheadBudget.patience)
+        try await clock.waitForTimer(of: ReadAheadBudget.patience)
+        #expect(ended.withLockedValue(\.self) == ["silent", "reader"])
+        withExtendedLifetime(run) {}
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
     }
 }
