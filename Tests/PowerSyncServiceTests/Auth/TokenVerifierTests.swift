@@ -216,12 +216,16 @@ import Testing
         #expect(verified.writeCheckpointKey(clientID: nil) == text)
     }
 
+    /// A token whose payload is written as it is.
+    private static func signed(payload: String) throws -> String {
+        let header = TestToken().header.text
+        let input = "\(Base64URL.encode(Array(header.utf8))).\(Base64URL.encode(Array(payload.utf8)))"
+        let signature = try #require(interopKey.sign(Array(input.utf8))?.signature)
+        return "\(input).\(Base64URL.encode(signature))"
+    }
+
     @Test func numbersThatNoDoubleCanHoldAreInfinite() async throws {
-        let token = TestToken()
-        let payload = token.payload.text.dropLast() + #","n":1e400}"#
-        let input = "\(Base64URL.encode(Array(token.header.text.utf8))).\(Base64URL.encode(Array(payload.utf8)))"
-        let signature = try #require(Self.interopKey.sign(Array(input.utf8))?.signature)
-        let text = "\(input).\(Base64URL.encode(signature))"
+        let text = try Self.signed(payload: #"\#(TestToken().payload.text.dropLast()),"n":1e400}"#)
         #expect(try await Self.verifier().verify(text, now: Self.now).payload["n"] == .double(.infinity))
     }
 
@@ -260,6 +264,23 @@ import Testing
         #expect(found.expiresAt <= Self.now + 86_400 + 120)
         let schedule = KeepaliveSchedule(expiresAt: found.expiresAt)
         #expect(schedule.delay(at: Self.now, fraction: 1) >= .zero)
+    }
+
+    @Test(
+        "times as they are written, however long",
+        arguments: [
+            "9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616", "1e400",
+            "1\(String(repeating: "0", count: 400))", "-9223372036854775809", "-18446744073709551616", "-1e400",
+        ],
+        [true, false]
+    )
+    func timesAsTheyAreWritten(_ time: String, isAlsoIssuedThen: Bool) async throws {
+        let issuedAt = isAlsoIssuedThen ? time : "1767225600"
+        let payload = #"{"sub":"u1","aud":"powersync-dev","iat":\#(issuedAt),"exp":\#(time)}"#
+        let token = try Self.signed(payload: payload)
+        let failure = await Self.failure(token)
+        let expected: ErrorCode = time.hasPrefix("-") ? .tokenExpired : .tokenLifetime
+        #expect(failure?.code == expected, "\(time)")
     }
 
     @Test func aTokenFromTheFutureLivesNoLongerThanOthers() async {

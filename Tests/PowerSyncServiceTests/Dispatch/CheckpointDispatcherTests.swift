@@ -11,6 +11,8 @@ import Testing
 
 /// Sessions with the dispatcher over the real storage (docs/service.md "Fan-out").
 @Suite(.timeLimit(.minutes(2))) struct CheckpointDispatcherTests {
+    private struct Hiccup: Error {}
+
     private static let config = """
         config: {edition: 3}
         streams:
@@ -21,9 +23,9 @@ import Testing
           news: {auto_subscribe: true, query: SELECT * FROM news}
         """
 
-    @Test("a commit wakes the sessions that it concerns, and no other")
-    func interest() async throws {
-        try await SessionScenario.run(Self.config) { scenario in
+    @Test("a commit wakes the sessions that it concerns, and no other", arguments: TestedStorage.durable)
+    func interest(_ kind: TestedStorage) async throws {
+        try await SessionScenario.run(Self.config, on: kind) { scenario in
             let lists = try await scenario.storage.table("lists")
             var first = try await scenario.client("u1")
             var second = try await scenario.client("u2")
@@ -46,10 +48,13 @@ import Testing
         }
     }
 
-    @Test("a session does not begin with less than what had been published before, when the dispatcher is behind")
-    func nobodyGoesBack() async throws {
+    @Test(
+        "a session does not begin with less than what had been published before, when the dispatcher is behind",
+        arguments: TestedStorage.durable
+    )
+    func nobodyGoesBack(_ kind: TestedStorage) async throws {
         let clock = TestClock()
-        try await SessionScenario.run(Self.config, clock: clock) { scenario in
+        try await SessionScenario.run(Self.config, on: kind, clock: clock) { scenario in
             let news = try await scenario.storage.table("news")
             var client = try await scenario.client()
             _ = try await client.untilComplete()
@@ -95,9 +100,12 @@ import Testing
         }
     }
 
-    @Test("a write checkpoint arrives when its position is reached, also if nothing else happens")
-    func writeCheckpoints() async throws {
-        try await SessionScenario.run(Self.config) { scenario in
+    @Test(
+        "a write checkpoint arrives when its position is reached, also if nothing else happens",
+        arguments: TestedStorage.durable
+    )
+    func writeCheckpoints(_ kind: TestedStorage) async throws {
+        try await SessionScenario.run(Self.config, on: kind) { scenario in
             let storage = scenario.storage.storage
             // Recorded before the session: nobody tells it but the storage.
             let first = try await storage.createWriteCheckpoint(
@@ -119,10 +127,13 @@ import Testing
         }
     }
 
-    @Test("a session whose checkpoint was compacted while it waited goes on with a later one")
-    func compaction() async throws {
+    @Test(
+        "a session whose checkpoint was compacted while it waited goes on with a later one",
+        arguments: TestedStorage.durable
+    )
+    func compaction(_ kind: TestedStorage) async throws {
         let readers = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
-        try await SessionScenario.run(Self.config, dataReaders: readers) { scenario in
+        try await SessionScenario.run(Self.config, on: kind, dataReaders: readers) { scenario in
             let news = try await scenario.storage.table("news")
             for number in 0..<10 { try await scenario.insert("n\(number)", into: news) }
             try await scenario.storage.commit()
@@ -142,6 +153,32 @@ import Testing
             let lists = BucketName(#"1#lists|0["u1"]"#)
             try await client.read(until: sums.merging([lists: .empty]) { $1 })
             await client.leave()
+        }
+    }
+
+    @Test(
+        "what the dispatcher could not read, sessions read themselves",
+        arguments: [ReadFault.Read.changes, .checksums, .bucketData]
+    )
+    func failedRead(_ read: ReadFault.Read) async throws {
+        let fault = ReadFault()
+        try await SessionScenario.run(Self.config, followed: { fault.view(of: $0) }) { scenario in
+            let lists = try await scenario.storage.table("lists")
+            var first = try await scenario.client("u1")
+            var second = try await scenario.client("u2")
+            _ = try await first.untilComplete()
+            _ = try await second.untilComplete()
+            fault.fail(read, with: Hiccup())
+            for round in 0..<2 {
+                for user in ["u1", "u2"] { try await scenario.insert("\(user)-\(round)", ["owner": user], into: lists) }
+                try await scenario.storage.commit()
+                let lines = [try await first.untilComplete(), try await second.untilComplete()]
+                #expect(lines[0].contains { $0.hasPrefix(#"data 1#lists|0["u1"]"#) }, "round \(round): \(lines)")
+                #expect(lines[1].contains { $0.hasPrefix(#"data 1#lists|0["u2"]"#) }, "round \(round): \(lines)")
+                #expect(!fault.isPending)
+            }
+            await first.leave()
+            await second.leave()
         }
     }
 
@@ -211,10 +248,14 @@ import Testing
         try await running.value
     }
 
+    /// More of those whose database costs nothing.
+    private static let seeds: [(TestedStorage, UInt64)] = TestedStorage.durable.flatMap { kind in
+        (1...UInt64(kind == .sqlite ? 20 : 4)).map { (kind, $0) }
+    }
+
     /// Random rows of random users between random clients: at rest, each has exactly what it would find if it came now.
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func atRestEveryClientHasWhatItShould(seed: UInt64) async throws {
-        try await SessionScenario.run(Self.config) { scenario in
+    @Test(arguments: seeds) func atRestEveryClientHasWhatItShould(_ kind: TestedStorage, seed: UInt64) async throws {
+        try await SessionScenario.run(Self.config, on: kind) { scenario in
             var random = SeededGenerator(seed: seed)
             let lists = try await scenario.storage.table("lists")
             let todos = try await scenario.storage.table("todos")

@@ -108,7 +108,7 @@ import Testing
 
     // MARK: Behind nginx
 
-    @Test(.enabled(if: NginxProxy.program != nil, "nginx is not installed"))
+    @Test(.enabled(if: !ProxyProcess.areUnwanted, "POWERSYNC_NO_PROXIES is set"))
     func nginxThatRemovesAuthorizationIsAnError() async throws {
         try await Scenario.run { scenario in
             let location = NginxProxy.location + ["proxy_set_header Authorization '';"]
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: NginxProxy.program != nil, "nginx is not installed"))
+    @Test(.enabled(if: !ProxyProcess.areUnwanted, "POWERSYNC_NO_PROXIES is set"))
     func nginxThatBuffersIsAnError() async throws {
         try await Scenario.run { scenario in
             // The service asks nginx not to, and this one does not listen. HTTP/1.0 has no chunks that it could pass on.
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: NginxProxy.program != nil, "nginx is not installed"))
+    @Test(.enabled(if: !ProxyProcess.areUnwanted, "POWERSYNC_NO_PROXIES is set"))
     func nginxWithoutUpgradesIsAWarning() async throws {
         try await Scenario.run { scenario in
             try await NginxProxy.run(to: scenario, location: ["proxy_pass http://service;"]) { proxy in
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: NginxProxy.program != nil, "nginx is not installed"))
+    @Test(.enabled(if: !ProxyProcess.areUnwanted, "POWERSYNC_NO_PROXIES is set"))
     func nginxThatAnswersItselfIsAnError() async throws {
         try await Scenario.run { scenario in
             try await NginxProxy.run(to: scenario, location: ["return 200 hello;"]) { proxy in

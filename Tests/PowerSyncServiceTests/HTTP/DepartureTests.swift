@@ -28,6 +28,26 @@ import Testing
         try await Scenario.run(timing: TestClock().timing, log: log, body)
     }
 
+    /// Expects that a service ends the stream of a client that has left, without waiting for anything else.
+    ///
+    /// It takes milliseconds, and a second is what is promised; a machine that has much else to do may need more. Who had to
+    /// look at the connection, or to write to it, would notice nothing before 18 s: until then there is no keepalive.
+    ///
+    /// - Parameters:
+    ///   - log: Gets the end of the stream.
+    ///   - number: How many streams have ended with this one.
+    ///   - departure: When the client left.
+    /// - Throws: `CancellationError`.
+    static func expectEnd(
+        _ log: CollectedLog,
+        number: Int = 1,
+        since departure: ContinuousClock.Instant
+    ) async throws {
+        _ = try await log.line(containing: "Sync stream complete", number: number)
+        let duration = ContinuousClock.now - departure
+        #expect(duration < .seconds(5), "\(duration)")
+    }
+
     /// Waits for the end of one stream for each client, and expects that the service is at rest then: less than half of one
     /// core.
     private static func expectRest(_ log: CollectedLog) async throws {
@@ -57,11 +77,13 @@ import Testing
     func http(_ departure: AbruptDeparture) async throws {
         let log = CollectedLog()
         try await Self.run(log) { scenario in
-            for _ in 0..<Self.clientCount {
+            for number in 1...Self.clientCount {
                 try await RawConnection.connect(port: scenario.address.port) { connection in
                     try await connection.send(Self.request(try scenario.token(now: TestClock.start)))
                     #expect(try await connection.text(until: "checkpoint_complete").contains("200 OK"))
+                    let left = ContinuousClock.now
                     try await connection.leave(departure)
+                    try await Self.expectEnd(log, number: number, since: left)
                     while let _ = try? await connection.read() {}
                 }
             }
@@ -106,14 +128,16 @@ import Testing
     func webSocket(_ departure: AbruptDeparture) async throws {
         let log = CollectedLog()
         try await Self.run(log) { scenario in
-            for _ in 0..<Self.clientCount {
+            for number in 1...Self.clientCount {
                 try await RSocketPeer.connect(port: scenario.address.port) { peer in
                     try await peer.send(
                         .setup(token: try scenario.token(now: TestClock.start)),
                         .request(1, credit: 100)
                     )
                     _ = try await peer.lines(2)
+                    let left = ContinuousClock.now
                     try await peer.leave(departure)
+                    try await Self.expectEnd(log, number: number, since: left)
                     while let _ = try? await peer.next() {}
                 }
             }
@@ -162,6 +186,52 @@ import Testing
             #expect(await values.next() == [1, 30, 10, 3, 300_000])
         }
         try await server.close()
+    }
+
+    /// The limits of silence on each connection that this process has accepted on a port, as the system knows them.
+    private static func limits(ofConnectionsAcceptedOn port: Int) throws -> [[CInt?]] {
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { CInt($0) }
+        var limits: [[CInt?]] = []
+        // The listener has the same port.
+        for socket in descriptors
+        where localPort(of: socket) == port && option(SO_ACCEPTCONN, CInt(SOL_SOCKET), of: socket) == 0 {
+            var values = [option(SO_KEEPALIVE, CInt(SOL_SOCKET), of: socket)]
+            for name in [4, 5, 6, 18] as [CInt] { values.append(option(name, CInt(IPPROTO_TCP), of: socket)) }
+            limits.append(values)
+        }
+        return limits
+    }
+
+    /// The port of this end of a socket; `nil` when it is none of IPv4.
+    private static func localPort(of socket: CInt) -> Int? {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
+        }
+        guard status == 0, address.sin_family == sa_family_t(AF_INET) else { return nil }
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+
+    /// An option of a socket; `nil` when it has none such.
+    private static func option(_ name: CInt, _ level: CInt, of socket: CInt) -> CInt? {
+        var value: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        return getsockopt(socket, level, name, &value, &length) == 0 ? value : nil
+    }
+
+    @Test("every connection of a service has these limits, whatever it speaks", arguments: [false, true])
+    func limitsOfServedConnections(isWebSocket: Bool) async throws {
+        try await Scenario.run { scenario in
+            let port = scenario.address.port
+            try await RawConnection.connect(port: port) { connection in
+                let handshake = RawRequests.request("GET /sync/stream", RawRequests.handshake())
+                try await connection.send(isWebSocket ? handshake : RawRequests.probe)
+                let answer = try await connection.text(until: isWebSocket ? "\r\n\r\n" : "touched_at")
+                #expect(answer.hasPrefix(isWebSocket ? "HTTP/1.1 101 " : "HTTP/1.1 200 "))
+                #expect(try Self.limits(ofConnectionsAcceptedOn: port) == [[1, 30, 10, 3, 300_000]])
+            }
+        }
     }
     #endif
 }

@@ -108,17 +108,35 @@ import Testing
         }
     }
 
-    @Test("a body with as many members as fit is read at once, and so is a query")
-    func manyMembers() async throws {
+    /// What there is as much of in a body as fits: almost 1 MiB.
+    enum Shape: String, CaseIterable, CustomTestStringConvertible {
+        case members, equalNames, digits, decimals, escapes, nesting, objects
+        var testDescription: String { rawValue }
+
+        var body: String {
+            func repeated(_ text: String, _ count: Int) -> String { String(repeating: text, count: count) }
+            return switch self {
+            case .members: "{" + (0..<40_000).map { "\"name \($0)\":1" }.joined(separator: ",") + "}"
+            case .equalNames: "{" + repeated("\"a\":1,", 160_000) + "\"a\":2}"
+            case .digits: "{\"a\":" + repeated("9", 1_000_000) + "}"
+            case .decimals: "{\"a\":0." + repeated("9", 1_000_000) + "}"
+            case .escapes: "{\"a\":\"" + repeated("\\u00e9", 170_000) + "\"}"
+            // As deep as is allowed, or almost.
+            case .nesting: "{\"a\":[" + repeated(repeated("[", 120) + repeated("]", 120) + ",", 4_000) + "[]]}"
+            case .objects: "{\"a\":[" + repeated("{\"b\":1},", 100_000) + "{}]}"
+            }
+        }
+    }
+
+    @Test("a body is read at once, whatever there is much of, and so is a query", arguments: Shape.allCases)
+    func largeBody(_ shape: Shape) async throws {
         try await Scenario.run { scenario in
-            let names = (0..<40_000).map { "name \($0)" }
-            let body = JSONObject(members: names.map { JSONObject.Member(name: $0, value: 1) })
             let query = "?" + (0..<8_000).map { "n\($0)" }.joined(separator: "&")
             let status = try await scenario.status(
                 "POST",
                 "/sync/stream" + query,
                 token: try scenario.token(),
-                body: body.text
+                body: shape.body
             )
             #expect(status == 200)
         }
@@ -190,7 +208,9 @@ import Testing
 
     @Test(
         "22.2.6: unknown paths and methods",
-        arguments: [("GET", "/nope"), ("GET", "/sync/stream"), ("PUT", "/sync/stream")]
+        arguments: [
+            ("GET", "/nope"), ("GET", "/sync/stream"), ("PUT", "/sync/stream"), ("GET", "/write-checkpoint.json"),
+        ]
     )
     func notFound(_ method: String, _ path: String) async throws {
         try await Scenario.run { scenario in

@@ -1,4 +1,6 @@
+import GRDB
 import NIOCore
+import PowerSyncProtocol
 import TestSupport
 import Testing
 
@@ -90,6 +92,85 @@ import Testing
                     }
                 }
                 try await wait(forOpen: state.count)
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// A lock on the source, for which writes wait.
+    private struct SourceLock {
+        private let queue: DatabaseQueue
+
+        init(_ folder: TemporaryFolder) throws {
+            var configuration = Configuration()
+            configuration.busyMode = .timeout(5)
+            configuration.allowsUnsafeTransactions = true
+            queue = try DatabaseQueue(path: folder.path("source.db"), configuration: configuration)
+            try queue.inDatabase { db in try db.beginTransaction(.immediate) }
+        }
+
+        func release() throws {
+            try queue.inDatabase { db in try db.rollback() }
+            try queue.close()
+        }
+    }
+
+    @Test("who is answered during the shutdown hears that the service is not ready")
+    func readiness() async throws {
+        let folder = try TemporaryFolder()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let open = ChangeSignal()
+            let ended = ChangeSignal()
+            try await Scenario.run(in: folder) { scenario in
+                let port = scenario.address.port
+                let token = try scenario.token()
+                let body: JSONObject = ["data": [.object(Scenario.put("lists", "l1", ["name": "A"]))]]
+                let fields = [
+                    "Authorization: Token \(token)", "Content-Type: application/json",
+                    "Content-Length: \(body.text.utf8.count)",
+                ]
+                let write = RawRequests.request("POST /dev/write", fields) + body.text
+                let question = RawRequests.request("GET /probes/readiness")
+                let lock = try SourceLock(folder)
+                group.addTask {
+                    try await RawConnection.connect(port: port) { connection in
+                        // When the first one is answered, all of them have arrived.
+                        try await connection.send(RawRequests.probe + write + question)
+                        var text = try await connection.text(until: "touched_at")
+                        open.advance()
+                        while let bytes = try? await connection.read() { text += String(buffer: bytes) }
+                        let statuses = RawRequests.statuses(of: text)
+                        #expect(statuses.count == 3 && statuses.last == "400", "\(text)")
+                    }
+                }
+                group.addTask {
+                    try await RawConnection.connect(port: port) { connection in
+                        #expect(try await connection.probe())
+                        open.advance()
+                        try await ended.wait(after: 0)
+                        // It may be closed by now.
+                        try? await connection.send(question)
+                        var text = ""
+                        while let bytes = try? await connection.read() { text += String(buffer: bytes) }
+                        #expect(!RawRequests.statuses(of: text).contains("200"), "\(text)")
+                    }
+                }
+                group.addTask {
+                    try await RawConnection.connect(port: port) { connection in
+                        try await connection.send(State.stream.request(token))
+                        _ = try await connection.text(until: "checkpoint_complete")
+                        open.advance()
+                        while let bytes = try? await connection.read() { _ = bytes }
+                    }
+                    // The service shuts down.
+                    ended.advance()
+                    try lock.release()
+                }
+                while true {
+                    let seen = open.version
+                    if seen >= 3 { break }
+                    try await open.wait(after: seen)
+                }
             }
             try await group.waitForAll()
         }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import NIOCore
 import PowerSyncProtocol
 import ServiceTestSupport
 import TestSupport
@@ -60,6 +61,16 @@ import Testing
         #expect(DataFileWatch.Identity(path: folder.path("b")) == first)
     }
 
+    /// More than fits on a disk of 4 MiB.
+    private static let largeRows = (0..<8).map { number in
+        Scenario.put("settings", "s\(number)", ["value": .string(String(repeating: "x", count: 1_000_000))])
+    }
+
+    /// The request for a stream that has them.
+    private static let settings: JSONObject = [
+        "streams": ["subscriptions": [["stream": "settings", "parameters": nil, "override_priority": nil]]]
+    ]
+
     @Test("a disk that is full, until there is room", .enabled(if: SmallDisk.isPossible))
     func fullDisk() async throws {
         let folder = try TemporaryFolder()
@@ -71,10 +82,7 @@ import Testing
             log: log,
             configure: { $0.storage = .sqlite(path: disk.url.appending(path: "buckets.db").path) }
         ) { scenario in
-            let rows = (0..<8).map { number in
-                Scenario.put("settings", "s\(number)", ["value": .string(String(repeating: "x", count: 1_000_000))])
-            }
-            try await scenario.write(rows)
+            try await scenario.write(Self.largeRows)
             _ = try await log.line(containing: "Replication failed")
             let found = try await readiness(scenario)
             #expect(!found.isReady && found.problems.contains("cannot be written"))
@@ -84,13 +92,89 @@ import Testing
             _ = try await log.line(containing: "can be written again")
             #expect(try await readiness(scenario).isReady)
             try await scenario.settle()
-            var stream = try await scenario.stream(
-                try scenario.token(),
-                ["streams": ["subscriptions": [["stream": "settings", "parameters": nil, "override_priority": nil]]]]
-            )
+            var stream = try await scenario.stream(try scenario.token(), Self.settings)
             let lines = try await stream.untilComplete()
             #expect(lines.first?.contains("1#settings|0[] ×8") == true, "\(lines)")
         }
+    }
+
+    @Test("a disk of the source that is full, until there is room", .enabled(if: SmallDisk.isPossible))
+    func fullDiskOfTheSource() async throws {
+        let folder = try TemporaryFolder()
+        let disk = try SmallDisk(at: folder.url.appending(path: "disk"), size: "4m")
+        defer { disk.remove() }
+        let path = disk.url.appending(path: "source.db").path
+        try await Scenario.run(
+            in: folder,
+            configure: { $0.source = .embedded(path: path, statements: Scenario.tables) }
+        ) { scenario in
+            var stream = try await scenario.stream(try scenario.token(), Self.settings)
+            _ = try await stream.untilComplete()
+            let body: JSONObject = ["data": .array(Self.largeRows.map { .object($0) })]
+            let reply = try await scenario.send("POST", "/dev/write", token: try scenario.token(), body: body.text)
+            #expect((500..<600).contains(reply.status))
+            #expect(try reply.error("code")?.hasPrefix("PSYNC_") == true, "\(reply.body)")
+
+            try disk.grow(to: "64m")
+            try await scenario.write(Self.largeRows[0])
+            let lines = try await stream.untilComplete()
+            #expect(lines.first?.contains("1#settings|0[] ×1 p") == true, "\(lines)")
+        }
+    }
+
+    @Test("no client gets anything of a storage whose pages somebody has overwritten, and the service is not ready")
+    func overwrittenPages() async throws {
+        let folder = try TemporaryFolder()
+        try await Scenario.run(in: folder) { scenario in
+            // Each takes most of a page, and they are too few for a segment.
+            let rows = (0..<20).map { number in
+                Scenario.put("settings", "s\(number)", ["value": .string(String(repeating: "x", count: 3_000))])
+            }
+            try await scenario.write(rows)
+            try await scenario.settle()
+        }
+        let path = folder.path("buckets.db")
+        let queue = try DatabaseQueue(path: path)
+        try await queue.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+        try queue.close()
+        #expect(try overwritePages(of: path, containing: Data(repeating: UInt8(ascii: "x"), count: 1_000)) >= 20)
+
+        let log = CollectedLog()
+        try await Scenario.run(in: folder, log: log) { scenario in
+            let fields = [
+                "Authorization: Token \(try scenario.token())", "Content-Type: application/json",
+                "Content-Length: \(Self.settings.text.utf8.count)", "Connection: close",
+            ]
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                try await connection.send(RawRequests.request("POST /sync/stream", fields) + Self.settings.text)
+                var text = ""
+                while let bytes = try? await connection.read() { text += String(buffer: bytes) }
+                #expect(!text.contains("object_id") && !text.contains("checkpoint_complete"), "\(text)")
+            }
+            _ = try await log.line(containing: "failed", "malformed")
+
+            try await scenario.write(Scenario.put("settings", "s0", ["value": "y"]))
+            _ = try await log.line(containing: "Replication failed", "malformed")
+            let found = try await readiness(scenario)
+            #expect(!found.isReady && found.problems.contains("cannot be written"))
+        }
+    }
+
+    /// Overwrites pages of a database that nobody uses.
+    ///
+    /// - Returns: How many there were.
+    private func overwritePages(of path: String, containing content: Data) throws -> Int {
+        let pageSize = 4096
+        var file = try Data(contentsOf: URL(filePath: path))
+        var count = 0
+        for start in stride(from: 0, to: file.count, by: pageSize) {
+            let page = start..<min(start + pageSize, file.count)
+            guard file.range(of: content, in: page) != nil else { continue }
+            file.replaceSubrange(page, with: Data(repeating: 0xff, count: page.count))
+            count += 1
+        }
+        try file.write(to: URL(filePath: path))
+        return count
     }
 
     @Test("source and storage in one file", arguments: ["source.db", "./x/../source.db", "link.db", "sub/source.db"])

@@ -15,8 +15,10 @@ import Testing
           b: {auto_subscribe: true, query: SELECT * FROM test}
         """
 
-    @Test func rowsThatCannotBeEvaluatedAreLoggedOncePerTableAndReason() async throws {
-        var scenario = try await StorageScenario(Self.yaml)
+    @Test(arguments: TestedStorage.durable) func rowsThatCannotBeEvaluatedAreLoggedOncePerTableAndReason(
+        _ kind: TestedStorage
+    ) async throws {
+        var scenario = try await StorageScenario(Self.yaml, on: kind)
         let table = try await scenario.table("test")
         let collected = CollectedLog()
         let log = RejectionLog(logger: collected.logger)

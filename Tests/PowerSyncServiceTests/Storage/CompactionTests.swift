@@ -99,6 +99,65 @@ import Testing
         #expect(try await scenario.summary(Self.bucket) == ["CLEAR "])
         #expect(try await scenario.operations(Self.bucket).map(\.opID) == [OpID(4)])
         #expect(try await checksum(scenario) == BucketChecksum(checksum: before.checksum, count: 1))
+        let name = BucketName(scenario.stream.bucketPrefix + Self.bucket)
+        let chunks = try await scenario.storage.bucketData([.init(name: name, after: .zero)], at: scenario.checkpoint)
+        #expect(chunks.first?.targetOp == OpID(4))
+    }
+
+    @Test("a single removal at the beginning", arguments: TestedStorage.durable)
+    func aSingleOperationIsNotCleared(_ kind: TestedStorage) async throws {
+        var (scenario, table) = try await scenario(kind)
+        try await scenario.save(.insert(["id": "a"]), .insert(["id": "b"]), .insert(["id": "c"]), of: table)
+        try await scenario.commit()
+        // A bucket gets its first removal behind a row, which compaction takes away together with it.
+        let sql = """
+            UPDATE operations SET op = 'R', data = NULL WHERE op_id = 1;
+            UPDATE buckets SET is_uncleared = true;
+            """
+        if kind == .postgres {
+            try scenario.home.run(sql)
+        } else {
+            try await scenario.storage.pool.write { db in try db.execute(sql: sql) }
+        }
+        let before = try await checksum(scenario)
+        #expect(try await scenario.storage.compact() == CompactionResult())
+        #expect(try await scenario.summary(Self.bucket) == ["REMOVE a", "PUT b", "PUT c"])
+        #expect(try await checksum(scenario) == before)
+    }
+
+    @Test("more operations of one bucket than a transaction takes", arguments: TestedStorage.durable)
+    func manyOperationsAreMovedAndClearedInSteps(_ kind: TestedStorage) async throws {
+        var (scenario, table) = try await scenario(kind)
+        let text = SQLiteValue.text(String(repeating: "x", count: 200))
+        func rows(_ version: Int64) -> [SourceChange] {
+            (0..<1250).map { .update(["id": .text("r\($0)"), "v": .integer(version), "text": text]) }
+        }
+        let changes = [SourceChange.insert(["id": "first"])] + rows(0) + rows(1) + rows(2)
+        _ = try await scenario.writer.save(changes, of: table, mode: .stream)
+        try await scenario.commit()
+        let written = try await scenario.operations(Self.bucket)
+        let rowKinds = [String](repeating: "PUT", count: 1250)
+        var sum = try await checksum(scenario)
+        var result = try await scenario.storage.compact()
+        #expect(result.movedOperations == 2500 && result.clearedOperations == 0)
+        let moved = try await scenario.operations(Self.bucket)
+        #expect(moved.map(\.kind) == ["PUT"] + [String](repeating: "MOVE", count: 2500) + rowKinds)
+        #expect(moved.map(\.opID) == written.map(\.opID) && moved.map(\.checksum) == written.map(\.checksum))
+        #expect(moved.suffix(1250) == written.suffix(1250))
+        #expect(try await checksum(scenario) == sum)
+
+        // Without the row at the beginning, all of these leave nothing behind.
+        try await scenario.save(.delete(key: ["first"]), of: table)
+        try await scenario.commit()
+        let left = try await scenario.rows(Self.bucket)
+        sum = try await checksum(scenario)
+        result = try await scenario.storage.compact()
+        #expect(result.movedOperations == 1 && result.clearedOperations == 2500)
+        let cleared = try await scenario.operations(Self.bucket)
+        #expect(cleared.map(\.kind) == ["CLEAR"] + rowKinds + ["REMOVE"])
+        #expect(cleared.first?.opID == OpID(2501))
+        #expect(try await scenario.rows(Self.bucket) == left)
+        #expect(try await checksum(scenario) == BucketChecksum(checksum: sum.checksum, count: 1252))
     }
 
     @Test(arguments: TestedStorage.durable) func operationsAboveTheCheckpointAreLeftAlone(

@@ -63,6 +63,37 @@ import Testing
         #expect(Set(try await scenario.lookUp(Self.u1)) == Set(groups.map { row($0) }))
     }
 
+    @Test("a subquery without a condition", arguments: TestedStorage.durable)
+    func everybodyLooksUpTheSameWithoutACondition(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(
+            """
+            config:
+              edition: 3
+            streams:
+              d:
+                auto_subscribe: true
+                query: SELECT * FROM docs WHERE grp IN (SELECT grp FROM m)
+            """,
+            on: kind
+        )
+        let table = try await scenario.table("m")
+        try await scenario.save(.insert(member(1, "u1", "g1")), .insert(member(2, "u2", "g2")), of: table)
+        let checkpoint = try await scenario.commit()
+        #expect(try await scenario.rowCount("lookups") == 1)
+        let (storage, stream) = (scenario.storage, scenario.stream)
+        for user in ["u1", "u2"] {
+            let request = SyncPlanRequest(tokenPayload: ["sub": .string(user)])
+            let querier = stream.plan.querier(for: request, bucketPrefix: stream.bucketPrefix)
+            var used: [ParameterLookup] = []
+            let buckets = try await querier.buckets { lookups in
+                used += lookups
+                return try await storage.parameterRows(lookups, at: checkpoint, limit: 10)
+            }
+            #expect(used == [ParameterLookup(rawValue: "0[]")])
+            #expect(Set(buckets.map(\.name.rawValue)) == [#"1#d|0["g1"]"#, #"1#d|0["g2"]"#])
+        }
+    }
+
     @Test("truncate empties the index", arguments: TestedStorage.durable)
     func truncateEmptiesTheIndex(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)

@@ -60,6 +60,20 @@ import Testing
         #expect(ids(written) == (0..<end).map { "r\($0)" })
     }
 
+    @Test(arguments: [SaveMode.snapshot, .stream])
+    func manyBytesAreWrittenAsManyRecordsAre(_ mode: SaveMode) async throws {
+        var pending = try makePending()
+        // Five are a little more than what is written at once.
+        let text = String(repeating: "x", count: PendingChanges.maximumBytes / 5)
+        let changes = (0..<22).map { SourceChange.insert(["id": .text("\($0)\(text)")]) }
+        _ = try await pending.add(changes, of: table, mode: mode) { batch in
+            batches.withLockedValue { $0.append(batch) }
+        }
+        #expect(batches.withLockedValue { $0.map(\.records.count) } == [5, 5, 5, 5])
+        let rest = pending.take()
+        #expect(rest.records.count == 2)
+    }
+
     @Test func theProgressOfACopyIsNeverWrittenBeforeItsRows() async throws {
         var pending = try makePending()
         for chunk in 0..<12 {

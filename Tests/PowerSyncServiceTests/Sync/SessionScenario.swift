@@ -18,7 +18,9 @@ struct SessionScenario {
     ///
     /// - Parameters:
     ///   - config: The sync config.
+    ///   - kind: The storage.
     ///   - view: What sessions read, if that is not the storage itself.
+    ///   - followed: What the dispatcher reads, if that is not the storage itself.
     ///   - dataReaders: Who may read bucket data.
     ///   - readAhead: How much of what was read may be in memory.
     ///   - clock: Measures the pauses of the dispatcher.
@@ -26,16 +28,18 @@ struct SessionScenario {
     /// - Throws: What `body` throws.
     static func run(
         _ config: String,
+        on kind: TestedStorage = .sqlite,
         view: (any BucketStorage) -> any BucketStorage = { $0 },
+        followed: (any BucketStorage) -> any BucketStorage = { $0 },
         dataReaders: ConcurrencyQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: .max),
         readAhead: ReadAheadBudget = ReadAheadBudget(limit: .max),
         clock: any Clock<Duration> = ContinuousClock(),
         _ body: (inout SessionScenario) async throws -> Void
     ) async throws {
-        let storage = try await StorageScenario(config)
+        let storage = try await StorageScenario(config, on: kind)
         let environment = SyncSession.Environment(
             storage: view(storage.storage),
-            dispatcher: CheckpointDispatcher(storage: storage.storage, clock: clock),
+            dispatcher: CheckpointDispatcher(storage: followed(storage.storage), clock: clock),
             dataReaders: dataReaders,
             readAhead: readAhead,
             limits: BucketLimits(),
@@ -83,8 +87,14 @@ struct SessionScenario {
     }
 }
 
-/// A client of a session, which adds up what it gets.
+/// A client of a session, which adds up what it gets: a completion that comes too early fails the test.
 struct SessionClient: ~Copyable {
+    /// What was said of a bucket.
+    private struct Announcement {
+        var checksum: Checksum
+        var priority: Priority
+    }
+
     let userID: String
     private let lines = LineQueue()
     private let task: Task<Void, Never>
@@ -93,8 +103,8 @@ struct SessionClient: ~Copyable {
     /// How many batches were taken.
     private(set) var batchCount = 0
 
-    /// The checksums that were announced.
-    private var announced: [String: Int64] = [:]
+    /// The buckets that were announced.
+    private var announced: [String: Announcement] = [:]
     /// The sums of the checksums of the operations.
     private var received: [String: Checksum] = [:]
     /// The positions after the last line of each bucket.
@@ -169,7 +179,12 @@ struct SessionClient: ~Copyable {
             isComplete = false
             let content = line.object(kind)
             for bucket in content.objects("buckets") + content.objects("updated_buckets") {
-                announced[bucket.text("bucket") ?? ""] = 0
+                let checksum = bucket.text("checksum").flatMap { Int64($0) } ?? 0
+                let priority = bucket.text("priority").flatMap { Int32($0) } ?? 0
+                announced[bucket.text("bucket") ?? ""] = Announcement(
+                    checksum: Checksum(truncating: checksum),
+                    priority: Priority(priority)
+                )
             }
             if case .array(let removed) = content["removed_buckets"] {
                 for case .string(let bucket) in removed {
@@ -179,7 +194,22 @@ struct SessionClient: ~Copyable {
             if let number = content.text("write_checkpoint") { writeCheckpoint = number }
         }
         if line["data"] != nil { takeOperations(line.object("data")) }
-        if line["checkpoint_complete"] != nil { isComplete = true }
+        if line["partial_checkpoint_complete"] != nil {
+            let priority = line.object("partial_checkpoint_complete").text("priority").flatMap { Int32($0) } ?? 0
+            expectEverything(upTo: Priority(priority))
+        }
+        if line["checkpoint_complete"] != nil {
+            expectEverything(upTo: .complete)
+            isComplete = true
+        }
+    }
+
+    /// Expects that all operations of the buckets that a completion covers are there.
+    private func expectEverything(upTo priority: Priority) {
+        for (bucket, announcement) in announced where priority.includes(announcement.priority) {
+            let sum = received[bucket, default: .zero]
+            #expect(sum == announcement.checksum, "bucket \(bucket)")
+        }
     }
 
     /// Adds up the operations of a line, which begins where the one before has ended.

@@ -15,10 +15,18 @@ import Testing
         streams:
           g: {auto_subscribe: true, query: SELECT * FROM t}
         """
+    /// A bucket for each list of the user.
+    private static let listsConfig = """
+        config: {edition: 3}
+        streams:
+          todos:
+            auto_subscribe: true
+            query: SELECT * FROM todos WHERE list IN (SELECT id FROM lists WHERE owner = auth.user_id())
+        """
 
-    @Test("a row, and another one")
-    func rows() async throws {
-        try await SessionScenario.run(Self.config) { scenario in
+    @Test("a row, and another one", arguments: TestedStorage.durable)
+    func rows(_ kind: TestedStorage) async throws {
+        try await SessionScenario.run(Self.config, on: kind) { scenario in
             let table = try await scenario.storage.table("t")
             try await scenario.insert("a", into: table)
             try await scenario.storage.commit()
@@ -32,6 +40,71 @@ import Testing
             #expect(try await client.summary() == "data 1#g|0[] 1…2 ×1")
             #expect(try await client.summary() == "complete 2")
             await client.leave()
+        }
+    }
+
+    @Test("a new bucket is sent from its beginning, and one that is gone is removed", arguments: TestedStorage.durable)
+    func otherBuckets(_ kind: TestedStorage) async throws {
+        try await SessionScenario.run(Self.listsConfig, on: kind) { scenario in
+            let lists = try await scenario.storage.table("lists")
+            let todos = try await scenario.storage.table("todos")
+            for id in ["t1", "t2"] { try await scenario.insert(id, ["list": "l1"], into: todos) }
+            try await scenario.storage.commit()
+            var client = try await scenario.client()
+            #expect(try await client.untilComplete() == ["checkpoint 2: ", "complete 2"])
+            try await scenario.insert("l1", ["owner": "u1"], into: lists)
+            let second = try await scenario.storage.commit().opID
+            let added = try await client.untilComplete()
+            #expect(
+                added == [
+                    #"diff \#(second): 1#todos|0["l1"] ×2 p3 -[]"#, #"data 1#todos|0["l1"] 0…2 ×2"#,
+                    "complete \(second)",
+                ]
+            )
+            try await scenario.insert("l1", ["owner": "u2"], into: lists)
+            let third = try await scenario.storage.commit().opID
+            let removed = try await client.untilComplete()
+            #expect(removed == [#"diff \#(third):  -["1#todos|0[\"l1\"]"]"#, "complete \(third)"])
+            await client.leave()
+        }
+    }
+
+    @Test("a small download is completed before a newer checkpoint is announced")
+    func smallDownload() async throws {
+        let config = Self.listsConfig + "\n  news: {auto_subscribe: true, query: SELECT * FROM news}"
+        try await SessionScenario.run(config) { scenario in
+            let lists = try await scenario.storage.table("lists")
+            let todos = try await scenario.storage.table("todos")
+            // Five lines that are too long to be handed over together, with half of the operations after which a
+            // download is interrupted.
+            let rowCount = SyncSession.StateMachine.uninterruptedOperations / 10
+            let text = String(repeating: "x", count: LineBatch.maximumBytes / rowCount)
+            for list in ["l1", "l2", "l3", "l4", "l5"] {
+                try await scenario.insert(list, ["owner": "u1"], into: lists)
+                for number in 0..<rowCount {
+                    try await scenario.insert("\(list)-\(number)", ["list": list, "text": text], into: todos)
+                }
+            }
+            let first = try await scenario.storage.commit().opID
+            var other = try await scenario.client("u2")
+            _ = try await other.untilComplete()
+            var client = try await scenario.client("u1")
+            #expect(try await client.summary()?.hasPrefix("checkpoint \(first): ") == true)
+            #expect(try await client.summary()?.hasPrefix("data") == true)
+            // The session waits with the second line while the dispatcher tells both of another checkpoint.
+            let news = try await scenario.storage.table("news")
+            try await scenario.insert("n1", into: news)
+            let second = try await scenario.storage.commit().opID
+            _ = try await other.untilComplete()
+            let rest = try await client.untilComplete()
+            #expect(rest.count == 5)
+            #expect(rest.dropLast().allSatisfy { $0.hasPrefix("data") })
+            #expect(rest.last == "complete \(first)")
+            let next = try await client.untilComplete()
+            #expect(next.first == "diff \(second): 1#news|0[] ×1 p3 -[]")
+            #expect(next.last == "complete \(second)")
+            await client.leave()
+            await other.leave()
         }
     }
 
@@ -56,9 +129,9 @@ import Testing
         }
     }
 
-    @Test("a session ends when another sync config becomes active")
-    func redeployment() async throws {
-        try await SessionScenario.run(Self.config) { scenario in
+    @Test("a session ends when another sync config becomes active", arguments: TestedStorage.durable)
+    func redeployment(_ kind: TestedStorage) async throws {
+        try await SessionScenario.run(Self.config, on: kind) { scenario in
             var client = try await scenario.client()
             #expect(try await client.untilComplete().last == "complete 0")
 

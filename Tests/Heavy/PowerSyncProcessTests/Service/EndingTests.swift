@@ -17,6 +17,8 @@ import Testing
         ProcessInfo.processInfo.environment["POWERSYNC_RECONNECTS"].flatMap(Int.init) ?? 500
     /// A handler that hangs is cancelled after 15 s: nothing here is one.
     private static let patience = Duration.seconds(14)
+    /// Connections that say nothing: as many as the limits of open files of both ends allow.
+    private static let silentConnections = min(1000, (Int(sysconf(Int32(_SC_OPEN_MAX))) - 100) / 2)
 
     private let service: TodoService
     private let config: String
@@ -85,6 +87,31 @@ import Testing
         await expectEnd(of: next)
     }
 
+    @Test func whileARestoredSourceIsCopiedAgain() async throws {
+        try await prepareSource()
+        let backup = service.folder.appending(path: "backup.db").path
+        try FileManager.default.copyItem(atPath: service.sourcePath, toPath: backup)
+        try await service.writeToSource { db in
+            try db.execute(sql: "INSERT INTO todos VALUES ('lost', 'l1', 'since the backup', 0)")
+        }
+        let first = try serve()
+        try await first.wait(for: Self.isReady)
+        await expectEnd(of: first)
+        for suffix in ["", "-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: service.sourcePath + suffix)
+        }
+        try FileManager.default.copyItem(atPath: backup, toPath: service.sourcePath)
+
+        let command = try serve()
+        try await command.wait(for: "replication starts again", "ps.rows=1 ps.stream=2 ps.table=main.lists")
+        await expectEnd(of: command, mayComplain: true)
+        // The next one serves what there was, and goes on with the copy.
+        let next = try serve()
+        try await next.wait(for: Self.isReady, "ps.stream=2 [PowerSyncServiceCore] The replication stream is active.")
+        #expect(try await readCheckpoint().contains(#""count":15000,"#))
+        await expectEnd(of: next)
+    }
+
     @Test func whileAnotherProcessCompacts() async throws {
         try await prepareSource(todos: 5_000)
         let command = try serve()
@@ -101,7 +128,12 @@ import Testing
         try await prepareSource(todos: 3_000, titleBytes: 2_000)
         let command = try serve()
         try await command.wait(for: Self.isReady)
-        let connections = try await IdleConnections(20, ofEachKindTo: port, token: token)
+        let connections = try await IdleConnections(
+            20,
+            silent: Self.silentConnections,
+            ofEachKindTo: port,
+            token: token
+        )
         // One that does read gets everything beside them.
         #expect(try await readCheckpoint().hasSuffix(Self.completion))
         await expectEnd(of: command)
@@ -210,6 +242,45 @@ import Testing
         await expectEnd(of: next)
     }
 
+    @Test(.enabled(if: SmallDisk.isPossible)) func whileTheDiskOfItsSourceIsFull() async throws {
+        let disk = try SmallDisk(at: service.folder.appending(path: "disk"), size: "4m")
+        defer { disk.remove() }
+        let command = try serve(source: Self.embedded("disk/source.db"))
+        try await command.wait(for: Self.isReady)
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        let source = try DatabaseQueue(
+            path: disk.url.appending(path: "source.db").path,
+            configuration: configuration
+        )
+        let error = await #expect(throws: DatabaseError.self) {
+            for number in 0..<100 {
+                try await source.write { db in
+                    try db.execute(sql: "INSERT INTO lists VALUES ('l\(number)', 'anna', hex(zeroblob(100000)))")
+                }
+            }
+        }
+        #expect(error?.resultCode == .SQLITE_FULL)
+        try source.close()
+        await expectEnd(of: command, mayComplain: true)
+        try disk.grow(to: "64m")
+        let next = try serve(source: Self.embedded("disk/source.db"))
+        try await next.wait(for: Self.isReady)
+        #expect(try await readCheckpoint().hasSuffix(Self.completion))
+        await expectEnd(of: next)
+    }
+
+    @Test func besideAnotherOneThatWasRefused() async throws {
+        try await prepareSource(todos: 20)
+        let command = try serve()
+        try await command.wait(for: Self.isReady)
+        let other = try RunningCommand(["serve", "--config", config])
+        #expect(await other.waitForExit() != 0)
+        #expect(other.said.joined(separator: " ").contains("used by another process"), "\(other.said)")
+        #expect(try await readCheckpoint().hasSuffix(Self.completion))
+        await expectEnd(of: command)
+    }
+
     enum Server: CaseIterable {
         case source, storage
     }
@@ -252,19 +323,18 @@ import Testing
     /// Starts the command.
     ///
     /// - Parameters:
-    ///   - source: An item of `replication.connections`; the embedded source if there is none.
+    ///   - source: An item of `replication.connections`.
     ///   - storage: A file beside the configuration, or a section.
     ///   - syncConfig: Where the sync config comes from, and what clients may do.
     /// - Returns: The command, which is not ready yet.
     /// - Throws: An error of starting it.
     private func serve(
-        source: String? = nil,
+        source: String = Self.embedded("source.db"),
         storage: String = "buckets.db",
         syncConfig: String = Self.syncConfig
     ) throws -> RunningCommand {
-        let tables = TodoService.statements.map { "\"\($0)\"" }.joined(separator: ", ")
         let yaml = """
-            replication: {connections: [\(source ?? "{type: embedded, path: source.db, tables: [\(tables)]}")]}
+            replication: {connections: [\(source)]}
             storage: \(storage.hasPrefix("{") ? storage : "{type: sqlite, path: \(storage)}")
             \(syncConfig)
             host: 127.0.0.1
@@ -274,6 +344,12 @@ import Testing
             """
         try write(yaml, to: "powersync.yaml")
         return try RunningCommand(["serve", "--config", config])
+    }
+
+    /// The embedded source, in a file beside the configuration.
+    private static func embedded(_ path: String) -> String {
+        let tables = TodoService.statements.map { "\"\($0)\"" }.joined(separator: ", ")
+        return "{type: embedded, path: \(path), tables: [\(tables)]}"
     }
 
     /// The file of the sync config, and room for as many streams as a test opens.

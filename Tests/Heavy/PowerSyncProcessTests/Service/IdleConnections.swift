@@ -34,16 +34,17 @@ struct IdleConnections {
     ///
     /// - Parameters:
     ///   - count: How many of each.
+    ///   - silentCount: How many of those that say nothing at all.
     ///   - port: Of the service.
     ///   - token: For those that ask for a stream.
     /// - Throws: When one cannot be opened.
-    init(_ count: Int, ofEachKindTo port: Int, token: String) async throws {
+    init(_ count: Int, silent silentCount: Int, ofEachKindTo port: Int, token: String) async throws {
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: false)
             .channelOption(.socketOption(.so_rcvbuf), value: 16 * 1024)
         var channels: [any Channel] = []
         for head in Self.heads(token) {
-            for _ in 0..<count {
+            for _ in 0..<(head.isEmpty ? silentCount : count) {
                 let channel = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
                 channels.append(channel)
                 if !head.isEmpty {

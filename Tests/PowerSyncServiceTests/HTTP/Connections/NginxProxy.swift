@@ -4,9 +4,6 @@ import Foundation
 
 /// A real nginx before a service, which keeps its connections to the service and uses them again for whatever comes next.
 enum NginxProxy {
-    /// The program, if it is installed.
-    static let program = ProxyProcess.program("nginx")
-
     /// What a location needs for everything to pass.
     static let location = [
         "proxy_pass http://service;", "proxy_http_version 1.1;", "proxy_set_header Upgrade $http_upgrade;",
@@ -19,7 +16,7 @@ enum NginxProxy {
     ///   - scenario: The service.
     ///   - location: The directives for all paths.
     ///   - body: Gets the same service, at the address of the proxy.
-    /// - Throws: ``ProxyProcess/NotStarted``, or what `body` throws.
+    /// - Throws: ``ProxyProcess/Missing``, ``ProxyProcess/NotStarted``, or what `body` throws.
     static func run(
         to scenario: ServiceScenario,
         location: [String] = location,
@@ -48,7 +45,7 @@ enum NginxProxy {
     ///   - isEncrypted: Whether the proxy speaks TLS.
     ///   - servers: Makes what is within `http`, for a port.
     ///   - body: Gets the same service, at the address of the proxy.
-    /// - Throws: ``ProxyProcess/NotStarted``, or what `body` throws.
+    /// - Throws: ``ProxyProcess/Missing``, ``ProxyProcess/NotStarted``, or what `body` throws.
     static func run(
         to scenario: ServiceScenario,
         isEncrypted: Bool,
@@ -56,7 +53,7 @@ enum NginxProxy {
         _ body: (ServiceScenario) async throws -> Void
     ) async throws {
         let nginx = ProxyProcess(
-            program: program ?? "nginx",
+            program: try ProxyProcess.program("nginx"),
             arguments: { file, folder in ["-p", folder, "-c", file] },
             // It says so when it listens.
             readyText: "event method",

@@ -11,7 +11,7 @@ import Testing
 ///
 /// `keepalive 1` lets nginx keep one idle connection to the service, which the next request or handshake then gets. It does not
 /// try a second one, so that a connection that is dead shows up as an error.
-@Suite(.enabled(if: NginxProxy.program != nil, "nginx is not installed"), .timeLimit(.minutes(2)))
+@Suite(.enabled(if: !ProxyProcess.areUnwanted, "POWERSYNC_NO_PROXIES is set"), .timeLimit(.minutes(2)))
 struct NginxTests {
     private typealias Scenario = ServiceScenario
 

@@ -45,7 +45,7 @@ import Testing
         #expect(check.status == 0, "\(check.failures)")
     }
 
-    @Test(.enabled(if: NginxProxy.program != nil, "nginx is not installed"))
+    @Test(.enabled(if: !ProxyProcess.areUnwanted, "POWERSYNC_NO_PROXIES is set"))
     func nginx() async throws {
         try await Self.run { scenario, files, authority in
             try await NginxProxy.run(to: scenario, isEncrypted: true) { port in
@@ -64,12 +64,10 @@ import Testing
         }
     }
 
-    private static let caddyProgram = ProxyProcess.program("caddy")
-
-    @Test(.enabled(if: caddyProgram != nil, "caddy is not installed"))
+    @Test(.enabled(if: !ProxyProcess.areUnwanted, "POWERSYNC_NO_PROXIES is set"))
     func caddy() async throws {
         let process = ProxyProcess(
-            program: Self.caddyProgram ?? "caddy",
+            program: try ProxyProcess.program("caddy"),
             arguments: { file, _ in ["run", "--config", file, "--adapter", "caddyfile"] },
             readyText: "serving initial configuration",
             isEncrypted: true

@@ -10,6 +10,18 @@ struct ProxyProcess {
         var output: [String]
     }
 
+    /// It is not installed.
+    struct Missing: Error, CustomStringConvertible {
+        var name: String
+
+        var description: String {
+            """
+            There is no \(name): scripts/install-system-packages installs it on Debian; POWERSYNC_NO_PROXIES=1 leaves out \
+            the tests that need one.
+            """
+        }
+    }
+
     /// The program.
     var program: String
     /// Makes its arguments of the path of its configuration, and a folder for its files.
@@ -19,11 +31,18 @@ struct ProxyProcess {
     /// Whether it speaks TLS.
     var isEncrypted: Bool
 
-    /// The path of a program, if it is installed.
-    static func program(_ name: String) -> String? {
-        ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"]
+    /// Whether tests are to do without: who has no proxies says so.
+    static let areUnwanted = ProcessInfo.processInfo.environment["POWERSYNC_NO_PROXIES"] != nil
+
+    /// The path of a program.
+    ///
+    /// - Throws: ``Missing`` when it is not installed.
+    static func program(_ name: String) throws -> String {
+        let path = ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"]
             .map { "\($0)/\(name)" }
             .first { FileManager.default.isExecutableFile(atPath: $0) }
+        guard let path else { throw Missing(name: name) }
+        return path
     }
 
     /// Runs it for the duration of `body`.

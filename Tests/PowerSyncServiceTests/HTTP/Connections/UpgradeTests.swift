@@ -57,7 +57,9 @@ import Testing
                 try await connection.send(RawRequests.request("GET /sync/stream", RawRequests.handshake()))
                 _ = try await connection.text(until: "\r\n\r\n")
                 try await Self.expectStream(&connection, scenario)
+                let left = ContinuousClock.now
                 try await connection.leave(departure)
+                try await DepartureTests.expectEnd(log, since: left)
             }
             #expect(try await log.line(containing: "Sync stream complete").contains("client closing stream"))
         }

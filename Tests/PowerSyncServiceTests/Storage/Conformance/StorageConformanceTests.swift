@@ -19,6 +19,8 @@ import Testing
             query: SELECT id, description FROM test
           o:
             query: SELECT client_id AS id, owner FROM test WHERE owner = auth.user_id()
+          f:
+            query: SELECT id FROM test WHERE NOT archived
           d:
             query: SELECT * FROM docs WHERE grp IN (SELECT grp FROM m WHERE uid = auth.user_id())
         """
@@ -152,6 +154,12 @@ import Testing
             operations: ["PUT a", "REMOVE a"]
         ),
         Case(
+            name: "left out by a filter",
+            changes: [.insert(["id": "a", "archived": 0]), .update(["id": "a", "archived": 1])],
+            bucket: "f|0[]",
+            operations: ["PUT a", "REMOVE a"]
+        ),
+        Case(
             name: "too large for the bucket, then deleted",
             changes: [.insert(["id": "a"]), .update(["id": "a", "description": tooLarge]), .delete(key: ["a"])],
             operations: ["PUT a", "REMOVE a"]
@@ -252,6 +260,68 @@ import Testing
                 #expect(reduce(found) == reduce(model), "seed \(seed) \(bucket)")
                 #expect(found.map(\.checksum).reduce(.zero, +) == model.map(\.checksum).reduce(.zero, +))
                 #expect(found.count <= model.count)
+            }
+        }
+    }
+
+    @Test("compacted and sealed while it is written", arguments: [TestedStorage.sqlite, .sealed, .postgres])
+    func compactionBesideAWriterLosesNothing(_ kind: TestedStorage) async throws {
+        let (model, scenario) = (try await Scenario(.inMemory), try await Scenario(kind))
+        let storage = scenario.storage
+        let (moved, isWritten) = (NIOLockedValueBox(0), NIOLockedValueBox(false))
+        let (steps, newest) = try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while !isWritten.withLockedValue({ $0 }) {
+                    try Task.checkCancellation()
+                    let result = try await storage.compact()
+                    moved.withLockedValue { $0 += result.movedOperations }
+                    try await storage.seal()
+                }
+            }
+            // Not before something was compacted.
+            let written = try await Self.write(to: scenario) { count in
+                count < 60 || moved.withLockedValue { $0 } == 0
+            }
+            isWritten.withLockedValue { $0 = true }
+            try await group.waitForAll()
+            return written
+        }
+        let (_, expected) = try await Self.write(to: model) { $0 < steps }
+        #expect(newest == expected)
+        for bucket in Self.buckets {
+            let found = try await scenario.operations(bucket, at: newest)
+            let others = try await model.operations(bucket, at: newest)
+            #expect(reduce(found) == reduce(others), "\(bucket)")
+            let sum = found.map(\.checksum).reduce(Checksum.zero, +)
+            #expect(sum == others.map(\.checksum).reduce(Checksum.zero, +), "\(bucket)")
+            let name = scenario.bucket(bucket)
+            let stored = try await storage.checksums([name], at: newest)[name]
+            #expect(stored == BucketChecksum(checksum: sum, count: Int64(found.count)), "\(bucket)")
+        }
+    }
+
+    /// Writes random transactions, the same ones each time.
+    ///
+    /// - Parameters:
+    ///   - scenario: Where to; nothing was written there.
+    ///   - isToGoOn: Whether another one is to follow, asked with how many there are.
+    /// - Returns: How many there are, and the last checkpoint.
+    /// - Throws: An error of the storage.
+    private static func write(
+        to scenario: Scenario,
+        while isToGoOn: @escaping (_ count: Int) -> Bool
+    ) async throws -> (count: Int, checkpoint: StorageCheckpoint) {
+        var scenario = scenario
+        return try await scenario.storage.withWriter(of: scenario.stream.id) { writer in
+            try await writer.setResumePosition(.at(0))
+            try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
+            var count = 0
+            while true {
+                var random = SeededGenerator(seed: UInt64(count))
+                try await write(&random, &writer)
+                let checkpoint = try await scenario.commit(&writer)
+                count += 1
+                if !isToGoOn(count) { return (count, checkpoint) }
             }
         }
     }

@@ -103,6 +103,24 @@ import Testing
         try other.storage.close()
     }
 
+    @Test func notificationsThatNoServiceSendsDoNoHarm() async throws {
+        var own = try await StorageScenario(Self.config, on: .postgres)
+        let other = Other(storage: try await own.home.open())
+        try await other.following {
+            try await other.wait { other.looks.withLockedValue { !$0.isEmpty } }
+            try own.home.run(
+                """
+                SELECT pg_notify('powersync_powersync_storage', payload)
+                FROM unnest(ARRAY['garbage', 'a b c', ' ', repeat('x', 7900)]) AS payload
+                """
+            )
+            let made = try await own.commit()
+            try await other.wait { other.storage.feed.current == made }
+        }
+        #expect(!other.looks.withLockedValue { $0.contains(.failed) })
+        try other.storage.close()
+    }
+
     @Test(arguments: ["anna/1", "anna/" + String(repeating: "ä", count: 5000), "an\0na/1"])
     func writeCheckpointsThatOneProcessRecordsAreToldToTheOther(userKey: String) async throws {
         let own = try await StorageScenario(Self.config, on: .postgres)
