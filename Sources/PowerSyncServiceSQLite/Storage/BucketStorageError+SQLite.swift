@@ -22,6 +22,18 @@ extension BucketStorageError {
         )
     }
 
+    /// SQLite has met something in the file that it cannot be.
+    static func damaged(_ path: String, _ error: DatabaseError) -> BucketStorageError {
+        BucketStorageError(
+            .corrupted,
+            """
+            The bucket storage at \(path) is damaged: \(error.message ?? "unknown error"). \
+            Restore the file from a backup, or delete it: then everything is copied from the source again.
+            """,
+            underlyingError: error
+        )
+    }
+
     /// There is no such file.
     static func missing(_ path: String) -> BucketStorageError {
         BucketStorageError(.cannotOpen, "There is no bucket storage at \(path).")

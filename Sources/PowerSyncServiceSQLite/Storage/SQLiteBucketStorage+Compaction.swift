@@ -9,7 +9,7 @@ package import PowerSyncServiceCore
 extension SQLiteBucketStorage {
     package func seal() async throws {
         // Nothing has become longer.
-        let last = try await pool.uncancelledRead { db in try OpID.last(db) }
+        let last = try await read { db in try OpID.last(db) }
         guard sealingProgress.withLockedValue({ $0.lastOp != last }) else { return }
         var bucket: Int64 = 0
         var sealed = 0
@@ -41,7 +41,7 @@ extension SQLiteBucketStorage {
         var result = CompactionResult()
         result.deletedRequests = try await deleteOldRequests()
         guard
-            let compaction = try await pool.uncancelledRead({ [sealingLimits] db in
+            let compaction = try await read({ [sealingLimits] db in
                 try StreamCompaction(db, sealing: sealingLimits)
             })
         else { return result }

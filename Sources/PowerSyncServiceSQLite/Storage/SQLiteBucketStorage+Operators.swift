@@ -18,7 +18,7 @@ extension SQLiteBucketStorage {
         var after: Int64? = 0
         while let id = after {
             try Task.checkCancellation()
-            let slice = try await pool.uncancelledRead { db in
+            let slice = try await read { db in
                 try BucketSlice(after: id, of: stream, search: search, db)
             }
             after = slice.lastID
@@ -44,7 +44,7 @@ extension SQLiteBucketStorage {
 
     package func sizes(after version: Int64?) async throws -> StorageSizes? {
         // Compaction and the deletion of a stream write no operations, but make what there is smaller.
-        let present = try await pool.uncancelledRead { db in
+        let present = try await read { db in
             try Int64.fetchOne(
                 db,
                 sql: """
@@ -70,7 +70,7 @@ extension SQLiteBucketStorage {
         var sum = rows
         while !sum.isComplete {
             try Task.checkCancellation()
-            sum = try await pool.uncancelledRead { [sum] db in try sum.next(db) }
+            sum = try await read { [sum] db in try sum.next(db) }
         }
         return sum
     }

@@ -20,7 +20,7 @@ extension SQLiteBucketStorage {
         guard later.opID.rawValue - earlier.opID.rawValue <= Self.maximumChanges else { return .unknown }
         let range = OpRange(streamID: later.streamID, after: earlier.opID, through: later.opID)
         if let known = recentChanges.withLockedValue({ $0[range] }) { return known }
-        let changes = try await pool.uncancelledRead { db in
+        let changes = try await read { db in
             let view = try StreamView(db, at: earlier)
             // What says what has changed may be gone.
             let sweptOp = try Int64.fetchOne(db, sql: "SELECT swept_op FROM op_sequence WHERE id = 1") ?? 0
@@ -41,7 +41,7 @@ extension SQLiteBucketStorage {
         limit: Int
     ) async throws -> [ParameterLookup: [ParameterRow]] {
         guard !lookups.isEmpty else { return [:] }
-        return try await pool.uncancelledRead { db in
+        return try await read { db in
             let view = try StreamView(db, at: checkpoint)
             try view.checkParameters()
             let statement = try PreparedStatement(db, sql: view.queries.parameters)
@@ -77,7 +77,7 @@ extension SQLiteBucketStorage {
         _ buckets: [BucketName],
         at checkpoint: StorageCheckpoint
     ) async throws -> [BucketName: BucketChecksum] {
-        try await pool.uncancelledRead { db in
+        try await read { db in
             let view = try StreamView(db, at: checkpoint)
             try view.check(buckets, db)
             let statement = try PreparedStatement(db, sql: view.queries.checksum)
@@ -111,7 +111,7 @@ extension SQLiteBucketStorage {
         limits: BucketDataLimits
     ) async throws -> [BucketChunk] {
         let positions = positions.sorted { $0.name < $1.name }
-        return try await pool.uncancelledRead { db in
+        return try await read { db in
             let view = try StreamView(db, at: checkpoint)
             try view.check(positions.lazy.map(\.name), db)
             return try BucketDataReader(db, view, checkpoint: checkpoint, limits: limits).read(positions)

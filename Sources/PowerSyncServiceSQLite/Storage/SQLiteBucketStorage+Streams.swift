@@ -10,7 +10,7 @@ package import PowerSyncServiceCore
 extension SQLiteBucketStorage {
     package func activeStream() async throws -> ActiveSyncStream? {
         guard let checkpoint = feed.current else { return nil }
-        let config = try await pool.uncancelledRead { [configs] db in
+        let config = try await read { [configs] db in
             try configs.config(of: checkpoint.streamID) { try .find($0, db) }
         }
         return ActiveSyncStream(plan: config.plan, checkpoint: checkpoint)
@@ -35,7 +35,7 @@ extension SQLiteBucketStorage {
     }
 
     package func streams() async throws -> [ReplicationStream] {
-        try await pool.uncancelledRead { [configs] db in
+        try await read { [configs] db in
             try StreamRecord.all(in: [.processing, .active, .errored, .stop], db).compactMap { record in
                 // Those that cannot be read are replaced when their text is deployed again.
                 try configs.readableConfig(of: record.id) { try .find($0, db) }.map { ReplicationStream(record, $0) }
@@ -45,7 +45,7 @@ extension SQLiteBucketStorage {
     }
 
     package func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
-        try await pool.uncancelledRead { db in
+        try await read { db in
             let record = try StreamRecord.find(stream, db)
             let history = try SourceHistory.find(record.historyID, db)
             let time = try String.fetchOne(
@@ -77,7 +77,7 @@ extension SQLiteBucketStorage {
     }
 
     package func deleteData(of stream: ReplicationStreamID) async throws {
-        let record = try await pool.uncancelledRead { db in try StreamRecord.find(stream, db) }
+        let record = try await read { db in try StreamRecord.find(stream, db) }
         guard record.state == .stop else { return }
         let isLegacy = record.storageVersion == LegacyTables.storageVersion
         for step in isLegacy ? LegacyTables.deletions : StreamDeletion.steps { try await delete(step, of: stream) }
@@ -102,7 +102,7 @@ extension SQLiteBucketStorage {
 
     /// A writer for a stream; the caller has the lease.
     func writer(of stream: ReplicationStreamID) async throws -> SQLiteBucketWriter {
-        let (record, config, history, reached, tables) = try await pool.uncancelledRead { [configs] db in
+        let (record, config, history, reached, tables) = try await read { [configs] db in
             let record = try StreamRecord.find(stream, db)
             guard record.state.isReplicated else { throw BucketStorageError.replaced(stream) }
             let reached = try String.fetchOne(

@@ -7,7 +7,7 @@ package import PowerSyncServiceCore
 /// Write checkpoints (docs/service.md "Write checkpoints of the service").
 extension SQLiteBucketStorage {
     package func publishedPosition() async throws -> SourcePosition? {
-        try await pool.uncancelledRead { db in
+        try await read { db in
             guard let served = try StreamRecord.served(db), let position = served.lastCheckpointLSN else { return nil }
             return try SourceHistory.find(served.historyID, db).map { SourcePosition(position, of: $0) }
         }
@@ -123,7 +123,7 @@ extension SQLiteBucketStorage {
         userKey: String,
         at checkpoint: StorageCheckpoint
     ) async throws -> WriteCheckpoint? {
-        let number = try await pool.uncancelledRead { db in
+        let number = try await read { db in
             try Int64.fetchOne(
                 db,
                 sql: """
@@ -146,7 +146,7 @@ extension SQLiteBucketStorage {
     }
 
     package func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN? {
-        let position = try await pool.uncancelledRead { db in
+        let position = try await read { db in
             try String.fetchOne(
                 db,
                 sql: """

@@ -142,11 +142,27 @@ package final class SQLiteBucketStorage: BucketStorage {
         return configuration
     }
 
+    /// Reads in one state of the file.
+    func read<Result: Sendable>(
+        _ value: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        try await namingDamage { try await pool.uncancelledRead(value) }
+    }
+
+    /// Damage is an error that names the file.
+    private func namingDamage<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do {
+            return try await body()
+        } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
+            throw BucketStorageError.damaged(pool.path, error)
+        }
+    }
+
     /// Writes in a transaction, and then keeps the WAL short.
     func write<Result: Sendable>(
         _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        let result = try await pool.uncancelledWrite(updates)
+        let result = try await namingDamage { try await pool.uncancelledWrite(updates) }
         log.copyIfLong()
         if log.isTooLong {
             try await log.waitForCopy()

@@ -151,10 +151,10 @@ import Testing
                 while let bytes = try? await connection.read() { text += String(buffer: bytes) }
                 #expect(!text.contains("object_id") && !text.contains("checkpoint_complete"), "\(text)")
             }
-            _ = try await log.line(containing: "failed", "malformed")
+            _ = try await log.line(containing: "failed", "malformed", path)
 
             try await scenario.write(Scenario.put("settings", "s0", ["value": "y"]))
-            _ = try await log.line(containing: "Replication failed", "malformed")
+            _ = try await log.line(containing: "Replication failed", "malformed", path)
             let found = try await readiness(scenario)
             #expect(!found.isReady && found.problems.contains("cannot be written"))
         }
