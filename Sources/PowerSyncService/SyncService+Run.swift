@@ -115,7 +115,8 @@ extension SyncService {
             if let source = source as? any LogRetainingSource { services.append(RetainedLogJob(source: source)) }
         }
         let heartbeat = Heartbeat(progress: signs.work, clock: timing.clock) { probes.touch() }
-        services += [files, sizes, follower, heartbeat] as [any Service]
+        let memory = FreedMemoryJob(endedStreams: { sessions.userStreams.endedCount })
+        services += [files, sizes, memory, follower, heartbeat] as [any Service]
         if role.replicates { services.append(replicator) }
         services += [dispatcher, feed, readiness, server] as [any Service]
         var group = ServiceGroupConfiguration(services: services, logger: logger)

@@ -67,6 +67,9 @@ package final class UserStreams: Sendable {
     /// How many streams are open.
     package var streamCount: Int { state.withLockedValue(\.entries.count) }
 
+    /// How many streams have ended.
+    package var endedCount: Int { state.withLockedValue { Int($0.lastID) - $0.entries.count } }
+
     /// All open streams in the order in which they were opened, and what was sent by them and by those that have ended.
     ///
     /// - Complexity: O(n log n) for n streams.

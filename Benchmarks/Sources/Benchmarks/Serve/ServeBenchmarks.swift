@@ -5,6 +5,7 @@ import Foundation
 /// | Case | Meaning |
 /// | --- | --- |
 /// | `serve.<n>_idle.memory` | resident memory of the service for each idle stream |
+/// | `serve.<n>_idle.memory_after_close` | the same, a minute after they have ended |
 /// | `serve.<n>_idle.unrelated_commits` | time on processors for 100 commits a second that concern none, as a share of one core; without streams: `floor` |
 /// | `serve.<n>_idle.one_change_for_all` | from the request that writes a row for all to the last client |
 /// | `serve.1000_streams.10_changes` | from the request that writes a row for each to its client, ten times a second |
@@ -116,7 +117,8 @@ enum ServeBenchmarks {
         }
         Report.time("\(prefix).one_change_for_all", ours: best, floors: [])
         await clients.close()
-        try await Task.sleep(for: .seconds(2))
+        // Once a minute what is not used any more is given back.
+        try await Task.sleep(for: .seconds(62))
         let closed = ProcessFigures(of: process)?.memory ?? 0
         Report.figure("\(prefix).memory_after_close", ours: "\((closed - before) / count / 1_024) KiB a stream")
     }

@@ -1,0 +1,51 @@
+import PowerSyncServiceCore
+import ServiceLifecycle
+
+/// Gives memory back to the system when streams have ended.
+///
+/// What 10,000 clients needed who were there for a minute would stay with the process for ever otherwise, and memory that is
+/// used in turn by streams that come and go would look as if it grew for hours; see ``FreedMemory``.
+struct FreedMemoryJob: Service {
+    /// The time between two looks.
+    static let interval = Duration.seconds(60)
+    /// After so many ended streams it is worth while.
+    static let threshold = 100
+
+    private let endedStreams: @Sendable () -> Int
+    private let clock: any Clock<Duration>
+    private let giveBack: @Sendable () async -> Void
+
+    /// Creates a job.
+    ///
+    /// - Parameters:
+    ///   - endedStreams: How many streams have ended since the process began.
+    ///   - clock: Measures ``interval``.
+    ///   - giveBack: Gives memory back.
+    init(
+        endedStreams: @escaping @Sendable () -> Int,
+        clock: any Clock<Duration> = ContinuousClock(),
+        giveBack: @escaping @Sendable () async -> Void = FreedMemory.giveBack
+    ) {
+        self.endedStreams = endedStreams
+        self.clock = clock
+        self.giveBack = giveBack
+    }
+
+    /// Looks every minute until shutdown or cancellation.
+    func run() async throws {
+        do {
+            try await cancelWhenGracefulShutdown {
+                var seen = endedStreams()
+                while true {
+                    try await clock.sleep(for: Self.interval)
+                    let ended = endedStreams()
+                    guard ended - seen >= Self.threshold else { continue }
+                    seen = ended
+                    await giveBack()
+                }
+            }
+        } catch is CancellationError {
+            return
+        }
+    }
+}
