@@ -84,7 +84,11 @@ final class QueueHarness: Sendable {
     }
 
     /// What transfers without a queue need, one at a time.
-    func transferContext(service: any AttachmentServiceProtocol, table: SharedAttachmentTable) -> TransferContext {
+    func transferContext(
+        service: any AttachmentServiceProtocol,
+        table: SharedAttachmentTable,
+        logger: (any LoggerProtocol)? = nil
+    ) -> TransferContext {
         TransferContext(
             transport: BufferedAttachmentTransport(remote: remote, local: local),
             keepsPartialDownloads: false,
@@ -93,7 +97,7 @@ final class QueueHarness: Sendable {
             paths: AttachmentPaths(directory: nil) { [self] in path($0) },
             errorHandler: nil,
             options: TransferOptions(throttle: .zero),
-            logger: log,
+            logger: logger ?? log,
             table: table,
             progress: TransferProgressHub(),
             clock: ElapsedClock(clock),

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncTesting
@@ -38,6 +39,38 @@ import Testing
         #expect(service.calls == callsBefore + 1)
         #expect(harness.remote.calls.count == 1)
         withExtendedLifetime(member) {}
+        try await harness.database.close()
+    }
+
+    @Test("an attempt whose successor is due before it has ended gets one all the same")
+    func lateEnd() async throws {
+        struct Offline: Error {}
+        let (failures, hasFailed) = AsyncStream.makeStream(of: Void.self)
+        let resume = DispatchSemaphore(value: 0)
+        let logger = WarningLogger {
+            hasFailed.finish()
+            resume.wait()
+        }
+        let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("a".utf8)]))
+        harness.remote.fail(.download, with: Offline(), times: 1)
+        let service = DelayedService(database: harness.database)
+        let engine = TransferEngine(
+            context: harness.transferContext(service: service, table: SharedAttachmentTable(), logger: logger)
+        )
+        try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .queuedDownload))
+        try await engine.start(interval: nil)
+        for await _ in failures {}
+        harness.clock.advance(by: .seconds(1))
+        // When the second look begins, the first one has passed the attachment over.
+        for _ in 0..<2 {
+            let calls = service.calls
+            engine.fire(.routine)
+            try await service.wait(forCalls: calls + 1)
+        }
+        resume.signal()
+        try await harness.wait(for: "a", .synced)
+        #expect(harness.remote.calls.count == 2)
+        await engine.stop()
         try await harness.database.close()
     }
 
@@ -165,4 +198,19 @@ private final class DelayedService: AttachmentServiceProtocol {
         if isHeld { try await Task { try await changes.wait { state.withLockedValue { $0.isHeld } ? nil : () } }.value }
         return try await Task { try await base.withContext(callback: callback) }.value
     }
+}
+
+/// Calls a closure for each warning.
+private struct WarningLogger: LoggerProtocol {
+    let onWarning: @Sendable () -> Void
+
+    init(onWarning: @escaping @Sendable () -> Void) {
+        self.onWarning = onWarning
+    }
+
+    func warning(_ message: String, tag: String?) { onWarning() }
+    func debug(_ message: String, tag: String?) {}
+    func info(_ message: String, tag: String?) {}
+    func error(_ message: String, tag: String?) {}
+    func fault(_ message: String, tag: String?) {}
 }

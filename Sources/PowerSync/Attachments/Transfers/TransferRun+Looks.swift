@@ -89,20 +89,23 @@ extension TransferRun {
                 }
                 state.tasks[ExactText(attachment.id)] = Task {
                     await self.attempt(attachment)
-                    self.attemptEnded(attachment.id)
+                    self.attemptEnded(attachment)
                 }
             }
         }
     }
 
-    private func attemptEnded(_ id: String) {
-        state.withLockedValue { state in
-            state.tasks[ExactText(id)] = nil
-            state.schedule.ended(id)
+    private func attemptEnded(_ attachment: Attachment) {
+        let isDue = state.withLockedValue { state in
+            state.tasks[ExactText(attachment.id)] = nil
+            state.schedule.ended(attachment.id)
+            // The time of the next attempt may have come before the end of this one: a look at that time has passed it over.
+            let end = attachment.neededTransfer.flatMap { state.backoff.end(of: attachment.id, $0) }
+            return end.map { $0 <= context.clock.now } ?? false
         }
-        context.table.release(id)
+        context.table.release(attachment.id)
         // An interrupted one may have been passed over by the look of a resumption that came before its end.
-        wakes.fire(Task.isCancelled ? .look : .transferEnded)
+        wakes.fire(Task.isCancelled || isDue ? .look : .transferEnded)
     }
 
     private func expire() async {
