@@ -42,6 +42,8 @@ final class WebSocketLineStream: SyncLineStream {
     /// - Throws: ``SyncTransportError``, or `CancellationError`.
     nonisolated(nonsending) func waitForAcceptance() async throws {
         guard let element = try await next() else {
+            // Nothing comes for a task that was cancelled either.
+            try Task.checkCancellation()
             throw SyncTransportError(.connection, message: "\(url) closed the connection before the first line")
         }
         first = element

@@ -83,10 +83,11 @@ final class QueueHarness: Sendable {
         )
     }
 
-    /// What transfers without a queue need, one at a time.
+    /// What transfers without a queue need, one at a time by default.
     func transferContext(
         service: any AttachmentServiceProtocol,
         table: SharedAttachmentTable,
+        limit: Int = 1,
         logger: (any LoggerProtocol)? = nil
     ) -> TransferContext {
         TransferContext(
@@ -96,7 +97,7 @@ final class QueueHarness: Sendable {
             service: service,
             paths: AttachmentPaths(directory: nil) { [self] in path($0) },
             errorHandler: nil,
-            options: TransferOptions(throttle: .zero),
+            options: TransferOptions(maxConcurrentTransfers: limit, throttle: .zero),
             logger: logger ?? log,
             table: table,
             progress: TransferProgressHub(),
