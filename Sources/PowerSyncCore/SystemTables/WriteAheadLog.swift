@@ -101,7 +101,10 @@ package struct WriteAheadLog {
     private mutating func didCommit(_ handle: OpaquePointer, _ schema: UnsafePointer<CChar>?, pages: CInt) {
         if pages < limit { nextAttempt = limit }
         guard pages >= Self.checkpointInterval || pages >= limit else { return }
-        if case .none = postponement {} else {
+        switch postponement {
+        case .none:
+            break
+        case .requested, .due:
             postponement = .due(pages: pages)
             return
         }

@@ -251,7 +251,9 @@ extension Doctor {
         var line = ByteBuffer()
         for try await bytes in body {
             line.writeImmutableBuffer(bytes)
-            if bytes.readableBytesView.contains(UInt8(ascii: "\n")) || line.readableBytes >= PublicService.maximumBodySize { break }
+            guard !bytes.readableBytesView.contains(UInt8(ascii: "\n")),
+                line.readableBytes < PublicService.maximumBodySize
+            else { break }
         }
         return String(buffer: line)
     }
