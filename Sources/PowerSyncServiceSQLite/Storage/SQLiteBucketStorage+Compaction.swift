@@ -83,7 +83,7 @@ extension SQLiteBucketStorage {
     /// counts: a client may remember them.
     private func deleteOldRequests() async throws -> Int {
         let before = now().addingTimeInterval(-Self.requestRetention).ISO8601Format()
-        return try await pool.uncancelledWrite { db in
+        return try await writeBriefly { db in
             var arguments = try Self.publishedArguments(db)
             arguments["before"] = before
             try db.execute(

@@ -19,7 +19,7 @@ extension SQLiteBucketStorage {
     package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {
         let encodedPlan = try plan.encodedJSON()
         let slotName = slotPrefix + makeID()
-        let (record, stored) = try await pool.uncancelledWrite { [configs] db in
+        let (record, stored) = try await writeBriefly { [configs] db in
             let same = try StreamRecord.all(in: [.processing, .active], db).last { record in
                 // What was stored under a plan that this service cannot read has no meaning for another one.
                 let config = try configs.readableConfig(of: record.id) { try .find($0, db) }
@@ -64,7 +64,7 @@ extension SQLiteBucketStorage {
 
     package func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
         let slotName = slotPrefix + makeID()
-        let (record, stored) = try await pool.uncancelledWrite { db in
+        let (record, stored) = try await writeBriefly { db in
             let record =
                 switch try StreamSuccession.change(db, { $0.restart(stream) }) {
                 case .new: try StreamRecord.insert(try .find(stream, db), slotName: slotName, db)
@@ -81,7 +81,7 @@ extension SQLiteBucketStorage {
         guard record.state == .stop else { return }
         let isLegacy = record.storageVersion == LegacyTables.storageVersion
         for step in isLegacy ? LegacyTables.deletions : StreamDeletion.steps { try await delete(step, of: stream) }
-        try await pool.uncancelledWrite { db in
+        try await writeBriefly { db in
             try StreamRecord.setState(.terminated, of: stream, db)
             try LegacyTables.dropIfUnused(db)
         }

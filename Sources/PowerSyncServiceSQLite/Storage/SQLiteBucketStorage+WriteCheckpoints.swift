@@ -88,7 +88,7 @@ extension SQLiteBucketStorage {
         guard feed.current != nil else {
             throw BucketStorageError.noActiveStream
         }
-        return try await pool.uncancelledWrite { db in
+        return try await writeBriefly { db in
             var arguments = try Self.publishedArguments(db).merging(arguments) { $1 }
             arguments["user"] = userKey
             arguments["head"] = head.lsn.rawValue

@@ -158,11 +158,18 @@ package final class SQLiteBucketStorage: BucketStorage {
         }
     }
 
+    /// Writes a few rows in a transaction.
+    func writeBriefly<Result: Sendable>(
+        _ updates: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        try await namingDamage { try await pool.uncancelledWrite(updates) }
+    }
+
     /// Writes in a transaction, and then keeps the WAL short.
     func write<Result: Sendable>(
         _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        let result = try await namingDamage { try await pool.uncancelledWrite(updates) }
+        let result = try await writeBriefly(updates)
         log.copyIfLong()
         if log.isTooLong {
             try await log.waitForCopy()

@@ -139,7 +139,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     }
 
     mutating func forbidCheckpoints(before lsn: LSN) async throws {
-        try await storage.pool.uncancelledWrite { [streamID] db in
+        try await storage.writeBriefly { [streamID] db in
             try Self.raiseNoCheckpointBefore(to: lsn, of: streamID, db)
         }
     }
