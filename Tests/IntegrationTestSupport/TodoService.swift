@@ -134,6 +134,26 @@ package final class TodoService: Sendable {
         try await DatabaseQueue(path: sourcePath, configuration: configuration).write(body)
     }
 
+    /// Makes the tables of the source, and a list of `anna` with so many todos that copying them takes its time.
+    ///
+    /// - Parameters:
+    ///   - todos: How many todos.
+    ///   - titleBytes: The length of their titles.
+    /// - Throws: An error of the database.
+    package func fillSource(todos: Int = 15_000, titleBytes: Int = 20) async throws {
+        try await writeToSource { db in
+            for statement in Self.statements { try db.execute(sql: statement) }
+            try db.execute(sql: "INSERT INTO lists VALUES ('l1', 'anna', 'one')")
+            try db.execute(
+                sql: """
+                    WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+                    INSERT INTO todos SELECT 't' || n, 'l1', substr(hex(zeroblob(?)), 1, ?), 0 FROM numbers
+                    """,
+                arguments: [todos, titleBytes, titleBytes]
+            )
+        }
+    }
+
     /// The statement that reads a table in clients and source alike.
     package static func select(_ table: String) -> String {
         let columns = schema.tables.first { $0.name == table }?.columns.map(\.name) ?? []

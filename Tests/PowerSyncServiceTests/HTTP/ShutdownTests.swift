@@ -1,4 +1,3 @@
-import GRDB
 import NIOCore
 import PowerSyncProtocol
 import TestSupport
@@ -94,24 +93,6 @@ import Testing
                 try await wait(forOpen: state.count)
             }
             try await group.waitForAll()
-        }
-    }
-
-    /// A lock on the source, for which writes wait.
-    private struct SourceLock {
-        private let queue: DatabaseQueue
-
-        init(_ folder: TemporaryFolder) throws {
-            var configuration = Configuration()
-            configuration.busyMode = .timeout(5)
-            configuration.allowsUnsafeTransactions = true
-            queue = try DatabaseQueue(path: folder.path("source.db"), configuration: configuration)
-            try queue.inDatabase { db in try db.beginTransaction(.immediate) }
-        }
-
-        func release() throws {
-            try queue.inDatabase { db in try db.rollback() }
-            try queue.close()
         }
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PowerSyncProtocol
 import PowerSyncUpload
 import ServiceTestSupport
@@ -54,24 +53,6 @@ import Testing
     /// Waits until a stream has ended.
     private func end(of stream: inout StreamReader) async throws {
         while try await stream.next() != nil {}
-    }
-
-    /// A lock on the source: nothing is prepared for a copy before it is released.
-    private struct SourceLock {
-        let queue: DatabaseQueue
-
-        init(_ folder: TemporaryFolder) throws {
-            var configuration = Configuration()
-            configuration.busyMode = .timeout(5)
-            configuration.allowsUnsafeTransactions = true
-            queue = try DatabaseQueue(path: folder.path("source.db"), configuration: configuration)
-            try queue.inDatabase { db in try db.beginTransaction(.immediate) }
-        }
-
-        func release() throws {
-            try queue.inDatabase { db in try db.rollback() }
-            try queue.close()
-        }
     }
 
     @Test func clientsGoOverWhenTheNewConfigHasBeenReplicated() async throws {

@@ -42,23 +42,8 @@ import Testing
 
     // MARK: In the middle of its work
 
-    /// Rows of both tables, of which the second takes its time.
-    private func prepareSource(todos: Int = 15_000, titleBytes: Int = 20) async throws {
-        try await service.writeToSource { db in
-            for statement in TodoService.statements { try db.execute(sql: statement) }
-            try db.execute(sql: "INSERT INTO lists VALUES ('l1', 'anna', 'one')")
-            try db.execute(
-                sql: """
-                    WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
-                    INSERT INTO todos SELECT 't' || n, 'l1', substr(hex(zeroblob(?)), 1, ?), 0 FROM numbers
-                    """,
-                arguments: [todos, titleBytes, titleBytes]
-            )
-        }
-    }
-
     @Test func duringTheFirstCopy() async throws {
-        try await prepareSource()
+        try await service.fillSource()
         let command = try serve()
         try await command.wait(for: "ps.rows=1 ps.stream=1 ps.table=main.lists")
         await expectEnd(of: command)
@@ -70,7 +55,7 @@ import Testing
     }
 
     @Test func duringADeployment() async throws {
-        try await prepareSource()
+        try await service.fillSource()
         let command = try serve()
         try await command.wait(for: Self.isReady)
         let changed = TodoService.syncConfig.replacingOccurrences(
@@ -88,7 +73,7 @@ import Testing
     }
 
     @Test func whileARestoredSourceIsCopiedAgain() async throws {
-        try await prepareSource()
+        try await service.fillSource()
         let backup = service.folder.appending(path: "backup.db").path
         try FileManager.default.copyItem(atPath: service.sourcePath, toPath: backup)
         try await service.writeToSource { db in
@@ -113,7 +98,7 @@ import Testing
     }
 
     @Test func whileAnotherProcessCompacts() async throws {
-        try await prepareSource(todos: 5_000)
+        try await service.fillSource(todos: 5_000)
         let command = try serve()
         try await command.wait(for: Self.isReady)
         let compaction = try RunningCommand(["compact", "--config", config])
@@ -125,7 +110,7 @@ import Testing
     // MARK: With clients
 
     @Test func whateverItsConnectionsSayOrDoNotRead() async throws {
-        try await prepareSource(todos: 3_000, titleBytes: 2_000)
+        try await service.fillSource(todos: 3_000, titleBytes: 2_000)
         let command = try serve()
         try await command.wait(for: Self.isReady)
         let connections = try await IdleConnections(
@@ -141,7 +126,7 @@ import Testing
     }
 
     @Test func whileClientsComeAndGo() async throws {
-        try await prepareSource(todos: 20)
+        try await service.fillSource(todos: 20)
         let command = try serve()
         try await command.wait(for: Self.isReady)
         let read = NIOLockedValueBox(0)
@@ -163,7 +148,7 @@ import Testing
     }
 
     @Test func whileClientsComeBackAllAtOnce() async throws {
-        try await prepareSource(todos: 20)
+        try await service.fillSource(todos: 20)
         let command = try serve()
         try await command.wait(for: Self.isReady)
         try await withStreams(Self.reconnects) {
@@ -271,7 +256,7 @@ import Testing
     }
 
     @Test func besideAnotherOneThatWasRefused() async throws {
-        try await prepareSource(todos: 20)
+        try await service.fillSource(todos: 20)
         let command = try serve()
         try await command.wait(for: Self.isReady)
         let other = try RunningCommand(["serve", "--config", config])
