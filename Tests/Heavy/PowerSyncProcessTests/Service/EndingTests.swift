@@ -381,11 +381,13 @@ import Testing
         }
     }
 
-    /// Reads the line of a checkpoint once clients are served from a replication stream. When this one is active, those of the former
-    /// one are sent away.
+    /// Reads the line of a checkpoint once clients are served from a replication stream.
+    ///
+    /// When this one is active, those of the former one are sent away.
     ///
     /// - Parameter stream: The number of the replication stream, with which the names of buckets begin.
     /// - Returns: The head of the answer and the line.
+    /// - Throws: An error of connecting: the service does not run.
     private func firstLine(ofStream stream: Int) async throws -> String {
         let request = try request
         while true {
