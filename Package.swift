@@ -316,8 +316,8 @@ let package = Package(
         .target(
             name: "ServiceTestSupport",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncServiceSQLite", .logging,
-                .nioConcurrencyHelpers,
+                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncServiceSQLite", "TestSupport",
+                .grdb, .logging, .nioConcurrencyHelpers,
             ],
             path: "Tests/ServiceTestSupport",
             swiftSettings: settings
@@ -512,7 +512,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PowerSyncQueryTests",
-            dependencies: ["PowerSyncProtocol", "PowerSyncRules", "TestSupport", .grdb],
+            dependencies: ["PowerSyncProtocol", "PowerSyncRules", "ServiceTestSupport", "TestSupport"],
             path: "Tests/Heavy/PowerSyncQueryTests",
             swiftSettings: settings
         ),

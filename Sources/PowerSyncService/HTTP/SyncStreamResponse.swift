@@ -17,7 +17,7 @@ struct SyncStreamResponse: Sendable {
     let session: SyncSession
     /// Sends keepalives.
     let keepalives: Keepalives
-    /// The connection; it has a ``DepartureHandler``.
+    /// The connection; it has a ``DepartureHandler`` and a ``WritabilityHandler``.
     let channel: any Channel
     /// Counts what is sent.
     let statistics: StreamStatistics
@@ -29,6 +29,9 @@ struct SyncStreamResponse: Sendable {
     let place: UserStreams.Place
     /// With the ids of the request.
     let logger: Logger
+
+    /// What a connection keeps, unless it is told otherwise, without saying that it is not writable: 64 KiB.
+    private static let watermark = 64 * 1024
 
     /// Why a stream is broken off, without the end that an HTTP response should have.
     private struct BrokenOff: Error {}
@@ -79,24 +82,23 @@ struct SyncStreamResponse: Sendable {
                 channel.close(promise: nil)
             }
             defer { group.cancelAll() }
-            statistics.willWrite()
-            try await writer.write(firstLine)
-            didWrite(firstLine)
+            try await write(firstLine, to: &writer)
             group.addTask { [session] in
                 var session = session
                 await lines.finish(afterRunning: { try await session.run(lines) })
             }
-            while let batch = try await lines.next() {
-                let bytes = Self.joined(batch)
-                statistics.willWrite()
-                try await writer.write(bytes)
-                didWrite(bytes)
-            }
+            while let batch = try await lines.next() { try await write(Self.joined(batch), to: &writer) }
             if case .completed = lines.end { try await writer.finish(nil) }
         }
     }
 
-    private func didWrite(_ bytes: ByteBuffer) {
+    /// Writes bytes, and waits until the network has taken them.
+    @concurrent
+    private func write(_ bytes: ByteBuffer, to writer: inout any ResponseBodyWriter) async throws {
+        statistics.willWrite()
+        try await writer.write(bytes)
+        // The writer takes whatever there is when it has nothing.
+        if bytes.readableBytes >= Self.watermark { await WritabilityHandler.waitUntilWritable(channel) }
         statistics.didWrite(byteCount: bytes.readableBytes)
         if !isCompressed { StreamStatistics.didSend(byteCount: bytes.readableBytes) }
     }

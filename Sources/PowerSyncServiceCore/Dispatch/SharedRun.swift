@@ -4,42 +4,48 @@ import NIOConcurrencyHelpers
 ///
 /// While it is kept for those who come later, the limit of what is kept holds. Later it is in memory for those who still
 /// send it, who may be clients that take nothing any more, each with the run of another checkpoint. So the budget counts it
-/// then: once, whoever sends it, and until the last one has done so or has ended.
+/// then: once, whoever sends it, and until the network has taken the last line from the last one, or that one has ended.
 final class SharedRun: Sendable {
-    /// What is sent.
-    let run: EncodedRun
+    /// A stream that sends the run: it has done so, or has ended, when nobody holds this any more.
+    final class Sending: Sendable {
+        /// What is sent.
+        let run: SharedRun
+        private let share: ReadAheadBudget.Share
 
-    private struct State {
+        fileprivate init(_ run: SharedRun, by share: ReadAheadBudget.Share) {
+            (self.run, self.share) = (run, share)
+            // It has time from now on.
+            share.add(0)
+            run.state.withLockedValue { $0.senders[ObjectIdentifier(self)] = share }
+        }
+
+        deinit { run.state.withLockedValue { $0.senders[ObjectIdentifier(self)] = nil } }
+    }
+
+    fileprivate struct State {
         /// Counts the run when it is not kept any longer.
         var share: ReadAheadBudget.Share?
         var senders: [ObjectIdentifier: ReadAheadBudget.Share] = [:]
     }
 
+    /// The lines.
+    let content: EncodedRun
     private let budget: ReadAheadBudget
-    private let state = NIOLockedValueBox(State())
+    fileprivate let state = NIOLockedValueBox(State())
 
     /// Shares a run that is kept.
-    init(_ run: EncodedRun, budget: ReadAheadBudget) {
-        self.run = run
+    init(_ content: EncodedRun, budget: ReadAheadBudget) {
+        self.content = content
         self.budget = budget
     }
 
     /// A stream begins to send it.
-    func isBeingSent(by sender: ReadAheadBudget.Share) {
-        // It has time from now on.
-        sender.add(0)
-        state.withLockedValue { $0.senders[ObjectIdentifier(sender)] = sender }
-    }
-
-    /// A stream has sent it, or has ended.
-    func wasSent(by sender: ReadAheadBudget.Share) {
-        state.withLockedValue { $0.senders[ObjectIdentifier(sender)] = nil }
-    }
+    func send(by share: ReadAheadBudget.Share) -> Sending { Sending(self, by: share) }
 
     /// Nobody who comes later finds it.
     func isKeptNoLonger() {
         let share = budget.share()
-        share.add(run.byteCount)
+        share.add(content.byteCount)
         state.withLockedValue { $0.share = share }
         endStalledWhenItIsWanted(share)
     }

@@ -71,14 +71,15 @@ package final class SharedRuns: Sendable {
     /// - Parameters:
     ///   - key: What the run has.
     ///   - budget: Counts the run when it is kept no longer.
-    ///   - make: Makes it; called by one session at a time. When that fails, or is cancelled, another one tries.
-    /// - Returns: The run, which shares its bytes with those of others.
+    ///   - make: Makes it; called by one session at a time. When there is no room for it (`nil`), that fails, or is cancelled,
+    ///     another one tries.
+    /// - Returns: The run, which shares its bytes with those of others; `nil` when there was no room to make it.
     /// - Throws: What `make` throws, or `CancellationError`.
     func run(
         for key: Key,
         budget: ReadAheadBudget,
-        _ make: () async throws -> EncodedRun
-    ) async throws -> SharedRun {
+        _ make: () async throws -> EncodedRun?
+    ) async throws -> SharedRun? {
         while true {
             switch state.withLockedValue({ $0.begin(key) }) {
             case .found(let run): return run
@@ -86,7 +87,11 @@ package final class SharedRuns: Sendable {
             case .make(let end):
                 defer { end.advance() }
                 do {
-                    let run = SharedRun(try await make(), budget: budget)
+                    guard let made = try await make() else {
+                        state.withLockedValue { $0.entries[key] = nil }
+                        return nil
+                    }
+                    let run = SharedRun(made, budget: budget)
                     for dropped in state.withLockedValue({ $0.keep(run, for: key) }) { dropped.isKeptNoLonger() }
                     return run
                 } catch {
@@ -125,7 +130,7 @@ extension SharedRuns.State {
     fileprivate mutating func keep(_ run: SharedRun, for key: SharedRuns.Key) -> [SharedRun] {
         entries[key] = nil
         madeCount += 1
-        let size = run.run.byteCount
+        let size = run.content.byteCount
         guard size <= SharedRuns.maximumBytes else { return [run] }
         entries[key] = .made(run, byteCount: size)
         order.append(key)

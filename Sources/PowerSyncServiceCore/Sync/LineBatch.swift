@@ -10,6 +10,8 @@ struct LineBatch: Sendable {
     private var byteCount = 0
     /// The bytes that the budget counts.
     private var heldBytes = 0
+    /// What it has lines of.
+    private var sendings: [SharedRun.Sending] = []
 
     /// Creates an empty batch of the stream that has a share of the budget.
     init(share: ReadAheadBudget.Share) {
@@ -26,13 +28,20 @@ struct LineBatch: Sendable {
     ///
     /// - Parameters:
     ///   - line: The line.
-    ///   - isHeld: Whether the budget counts it.
+    ///   - isHeld: Whether the budget counts it for this session.
+    ///   - sending: What it is a line of, if several clients want that.
     ///   - queue: Where lines go.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
-    mutating func add(_ line: ByteBuffer, isHeld: Bool = false, flushingTo queue: LineQueue) async throws {
+    mutating func add(
+        _ line: ByteBuffer,
+        isHeld: Bool = false,
+        of sending: SharedRun.Sending? = nil,
+        flushingTo queue: LineQueue
+    ) async throws {
         if byteCount + line.readableBytes > Self.maximumBytes { try await flush(to: queue) }
         add(line)
         if isHeld { heldBytes += line.readableBytes }
+        if let sending, sendings.last !== sending { sendings.append(sending) }
         if byteCount >= Self.maximumBytes { try await flush(to: queue) }
     }
 
@@ -41,9 +50,9 @@ struct LineBatch: Sendable {
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     mutating func flush(to queue: LineQueue) async throws {
         guard !lines.isEmpty else { return }
-        let (ready, held) = (lines, heldBytes)
-        (lines, byteCount, heldBytes) = ([], 0, 0)
-        // Also without any: that the network takes something tells that the client reads.
-        try await queue.send(ready, held: LineQueue.Held(share: share, byteCount: held))
+        // Also without any bytes: that the network takes something tells that the client reads.
+        let (ready, held) = (lines, LineQueue.Held(share: share, byteCount: heldBytes, sendings: sendings))
+        (lines, byteCount, heldBytes, sendings) = ([], 0, 0, [])
+        try await queue.send(ready, held: held)
     }
 }

@@ -24,7 +24,10 @@ package final class LineQueue: Sendable {
     /// Bytes that count until the network has accepted them.
     package struct Held: Sendable {
         var share: ReadAheadBudget.Share
+        /// Those of this stream alone.
         var byteCount: Int
+        /// Those of what several clients want.
+        var sendings: [SharedRun.Sending] = []
     }
 
     fileprivate struct Sender {

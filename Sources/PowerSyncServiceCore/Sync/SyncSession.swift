@@ -201,25 +201,23 @@ package struct SyncSession: Sendable {
         var rest = positions[...]
         while let (part, origin) = nextPart(of: rest) {
             let run: EncodedRun
-            let shared: SharedRun?
+            let sending: SharedRun.Sending?
             do {
-                (run, shared) = try await self.run(of: part, origin, checkpoint, lines)
+                (run, sending) = try await self.run(of: part, origin, checkpoint, lines)
             } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
                 logSuperseded(checkpoint, reason: "compacted")
                 machine.abandonDownload()
                 return
             }
-            shared?.isBeingSent(by: share)
-            defer { shared?.wasSent(by: share) }
             // What is not handed over is not in memory any more.
-            let isHeld = shared == nil
+            let isHeld = sending == nil
             var held = isHeld ? run.readableBytes : 0
             defer { if held > 0 { share.remove(held) } }
             guard !subscription.isFinished else { return }
             statistics.began(.sending)
             for line in run.lines {
                 if isHeld { held -= line.bytes.readableBytes }
-                try await batch.add(line.bytes, isHeld: isHeld, flushingTo: lines)
+                try await batch.add(line.bytes, isHeld: isHeld, of: sending, flushingTo: lines)
                 machine.didSend(line.contents)
                 statistics.didSend(line.operationCounts, bucketsLeft: machine.pendingDownloads.count)
                 if line.bytes.readableBytes > Self.readAheadBytes { try await lines.waitUntilWritten() }
@@ -259,13 +257,14 @@ package struct SyncSession: Sendable {
 
     /// Gets operations.
     ///
-    /// What several clients want does not count as this session's: it is in memory once; see ``SharedRun``.
+    /// What several clients want does not count as this session's: it is in memory once; see ``SharedRun``. Room is waited for with
+    /// nothing in hand that others wait for.
     private mutating func run(
         of positions: [StreamingSyncRequest.BucketPosition],
         _ origin: Origin,
         _ checkpoint: StorageCheckpoint,
         _ lines: LineQueue
-    ) async throws -> (run: EncodedRun, shared: SharedRun?) {
+    ) async throws -> (run: EncodedRun, sending: SharedRun.Sending?) {
         switch origin {
         case .news:
             try await waitForRoom(lines)
@@ -278,25 +277,40 @@ package struct SyncSession: Sendable {
         case .shared:
             try await beginReading(lines)
             let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
-            let shared = try await environment.dispatcher.runs.run(for: key, budget: environment.readAhead) {
-                try await environment.dataReaders.withSlot { try await read(positions, checkpoint) }
+            while true {
+                let shared = try await environment.dispatcher.runs.run(for: key, budget: environment.readAhead) {
+                    try await readIfThereIsRoom(positions, checkpoint)
+                }
+                if let shared { return (shared.content, shared.send(by: share)) }
+                try await waitForRoom(lines)
             }
-            return (shared.run, shared)
         case .storage:
             try await beginReading(lines)
             while true {
                 try await waitForRoom(lines)
-                let (environment, share) = (environment, share)
-                let reading = self
-                let run = try await environment.dataReaders.withSlot { () -> EncodedRun? in
-                    // Of all who have waited for room, those with a slot take it.
-                    guard environment.readAhead.hasRoom else { return nil }
-                    let run = try await reading.read(positions, checkpoint)
-                    share.add(run.readableBytes)
-                    return run
-                }
-                if let run { return (run, nil) }
+                if let run = try await readIfThereIsRoom(positions, checkpoint, for: share) { return (run, nil) }
             }
+        }
+    }
+
+    /// Reads with a slot.
+    ///
+    /// - Parameters:
+    ///   - positions: Where to begin.
+    ///   - checkpoint: What to read at.
+    ///   - share: What the operations count for, if anything.
+    /// - Returns: `nil` when there is no room: of all who have waited for it, those with a slot take it.
+    /// - Throws: An error of the storage.
+    private func readIfThereIsRoom(
+        _ positions: [StreamingSyncRequest.BucketPosition],
+        _ checkpoint: StorageCheckpoint,
+        for share: ReadAheadBudget.Share? = nil
+    ) async throws -> EncodedRun? {
+        try await environment.dataReaders.withSlot {
+            guard environment.readAhead.hasRoom else { return nil }
+            let run = try await read(positions, checkpoint)
+            share?.add(run.readableBytes)
+            return run
         }
     }
 

@@ -1,7 +1,7 @@
 import Foundation
-import GRDB
 import PowerSyncProtocol
 import PowerSyncRules
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -19,11 +19,6 @@ import Testing
         if let seed = environment["POWERSYNC_QUERY_SEED"].flatMap(UInt64.init) { return [seed...seed] }
         return stride(from: 1, through: count, by: 300).map { $0...min($0 + 299, count) }
     }
-
-    private static let claims: JSONObject = [
-        "sub": "x", "n": 1, "big": 9_007_199_254_740_993, "list": [1, "x", nil, 2.5, true],
-    ]
-    private static let parameters: JSONObject = ["c": 2.5, "empty": []]
 
     @Test(arguments: portions) func clientsReceiveWhatSQLiteSelects(seeds: ClosedRange<UInt64>) async throws {
         let model = try QueryModel()
@@ -46,9 +41,12 @@ import Testing
             checked += 1
             let data = try await model.fill(seed: seed)
             var rehearsal = Rehearsal(try SyncPlan(encodedJSON: plan.encodedJSON()))
-            for (table, row) in data { rehearsal.add(row, of: SourceTableName(schema: "main", name: table)) }
+            for change in data {
+                guard let row = change.row else { continue }
+                rehearsal.add(row, of: SourceTableName(schema: "main", name: change.table))
+            }
             #expect(rehearsal.problems.isEmpty, "seed \(seed): \(rehearsal.problems) \(yaml)")
-            let request = SyncPlanRequest(tokenPayload: Self.claims, parameters: Self.parameters)
+            let request = SyncPlanRequest(tokenPayload: QuerySource.claims, parameters: QuerySource.parameters)
             let reply = await rehearsal.reply(to: request)
             #expect(reply.error == nil && reply.streams.allSatisfy(\.errors.isEmpty), "seed \(seed): \(yaml)")
             let received = Set(reply.rows.map(\.id))
@@ -59,74 +57,5 @@ import Testing
         // The others are refused, because a condition connects a table with nothing.
         #expect(seeds.count == 1 || checked * 10 > seeds.count * 7, "\(checked) of \(seeds)")
         #expect(seeds.count == 1 || selected > checked / 2, "\(selected) rows of \(checked) queries")
-    }
-}
-
-/// Tables in SQLite with random rows.
-struct QueryModel {
-    private let database: DatabaseQueue
-    private static let tables = ["p", "s", "m"]
-    private static let columns = ["id", "a", "b", "c", "t", "l", "o"]
-
-    init() throws {
-        database = try DatabaseQueue()
-        try database.write { db in
-            // Without types, so that SQLite compares values as they are.
-            for table in Self.tables {
-                try db.execute(sql: "CREATE TABLE \(table) (\(Self.columns.joined(separator: ", ")))")
-            }
-        }
-    }
-
-    /// New rows in all tables.
-    ///
-    /// - Returns: Each row with its table.
-    func fill(seed: UInt64) async throws -> [(table: String, row: SourceRow)] {
-        var generator = SeededGenerator(seed: seed)
-        let scalars: [SQLiteValue] = [
-            0, 1, 1, 1.0, 2, 2.5, 3, "x", "x", "2y", "", nil, -1, 9_007_199_254_740_993, 9_007_199_254_740_992.0,
-        ]
-        let texts: [SQLiteValue] = ["abc", "b", "", "2b", nil]
-        let lists: [SQLiteValue] = ["[]", "[1]", #"["x",2.5]"#, #"[3,1,1,null]"#, #"["2y","x"]"#, nil]
-        let objects: [SQLiteValue] = [#"{"k":1,"n":null}"#, #"{"k":"x"}"#, "{}", nil]
-        var rows: [(table: String, row: SourceRow)] = []
-        for table in Self.tables {
-            for number in 0..<5 {
-                func one(_ values: [SQLiteValue]) -> SQLiteValue { values[generator.number(below: values.count)] }
-                let values: [SQLiteValue] =
-                    [.text("\(table)\(number)")] + [one(scalars), one(scalars), one(scalars)]
-                    + [one(texts), one(lists), one(objects)]
-                let columns = zip(Self.columns, values).map { SourceRow.Column(name: $0, value: $1) }
-                rows.append((table, SourceRow(columns: columns)))
-            }
-        }
-        let inserted = rows
-        try await database.write { db in
-            for table in Self.tables { try db.execute(sql: "DELETE FROM \(table)") }
-            for (table, row) in inserted {
-                try db.execute(
-                    sql: "INSERT INTO \(table) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    arguments: StatementArguments(row.columns.map(\.value.databaseValue))
-                )
-            }
-        }
-        return rows
-    }
-
-    /// The ids that a query selects.
-    func select(_ sql: String) async throws -> Set<String> {
-        try await database.read { db in Set(try String.fetchAll(db, sql: sql)) }
-    }
-}
-
-extension SQLiteValue {
-    fileprivate var databaseValue: DatabaseValue {
-        switch self {
-        case .null: .null
-        case .integer(let integer): integer.databaseValue
-        case .real(let number): number.databaseValue
-        case .text(let text): text.databaseValue
-        case .blob(let bytes): Data(bytes).databaseValue
-        }
     }
 }

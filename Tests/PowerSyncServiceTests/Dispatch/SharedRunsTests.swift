@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Begins to make a run of bucket `a`, until it is cancelled.
-    private func endlessMaker(_ runs: SharedRuns) async throws -> Task<SharedRun, any Error> {
+    private func endlessMaker(_ runs: SharedRuns) async throws -> Task<SharedRun?, any Error> {
         let started = ChangeSignal()
         let maker = Task {
             try await runs.run(for: Self.key("a"), budget: budget) {
@@ -50,7 +50,7 @@ import Testing
                         await Task.yield()
                         return Self.run()
                     }
-                    return run.run.lines.first?.bytes
+                    return run?.content.lines.first?.bytes
                 }
             }
             for try await line in group { #expect(line == Self.run().lines.first?.bytes) }
@@ -70,7 +70,25 @@ import Testing
         let other = Task { try await runs.run(for: Self.key("a"), budget: budget) { Self.run() } }
         maker.cancel()
         await #expect(throws: CancellationError.self) { _ = try await maker.value }
-        #expect(try await other.value.run.lines.count == 1)
+        #expect(try await other.value?.content.lines.count == 1)
+        #expect(runs.madeCount == 1)
+    }
+
+    @Test func whenThereIsNoRoomTheNextOneTries() async throws {
+        let runs = SharedRuns()
+        let (started, isTried) = (ChangeSignal(), ChangeSignal())
+        let first = Task {
+            try await runs.run(for: Self.key("a"), budget: budget) {
+                started.advance()
+                try await isTried.wait(after: 0)
+                return nil
+            }
+        }
+        try await started.wait(after: 0)
+        let second = Task { try await runs.run(for: Self.key("a"), budget: budget) { Self.run() } }
+        isTried.advance()
+        #expect(try await first.value?.content.lines.count == nil)
+        #expect(try await second.value?.content.lines.count == 1)
         #expect(runs.madeCount == 1)
     }
 
@@ -121,15 +139,15 @@ import Testing
         let (runs, ended) = (SharedRuns(), NIOLockedValueBox(0))
         let (first, second) = (sender(ended), sender(ended))
         var run: SharedRun? = try await runs.run(for: Self.key("a"), budget: budget) { Self.run(bytes: 5_000) }
-        let size = try #require(run).run.byteCount
-        for share in [first, second] { run?.isBeingSent(by: share) }
+        let size = try #require(run).content.byteCount
+        var sendings = [first, second].map { run?.send(by: $0) }
+        run = nil
         #expect(budget.byteCount == 0)
         runs.forget(before: SyncSessionStateMachineTests.checkpoint(2))
         #expect(budget.byteCount == size && size >= 5_000)
-        run?.wasSent(by: first)
+        sendings.removeFirst()
         #expect(budget.byteCount == size)
-        run?.wasSent(by: second)
-        run = nil
+        sendings = []
         #expect(budget.byteCount == 0)
         // Of one that nobody sends, nothing stays.
         _ = try await runs.run(for: Self.key("a", at: 2), budget: budget) { Self.run(bytes: 5_000) }
@@ -138,12 +156,34 @@ import Testing
         #expect(ended.withLockedValue(\.self) == 0)
     }
 
+    @Test func itCountsUntilTheNetworkHasTakenItsLastLine() async throws {
+        let (runs, lines) = (SharedRuns(), LineQueue())
+        let key = Self.key("a")
+        let size = try await {
+            let run = try #require(try await runs.run(for: key, budget: budget) { Self.run(bytes: 100_000) })
+            let share = budget.share()
+            async let isSent: Void = {
+                var batch = LineBatch(share: share)
+                try await batch.add(run.content.lines[0].bytes, of: run.send(by: share), flushingTo: lines)
+            }()
+            // The writer takes the line.
+            #expect(try await lines.next()?.count == 1)
+            try await isSent
+            return run.content.byteCount
+        }()
+        runs.forget(before: SyncSessionStateMachineTests.checkpoint(2))
+        #expect(budget.byteCount == size)
+        lines.finish(.completed)
+        #expect(try await lines.next() == nil)
+        #expect(budget.byteCount == 0)
+    }
+
     @Test func whatIsTooLargeToBeKeptCountsAtOnce() async throws {
         let runs = SharedRuns()
         let run = try await runs.run(for: Self.key("a"), budget: budget) {
             Self.run(bytes: SharedRuns.maximumBytes + 1)
         }
-        #expect(budget.byteCount == run.run.byteCount)
+        #expect(try budget.byteCount == #require(run).content.byteCount)
     }
 
     @Test func thoseWhoTakeNothingAreEndedWhenOthersWaitForTheMemory() async throws {
@@ -157,7 +197,7 @@ import Testing
         }
         let runs = SharedRuns()
         let run = try await runs.run(for: Self.key("a"), budget: budget) { Self.run(bytes: 5_000) }
-        for share in shares { run.isBeingSent(by: share) }
+        let sendings = shares.map { run?.send(by: $0) }
         runs.forget(before: SyncSessionStateMachineTests.checkpoint(2))
         let waiting = Task { try await budget.waitForRoom() }
         try await clock.waitForTimer(of: ReadAheadBudget.patience)
@@ -171,7 +211,7 @@ import Testing
         clock.advance(by: ReadAheadBudget.patience)
         try await clock.waitForTimer(of: ReadAheadBudget.patience)
         #expect(ended.withLockedValue(\.self) == ["silent", "reader"])
-        withExtendedLifetime(run) {}
+        withExtendedLifetime(sendings) {}
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }

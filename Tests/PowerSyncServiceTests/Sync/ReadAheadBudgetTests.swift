@@ -194,19 +194,59 @@ import Testing
         #expect(budget.byteCount == 0)
     }
 
+    /// A client that has taken its rows, and nothing more.
+    private static func silentClient(_ scenario: SessionScenario) async throws -> SessionClient {
+        var client = try await scenario.client("u1")
+        while try await client.next()?["data"] == nil {}
+        return client
+    }
+
+    /// The first one is alone, and counts; two that read what one more shares with them need no more room.
     @Test func whatIsSharedDoesNotCount() async throws {
+        let budget = ReadAheadBudget(limit: 7_000, clock: clock)
+        let config = Self.config.replacing(" WHERE owner = auth.user_id()", with: "")
+        try await SessionScenario.run(config, readAhead: budget) { scenario in
+            try await Self.fill(&scenario, users: 1...1, rows: 5)
+            let silent = try await Self.silentClient(scenario)
+            #expect((5_000..<7_000).contains(budget.byteCount))
+            let other = try await scenario.client("u2")
+            for user in ["u3", "u4"] {
+                var reader = try await scenario.client(user)
+                #expect(try await reader.untilComplete().last?.hasPrefix("complete") == true)
+                await reader.leave()
+            }
+            #expect(budget.byteCount < 7_000)
+            await silent.leave()
+            await other.leave()
+        }
+        #expect(budget.byteCount == 0)
+    }
+
+    @Test("what is shared waits for room, too")
+    func whatIsSharedWaitsForRoom() async throws {
         let budget = ReadAheadBudget(limit: 1, clock: clock)
         let config = Self.config.replacing(" WHERE owner = auth.user_id()", with: "")
         try await SessionScenario.run(config, readAhead: budget) { scenario in
             try await Self.fill(&scenario, users: 1...1, rows: 5)
-            let silent = try await scenario.client("u1")
-            var reader = try await scenario.client("u2")
-            _ = try await reader.untilComplete()
-            var second = try await scenario.client("u3")
-            #expect(try await second.untilComplete().last?.hasPrefix("complete") == true)
-            await reader.leave()
-            await second.leave()
+            let silent = try await Self.silentClient(scenario)
+            var readers: [Task<[String], any Error>] = []
+            for user in ["u2", "u3"] {
+                var session = try await scenario.session(user)
+                let first = try #require(try await session.open())
+                readers.append(
+                    Task { [session] in
+                        var client = try SessionClient(user, first, session)
+                        let lines = try await client.untilComplete()
+                        await client.leave()
+                        return lines
+                    }
+                )
+            }
+            try await clock.waitForTimer(of: ReadAheadBudget.patience)
             await silent.leave()
+            for reader in readers {
+                #expect(try await reader.value.last?.hasPrefix("complete") == true)
+            }
         }
         #expect(budget.byteCount == 0)
     }

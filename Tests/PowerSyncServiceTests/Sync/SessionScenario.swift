@@ -36,7 +36,27 @@ struct SessionScenario {
         clock: any Clock<Duration> = ContinuousClock(),
         _ body: (inout SessionScenario) async throws -> Void
     ) async throws {
-        let storage = try await StorageScenario(config, on: kind)
+        try await run(
+            over: StorageScenario(config, on: kind),
+            view: view,
+            followed: followed,
+            dataReaders: dataReaders,
+            readAhead: readAhead,
+            clock: clock,
+            body
+        )
+    }
+
+    /// Does the same over a storage that there is.
+    static func run(
+        over storage: StorageScenario,
+        view: (any BucketStorage) -> any BucketStorage = { $0 },
+        followed: (any BucketStorage) -> any BucketStorage = { $0 },
+        dataReaders: ConcurrencyQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: .max),
+        readAhead: ReadAheadBudget = ReadAheadBudget(limit: .max),
+        clock: any Clock<Duration> = ContinuousClock(),
+        _ body: (inout SessionScenario) async throws -> Void
+    ) async throws {
         let environment = SyncSession.Environment(
             storage: view(storage.storage),
             dispatcher: CheckpointDispatcher(storage: followed(storage.storage), clock: clock),
@@ -54,12 +74,22 @@ struct SessionScenario {
     }
 
     /// A session that is not open yet.
-    func session(_ userID: String = "u1", clientID: String? = nil) async throws -> SyncSession {
-        var request = StreamingSyncRequest()
-        request.clientID = clientID
+    ///
+    /// - Parameters:
+    ///   - userID: Whose it is.
+    ///   - claims: The others of the token.
+    ///   - request: What it asks for.
+    /// - Returns: The session.
+    func session(
+        _ userID: String = "u1",
+        claims: JSONObject = [:],
+        request: StreamingSyncRequest = StreamingSyncRequest()
+    ) async throws -> SyncSession {
+        var payload = claims
+        payload["sub"] = .string(userID)
         return SyncSession(
             request: request,
-            token: VerifiedToken(payload: ["sub": .string(userID)], expiresAt: 0),
+            token: VerifiedToken(payload: payload, expiresAt: 0),
             stream: try #require(try await storage.storage.activeStream()),
             environment: environment,
             encoding: SyncSession.Encoding(format: .ndjson, isRawData: true),
@@ -69,8 +99,16 @@ struct SessionScenario {
     }
 
     /// Opens a session and runs it.
-    func client(_ userID: String = "u1", clientID: String? = nil) async throws -> SessionClient {
-        var session = try await session(userID, clientID: clientID)
+    func client(
+        _ userID: String = "u1",
+        clientID: String? = nil,
+        claims: JSONObject = [:],
+        parameters: JSONObject = [:]
+    ) async throws -> SessionClient {
+        var request = StreamingSyncRequest()
+        request.clientID = clientID
+        request.parameters = parameters
+        var session = try await session(userID, claims: claims, request: request)
         let first = try #require(try await session.open())
         return try SessionClient(userID, first, session)
     }
@@ -111,6 +149,8 @@ struct SessionClient: ~Copyable {
     private var positions: [String: String] = [:]
     private var writeCheckpoint: String?
     private var isComplete = false
+    /// The data of the rows of each bucket, by `table/id/subkey`.
+    private(set) var rows: [String: [String: String]] = [:]
 
     init(_ userID: String, _ first: ByteBuffer, _ session: consuming SyncSession) throws {
         self.userID = userID
@@ -158,6 +198,13 @@ struct SessionClient: ~Copyable {
         return summaries
     }
 
+    /// Reads until the client has everything that was committed with a write checkpoint.
+    mutating func read(until number: WriteCheckpoint) async throws {
+        while !isComplete || writeCheckpoint != number.description {
+            _ = try #require(try await next(), "the session has ended")
+        }
+    }
+
     /// Reads until the client has all operations of some buckets, and no other bucket.
     mutating func read(
         until expected: [BucketName: BucketChecksum],
@@ -188,7 +235,7 @@ struct SessionClient: ~Copyable {
             }
             if case .array(let removed) = content["removed_buckets"] {
                 for case .string(let bucket) in removed {
-                    (announced[bucket], received[bucket], positions[bucket]) = (nil, nil, nil)
+                    (announced[bucket], received[bucket], positions[bucket], rows[bucket]) = (nil, nil, nil, nil)
                 }
             }
             if let number = content.text("write_checkpoint") { writeCheckpoint = number }
@@ -223,7 +270,13 @@ struct SessionClient: ~Copyable {
             #expect(opID > last, "bucket \(bucket)")
             last = opID
             let checksum = Checksum(truncating: operation.text("checksum").flatMap { Int64($0) } ?? 0)
-            if operation.text("op") == "CLEAR" { received[bucket] = .zero }
+            let identity = ["object_type", "object_id", "subkey"].map { operation.text($0) ?? "" }.joined(separator: "/")
+            switch operation.text("op") {
+            case "PUT": rows[bucket, default: [:]][identity] = operation.text("data")
+            case "REMOVE": rows[bucket]?[identity] = nil
+            case "CLEAR": (rows[bucket], received[bucket]) = (nil, .zero)
+            default: break
+            }
             received[bucket, default: .zero] += checksum
         }
         #expect(positions[bucket] == "\(last)", "bucket \(bucket)")

@@ -63,7 +63,9 @@ struct UpgradableHTTPChannel: ServerChildChannel {
                 // Whoever has begun with another certificate goes on with it.
                 try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
             }
-            try channel.pipeline.syncOperations.addHandler(DepartureHandler(on: channel.eventLoop))
+            try channel.pipeline.syncOperations.addHandlers([
+                DepartureHandler(on: channel.eventLoop), WritabilityHandler(),
+            ])
             switch admission {
             case .admitted:
                 return Value(served: try setUp(channel, logger), channel: channel)

@@ -25,11 +25,14 @@ import Testing
     private let service: TodoService
     private let config: String
     /// Where neither the kernel nor the other servers of the tests take one.
-    private let port = FreePort.take()
+    private let port: Int
+    private let clients: RawClients
 
     init() throws {
         service = try TodoService()
         config = service.folder.appending(path: "powersync.yaml").path
+        port = FreePort.take()
+        clients = RawClients(port: port, token: try service.configuration.makeDevelopmentToken(userID: "anna"))
         try write(TodoService.syncConfig, to: "sync.yaml")
     }
 
@@ -52,7 +55,7 @@ import Testing
         #expect(!command.said.contains { $0.contains(Self.isReady) }, "it was not in the middle: \(command.said)")
         let next = try serve()
         try await next.wait(for: Self.isReady)
-        #expect(try await firstLine(ofStream: 1).contains(#""count":\#(Self.todos),"#))
+        #expect(try await clients.firstLine(ofStream: 1).contains(#""count":\#(Self.todos),"#))
         await expectEnd(of: next)
     }
 
@@ -71,7 +74,7 @@ import Testing
         // The next one serves the former config, and goes on with the new one.
         let next = try serve()
         try await next.wait(for: Self.isReady)
-        #expect(try await firstLine(ofStream: 2).contains(#""count":\#(Self.todos),"#))
+        #expect(try await clients.firstLine(ofStream: 2).contains(#""count":\#(Self.todos),"#))
         await expectEnd(of: next)
     }
 
@@ -96,7 +99,7 @@ import Testing
         // The next one serves what there was, and goes on with the copy.
         let next = try serve()
         try await next.wait(for: Self.isReady)
-        #expect(try await firstLine(ofStream: 2).contains(#""count":\#(Self.todos),"#))
+        #expect(try await clients.firstLine(ofStream: 2).contains(#""count":\#(Self.todos),"#))
         await expectEnd(of: next)
     }
 
@@ -120,10 +123,10 @@ import Testing
             20,
             silent: Self.silentConnections,
             ofEachKindTo: port,
-            token: token
+            token: clients.token
         )
         // One that does read gets everything beside them.
-        #expect(try await readCheckpoint().hasSuffix(Self.completion))
+        #expect(try await clients.readCheckpoint().hasSuffix(RawClients.completion))
         await expectEnd(of: command)
         await connections.close()
     }
@@ -137,7 +140,7 @@ import Testing
         try await withThrowingTaskGroup { group in
             for _ in 0..<40 {
                 group.addTask {
-                    while (try? await self.readCheckpoint().hasSuffix(Self.completion)) == true {
+                    while (try? await clients.readCheckpoint().hasSuffix(RawClients.completion)) == true {
                         read.withLockedValue { $0 += 1 }
                         enough.fire()
                     }
@@ -154,49 +157,13 @@ import Testing
         try await service.fillSource(todos: 20)
         let command = try serve()
         try await command.wait(for: Self.isReady)
-        try await withStreams(Self.reconnects) {
+        try await clients.withStreams(Self.reconnects) {
             command.signal(SIGKILL)
             _ = await command.waitForExit()
         }
         let next = try serve()
         try await next.wait(for: Self.isReady)
-        try await withStreams(Self.reconnects) { await expectEnd(of: next) }
-    }
-
-    /// Opens streams, all at once, and leaves them open during a closure that ends the service.
-    private func withStreams(_ count: Int, _ body: () async throws -> Void) async throws {
-        let (served, failure) = (NIOLockedValueBox(0), NIOLockedValueBox<(any Error)?>(nil))
-        let news = Signal()
-        let request = try request
-        try await withThrowingTaskGroup { group in
-            for _ in 0..<count {
-                group.addTask {
-                    do {
-                        try await RawConnection.connect(port: port) { connection in
-                            try await connection.send(request)
-                            let text = try await connection.text(until: Self.completion)
-                            #expect(text.contains(Self.completion), "\(text)")
-                            served.withLockedValue { $0 += 1 }
-                            news.fire()
-                            // A killed process resets the connection.
-                            _ = try? await connection.textUntilClosed()
-                        }
-                    } catch {
-                        failure.withLockedValue { $0 = $0 ?? error }
-                        news.fire()
-                        throw error
-                    }
-                }
-            }
-            let opened = try await news.wait { () -> Result<Void, any Error>? in
-                if let error = failure.withLockedValue({ $0 }) { return .failure(error) }
-                return served.withLockedValue { $0 == count } ? .success(()) : nil
-            }
-            // The others are cancelled.
-            try opened.get()
-            try await body()
-            try await group.waitForAll()
-        }
+        try await clients.withStreams(Self.reconnects) { await expectEnd(of: next) }
     }
 
     // MARK: In need
@@ -226,7 +193,7 @@ import Testing
         try disk.grow(to: "64m")
         let next = try serve(storage: "disk/buckets.db")
         try await next.wait(for: Self.isReady)
-        #expect(try await readCheckpoint().hasSuffix(Self.completion))
+        #expect(try await clients.readCheckpoint().hasSuffix(RawClients.completion))
         await expectEnd(of: next)
     }
 
@@ -254,7 +221,7 @@ import Testing
         try disk.grow(to: "64m")
         let next = try serve(source: Self.embedded("disk/source.db"))
         try await next.wait(for: Self.isReady)
-        #expect(try await readCheckpoint().hasSuffix(Self.completion))
+        #expect(try await clients.readCheckpoint().hasSuffix(RawClients.completion))
         await expectEnd(of: next)
     }
 
@@ -265,7 +232,7 @@ import Testing
         let other = try RunningCommand(["serve", "--config", config])
         #expect(await other.waitForExit() != 0)
         #expect(other.said.joined(separator: " ").contains("used by another process"), "\(other.said)")
-        #expect(try await readCheckpoint().hasSuffix(Self.completion))
+        #expect(try await clients.readCheckpoint().hasSuffix(RawClients.completion))
         await expectEnd(of: command)
     }
 
@@ -362,53 +329,5 @@ import Testing
         #expect(status == 0, "\(command.said)")
         #expect(duration < Self.patience, "\(command.said)")
         if !mayComplain { #expect(!command.said.contains { $0.contains(" error ") }, "\(command.said)") }
-    }
-
-    private var token: String {
-        get throws { try service.configuration.makeDevelopmentToken(userID: "anna") }
-    }
-
-    /// The beginning of the line after which everything is there; that of a higher priority has another one.
-    private static let completion = #"{"checkpoint_complete":"#
-
-    /// Asks for a stream.
-    private var request: String {
-        get throws {
-            """
-            POST /sync/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Token \(try token)\r\n\
-            Content-Type: application/json\r\nContent-Length: 17\r\n\r\n{"raw_data":true}
-            """
-        }
-    }
-
-    /// Reads the line of a checkpoint once clients are served from a replication stream.
-    ///
-    /// When this one is active, those of the former one are sent away.
-    ///
-    /// - Parameter stream: The number of the replication stream, with which the names of buckets begin.
-    /// - Returns: The head of the answer and the line.
-    /// - Throws: An error of connecting: the service does not run.
-    private func firstLine(ofStream stream: Int) async throws -> String {
-        let request = try request
-        while true {
-            let line = try await RawConnection.connect(port: port) { connection -> String? in
-                try await connection.send(request)
-                let text = try await connection.text(until: #""streams":["#)
-                if text.contains(#""bucket":"\#(stream)#"#) { return text }
-                _ = try await connection.textUntilClosed()
-                return nil
-            }
-            if let line { return line }
-        }
-    }
-
-    /// Reads a stream up to its first checkpoint, or to its end.
-    private func readCheckpoint() async throws -> String {
-        let request = try request
-        return try await RawConnection.connect(port: port) { connection in
-            try await connection.send(request)
-            let text = try await connection.text(until: Self.completion)
-            return String(text[..<(text.range(of: Self.completion)?.upperBound ?? text.endIndex)])
-        }
     }
 }

@@ -39,19 +39,26 @@ struct IdleConnections {
     ///   - token: For those that ask for a stream.
     /// - Throws: When one cannot be opened.
     init(_ count: Int, silent silentCount: Int, ofEachKindTo port: Int, token: String) async throws {
+        let texts = Self.heads(token).flatMap { Array(repeating: $0, count: $0.isEmpty ? silentCount : count) }
+        try await self.init(saying: texts, to: port)
+    }
+
+    /// Opens one for each text.
+    ///
+    /// - Parameters:
+    ///   - texts: What they say, of characters up to U+00FF, a byte each.
+    ///   - port: Of the service.
+    /// - Throws: When one cannot be opened.
+    init(saying texts: [String], to port: Int) async throws {
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: false)
             .channelOption(.socketOption(.so_rcvbuf), value: 16 * 1024)
         var channels: [any Channel] = []
-        for head in Self.heads(token) {
-            for _ in 0..<(head.isEmpty ? silentCount : count) {
-                let channel = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
-                channels.append(channel)
-                if !head.isEmpty {
-                    try await channel.writeAndFlush(ByteBuffer(bytes: head.unicodeScalars.map { UInt8($0.value) }))
-                        .get()
-                }
-            }
+        for text in texts {
+            let channel = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
+            channels.append(channel)
+            guard !text.isEmpty else { continue }
+            try await channel.writeAndFlush(ByteBuffer(bytes: text.unicodeScalars.map { UInt8($0.value) })).get()
         }
         self.channels = channels
     }

@@ -99,11 +99,9 @@ final class SoakService {
 
     /// What the service needs now.
     func footprint() throws -> Footprint {
-        let process = "/proc/\(command.processIdentifier)"
-        let status = try String(contentsOfFile: "\(process)/status", encoding: .utf8)
-        let memory = status.firstMatch(of: /VmRSS:\s+(\d+) kB/).flatMap { Int($0.1) } ?? 0
-        var footprint = Footprint(memory: memory << 10)
-        footprint.files = try FileManager.default.contentsOfDirectory(atPath: "\(process)/fd").count
+        let process = command.processIdentifier
+        var footprint = Footprint(memory: try ProcessMemory(of: process).now)
+        footprint.files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd").count
         if let source, let storage {
             try measure(source, storage, &footprint)
         } else {

@@ -1,11 +1,11 @@
 import TestSupport
 
 /// A random expression in two texts: in a sync config, and in SQL that SQLite evaluates by its own rules.
-struct RandomExpression {
+package struct RandomExpression {
     /// The text in a query of a stream.
-    var text: String
+    package var text: String
     /// What SQLite evaluates to the same value.
-    var sql: String
+    package var sql: String
 
     init(_ text: String, _ sql: String? = nil) {
         self.text = text

@@ -1,16 +1,17 @@
+package import PowerSyncProtocol
 import TestSupport
 
 /// A random stream query that selects rows of `p`, and the SQL that selects their ids.
-struct RandomQuery {
+package struct RandomQuery {
     /// Common table expressions by name.
     var commonTables: [(name: String, text: String)] = []
     /// The query of the stream.
     var text: String
     /// The ids that SQLite selects.
-    var sql: String
+    package var sql: String
 
     /// The sync config of the query.
-    func config(edition: Int) -> String {
+    package func config(edition: Int) -> String {
         var lines = ["config: {edition: \(edition)}"]
         if !commonTables.isEmpty {
             lines.append("with:")
@@ -25,8 +26,8 @@ struct RandomQuery {
 }
 
 /// Draws queries from the grammar.
-struct QuerySource {
-    let edition: Int
+package struct QuerySource {
+    private let edition: Int
     private var generator: SeededGenerator
     private var aliases = 0
 
@@ -51,7 +52,14 @@ struct QuerySource {
     ]
     private static let columns = ["a", "b", "c"]
 
-    init(seed: UInt64, edition: Int) {
+    /// The claims of the token of the request that queries are drawn for.
+    package static let claims: JSONObject = [
+        "sub": "x", "n": 1, "big": 9_007_199_254_740_993, "list": [1, "x", nil, 2.5, true],
+    ]
+    /// The parameters of its connection.
+    package static let parameters: JSONObject = ["c": 2.5, "empty": []]
+
+    package init(seed: UInt64, edition: Int) {
         self.edition = edition
         generator = SeededGenerator(seed: seed)
     }
@@ -63,7 +71,7 @@ struct QuerySource {
     private mutating func chance(_ percent: Int) -> Bool { generator.number(below: 100) < percent }
 
     /// A query.
-    mutating func query() -> RandomQuery {
+    package mutating func query() -> RandomQuery {
         chance(65) ? nestedQuery() : joinedQuery()
     }
 
