@@ -236,7 +236,7 @@ public struct ServiceLimits: Sendable, Equatable {
     /// Bytes that may have been read for clients and not sent to them yet, over all streams: 256 MiB.
     ///
     /// Others wait with reading; clients that take nothing for 30 s meanwhile are disconnected. What several clients want is in
-    /// memory once and comes on top, as do the reads that have begun.
+    /// memory once; 32 MiB of it are kept for those who come later and come on top, as do the reads that have begun.
     public var maxReadAheadBytes = 256 * 1024 * 1024
     /// Buckets that one stream may have.
     public var maxBucketsPerConnection = 1000

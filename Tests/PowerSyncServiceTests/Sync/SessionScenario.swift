@@ -80,6 +80,7 @@ struct SessionScenario {
     ///   - claims: The others of the token.
     ///   - request: What it asks for.
     /// - Returns: The session.
+    /// - Throws: When no stream is active.
     func session(
         _ userID: String = "u1",
         claims: JSONObject = [:],
@@ -270,7 +271,8 @@ struct SessionClient: ~Copyable {
             #expect(opID > last, "bucket \(bucket)")
             last = opID
             let checksum = Checksum(truncating: operation.text("checksum").flatMap { Int64($0) } ?? 0)
-            let identity = ["object_type", "object_id", "subkey"].map { operation.text($0) ?? "" }.joined(separator: "/")
+            let identity = ["object_type", "object_id", "subkey"].map { operation.text($0) ?? "" }
+                .joined(separator: "/")
             switch operation.text("op") {
             case "PUT": rows[bucket, default: [:]][identity] = operation.text("data")
             case "REMOVE": rows[bucket]?[identity] = nil
