@@ -118,10 +118,11 @@ package struct TokenVerifier: Sendable {
         throw AuthorizationError(
             .authentication,
             "Could not find an appropriate key in the keystore. The key is missing or no key matched the token KID",
-            logDetails: "token kid: \(keyID ?? "none"), alg: \(algorithm.rawValue), known keys: "
-                + keys.map(\.key).map { "\($0.id ?? "*") (\($0.algorithm?.rawValue ?? $0.type.rawValue))" }.joined(
-                    separator: ", "
-                )
+            // Whoever is not known may send as much as he likes.
+            logDetails: "token kid: \(keyID.map { Substring($0.unicodeScalars.prefix(200)) } ?? "none"), "
+                + "alg: \(algorithm.rawValue), known keys: "
+                + keys.prefix(20).map(\.key).map { "\($0.id ?? "*") (\($0.algorithm?.rawValue ?? $0.type.rawValue))" }
+                .joined(separator: ", ") + (keys.count > 20 ? " and \(keys.count - 20) more" : "")
         )
     }
 

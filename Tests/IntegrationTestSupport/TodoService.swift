@@ -134,6 +134,22 @@ package final class TodoService: Sendable {
         try await DatabaseQueue(path: sourcePath, configuration: configuration).write(body)
     }
 
+    /// Makes a backup of the source.
+    ///
+    /// - Returns: Its path.
+    /// - Throws: An error of the database.
+    package func backUpSource() throws -> String {
+        let path = folder.appending(path: "backup.db").path
+        try DatabaseQueue(path: sourcePath).backup(to: DatabaseQueue(path: path))
+        return path
+    }
+
+    /// Puts a backup in the place of the source, which nobody has open.
+    package func restoreSource(from backup: String) throws {
+        for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: sourcePath + suffix) }
+        try FileManager.default.copyItem(atPath: backup, toPath: sourcePath)
+    }
+
     /// Makes the tables of the source, and a list of `anna` with so many todos that copying them takes its time.
     ///
     /// - Parameters:

@@ -101,6 +101,37 @@ struct EndToEndTests {
         }
     }
 
+    @Test("a client loses what a restored source has lost, and uploads what it has", arguments: transports)
+    func aClientFollowsARestoredSource(transport: SyncTransportMethod) async throws {
+        let client = service.client("client")
+        var configuration = service.configuration
+        var backup = ""
+        configuration.port = try await service.run { address in
+            try await client.connect(
+                connector: service.connector("anna", address.url),
+                options: Self.options(transport)
+            )
+            try await client.execute("INSERT INTO lists(id, owner_id, name) VALUES ('l1', 'anna', 'kept')")
+            try await client.waitForEmptyQueue()
+            backup = try service.backUpSource()
+            try await client.execute("INSERT INTO lists(id, owner_id, name) VALUES ('l2', 'anna', 'lost')")
+            try await client.waitForEmptyQueue()
+            return address.port
+        }
+        try service.restoreSource(from: backup)
+        try await client.execute("INSERT INTO lists(id, owner_id, name) VALUES ('l3', 'anna', 'not uploaded yet')")
+        try await service.run(configuration) { _ in
+            let restored: [[String?]] = [["l1", "anna", "kept"], ["l3", "anna", "not uploaded yet"]]
+            try await client.waitForRows(of: "lists", toEqual: restored)
+            try await service.writeToSource { db in
+                try db.execute(sql: "INSERT INTO lists(id, owner_id, name) VALUES ('l4', 'anna', 'new')")
+            }
+            try await client.waitForRows(of: "lists", toEqual: restored + [["l4", "anna", "new"]])
+            #expect(try await service.sourceRows("lists") == restored + [["l4", "anna", "new"]])
+            try await client.close()
+        }
+    }
+
     @Test(arguments: zip(transports, ["401", "PSYNC_S2101"]))
     func aTokenOfAnotherKeyIsRefusedAndTheStatusSaysSo(transport: SyncTransportMethod, text: String) async throws {
         var foreign = service.configuration

@@ -4,6 +4,10 @@ package struct BucketLimits: Sendable, Hashable {
     package var maximumBuckets = 1000
     /// The largest number of rows that all parameter lookups may return together, and of keys in one lookup.
     package var maximumParameterResults = 1000
+    /// The most bytes that the names of all buckets may have together: 4 MiB.
+    package static let maximumNameBytes = 4 << 20
+    /// The most subscriptions of all buckets together, but for the first one of each: 250,000.
+    package static let maximumReasons = 250_000
 
     /// Creates limits.
     package init(maximumBuckets: Int = 1000, maximumParameterResults: Int = 1000) {
@@ -26,6 +30,10 @@ package struct BucketLimitError: Error, Sendable, Hashable {
         case parameterResults(limit: Int)
         /// More keys in one lookup than allowed.
         case lookups(count: Int, limit: Int)
+        /// The names of the buckets are too long together.
+        case nameBytes
+        /// Too many subscriptions give the same buckets.
+        case reasons
     }
 
     /// Which limit was exceeded.
@@ -61,6 +69,10 @@ package struct BucketLimitError: Error, Sendable, Hashable {
             "Too many parameter query results (limit of \(limit))"
         case .lookups(let count, let limit):
             "Attempted to fetch \(count) lookups at once, a maximum of \(limit) lookups are allowed."
+        case .nameBytes:
+            "The names of all buckets have more than \(BucketLimits.maximumNameBytes) bytes together"
+        case .reasons:
+            "Too many subscriptions to the same buckets (limit of \(BucketLimits.maximumReasons) over all buckets)"
         }
     }
 }

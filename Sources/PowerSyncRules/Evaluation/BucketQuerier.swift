@@ -46,7 +46,7 @@ package struct BucketQuerier: Sendable {
                 )
             }
             for element in keys.elements {
-                buckets.add(
+                try buckets.add(
                     BucketName(prefix: bucketPrefix, definition: querier.definition, key: element.values),
                     from: querier
                 )
@@ -66,10 +66,17 @@ package struct BucketQuerier: Sendable {
 private struct BucketCollection {
     private(set) var buckets: [ResolvedBucket] = []
     private var positions: [BucketName: Int] = [:]
+    /// What is left of the limits for names and reasons.
+    private var nameBytes = BucketLimits.maximumNameBytes
+    private var reasons = BucketLimits.maximumReasons
 
     /// Adds a bucket, or a reason to a bucket that is there.
-    mutating func add(_ name: BucketName, from querier: PreparedQuerier) {
+    ///
+    /// - Throws: ``BucketLimitError`` when the line that announces the buckets would be too long.
+    mutating func add(_ name: BucketName, from querier: PreparedQuerier) throws(BucketLimitError) {
         guard let position = positions[name] else {
+            nameBytes -= name.rawValue.utf8.count
+            guard nameBytes >= 0 else { throw BucketLimitError(limit: .nameBytes, breakdown: usage) }
             positions[name] = buckets.count
             buckets.append(
                 ResolvedBucket(
@@ -84,10 +91,15 @@ private struct BucketCollection {
         if querier.priority.isHigher(than: buckets[position].priority) {
             buckets[position].priority = querier.priority
         }
-        if !buckets[position].reasons.contains(querier.reason) {
+        // Those of one subscription follow each other.
+        if buckets[position].reasons.last != querier.reason {
+            reasons -= 1
+            guard reasons >= 0 else { throw BucketLimitError(limit: .reasons, breakdown: usage) }
             buckets[position].reasons.append(querier.reason)
         }
     }
+
+    private var usage: [BucketLimitError.Usage] { .largest(buckets.map(\.stream)) }
 }
 
 extension [BucketLimitError.Usage] {

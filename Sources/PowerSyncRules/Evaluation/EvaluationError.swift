@@ -18,6 +18,8 @@ package enum EvaluationError: Error, Sendable, Hashable {
     case invalidGeometry
     /// Table-valued functions give too many rows for one source row.
     case tooManyRows
+    /// Table-valued functions give too many rows for one request.
+    case tooManyRequestRows
 }
 
 extension EvaluationError: CustomStringConvertible {
@@ -31,6 +33,9 @@ extension EvaluationError: CustomStringConvertible {
         case .invalidUUID: "the value is not a UUID"
         case .invalidGeometry: "the value is not a geometry in well-known binary form"
         case .tooManyRows: "json_each gives more than \(FunctionRow.maximumCombinations) rows for one source row"
+        case .tooManyRequestRows:
+            "json_each gives more than \(RequestRowLimit.maximumKeptRows) different rows for one request, "
+                + "or \(RequestRowLimit.maximumRows) that repeat each other"
         }
     }
 }

@@ -63,7 +63,8 @@ struct PreparedQuerier: Sendable {
         stream: SyncPlan.Stream,
         priority: Priority,
         reason: BucketReason,
-        request: RequestValues
+        request: RequestValues,
+        limit: inout RequestRowLimit
     ) throws(EvaluationError) {
         let input = EvaluationInput.request(request)
         guard try querier.requestFilters.hold(in: input) else { return nil }
@@ -75,7 +76,8 @@ struct PreparedQuerier: Sendable {
         for stage in querier.stages {
             var lookups: [PreparedLookup] = []
             for lookup in stage {
-                guard let lookup = try Self.prepare(lookup, of: plan, in: input, keepsNull: keepsNull) else {
+                guard let lookup = try Self.prepare(lookup, of: plan, in: input, keepsNull: keepsNull, &limit)
+                else {
                     return nil
                 }
                 lookups.append(lookup)
@@ -96,7 +98,8 @@ struct PreparedQuerier: Sendable {
         _ lookup: Lookup,
         of plan: SyncPlan,
         in input: EvaluationInput,
-        keepsNull: Bool
+        keepsNull: Bool,
+        _ limit: inout RequestRowLimit
     ) throws(EvaluationError) -> PreparedLookup? {
         switch lookup {
         case .index(let id, let inputs):
@@ -114,12 +117,16 @@ struct PreparedQuerier: Sendable {
         case .function(let lookup):
             var input = input
             var rows: [ParameterRow] = []
-            for row in try lookup.function.rows(in: input) {
+            var known: Set<ParameterRow> = []
+            for row in try limit.rows(of: lookup.function, in: input) {
                 input.functionRows = [row]
                 guard try lookup.filters.hold(in: input),
                     let values = try lookup.outputs.outputValues(in: input, keepsNull: keepsNull)
                 else { continue }
-                rows.append(ParameterRow(values: values))
+                let row = ParameterRow(values: values)
+                guard known.insert(row).inserted else { continue }
+                try limit.keep()
+                rows.append(row)
             }
             return rows.isEmpty ? nil : .rows(rows)
         }

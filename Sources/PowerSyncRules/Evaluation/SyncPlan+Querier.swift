@@ -13,6 +13,7 @@ extension SyncPlan {
     package func querier(for request: SyncPlanRequest, bucketPrefix: String) -> BucketQuerier {
         var descriptions: [StreamDescription] = []
         var queriers: [PreparedQuerier] = []
+        var limit = RequestRowLimit()
         let auth = JSONNode(.object(request.tokenPayload))
         let connection = JSONNode(.object(request.parameters))
         for stream in streams {
@@ -26,7 +27,7 @@ extension SyncPlan {
                         connection: connection,
                         subscription: subscription.parameters.map { JSONNode(.object($0)) }
                     )
-                    queriers += try prepare(stream, for: subscription, request: values)
+                    queriers += try prepare(stream, for: subscription, request: values, &limit)
                 } catch {
                     description.errors.append(
                         StreamError(
@@ -44,7 +45,8 @@ extension SyncPlan {
     private func prepare(
         _ stream: Stream,
         for subscription: Subscription,
-        request: RequestValues
+        request: RequestValues,
+        _ limit: inout RequestRowLimit
     ) throws(EvaluationError) -> [PreparedQuerier] {
         var prepared: [PreparedQuerier] = []
         for querier in stream.queriers {
@@ -54,7 +56,8 @@ extension SyncPlan {
                 stream: stream,
                 priority: subscription.overridePriority ?? Priority(querier.priority ?? stream.priority),
                 reason: subscription.reason,
-                request: request
+                request: request,
+                limit: &limit
             )
             if let querier { prepared.append(querier) }
         }

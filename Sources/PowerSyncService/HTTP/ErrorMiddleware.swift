@@ -31,7 +31,7 @@ struct ErrorMiddleware: RouterMiddleware {
                 "Request refused, queue overflow",
                 metadata: [
                     "queue_overflow": "true", "status": "429", "method": "\(request.method)",
-                    "path": "\(request.uri.path)",
+                    "path": "\(StreamClient.shown(request.uri.path))",
                     "reason": "\(failure)",
                 ]
             )
@@ -45,7 +45,8 @@ struct ErrorMiddleware: RouterMiddleware {
         context.logger.info(
             "Request complete",
             metadata: [
-                "method": "\(request.method)", "path": "\(request.uri.path)", "status": "\(response.status.code)",
+                "method": "\(request.method)", "path": "\(StreamClient.shown(request.uri.path))",
+                "status": "\(response.status.code)",
                 "duration_ms": "\((ContinuousClock.now - start) / .milliseconds(1))",
             ]
         )

@@ -24,6 +24,8 @@ extension ServiceRoutes {
             token: token,
             schedule: KeepaliveSchedule(expiresAt: token.expiresAt),
             format: format,
+            // A part at a time, over TLS or compressed.
+            copiesLines: false,
             userAgent: request.headers[.xUserAgent] ?? request.headers[.userAgent] ?? "",
             environment: sessions,
             logger: context.logger

@@ -17,7 +17,7 @@ struct SyncStreamResponse: Sendable {
     let session: SyncSession
     /// Sends keepalives.
     let keepalives: Keepalives
-    /// The connection; it has a ``DepartureHandler`` and a ``WritabilityHandler``.
+    /// The connection; it has a ``DepartureHandler`` and a ``DeliveryHandler``.
     let channel: any Channel
     /// Counts what is sent.
     let statistics: StreamStatistics
@@ -30,8 +30,12 @@ struct SyncStreamResponse: Sendable {
     /// With the ids of the request.
     let logger: Logger
 
-    /// What a connection keeps, unless it is told otherwise, without saying that it is not writable: 64 KiB.
+    /// How much is written before the network is waited for: as much as a connection keeps without saying that it is not writable.
     private static let watermark = 64 * 1024
+    /// How much of a long line is written at once: 256 KiB.
+    ///
+    /// Who takes that within ``ReadAheadBudget/patience`` reads.
+    private static let sliceBytes = 256 * 1024
 
     /// Why a stream is broken off, without the end that an HTTP response should have.
     private struct BrokenOff: Error {}
@@ -82,23 +86,36 @@ struct SyncStreamResponse: Sendable {
                 channel.close(promise: nil)
             }
             defer { group.cancelAll() }
-            try await write(firstLine, to: &writer)
+            try await write(firstLine, of: lines, to: &writer)
             group.addTask { [session] in
                 var session = session
                 await lines.finish(afterRunning: { try await session.run(lines) })
             }
-            while let batch = try await lines.next() { try await write(Self.joined(batch), to: &writer) }
+            while let batch = try await lines.next() { try await write(Self.joined(batch), of: lines, to: &writer) }
             if case .completed = lines.end { try await writer.finish(nil) }
         }
     }
 
     /// Writes bytes, and waits until the network has taken them.
     @concurrent
-    private func write(_ bytes: ByteBuffer, to writer: inout any ResponseBodyWriter) async throws {
+    private func write(
+        _ bytes: ByteBuffer,
+        of lines: LineQueue,
+        to writer: inout any ResponseBodyWriter
+    ) async throws {
         statistics.willWrite()
-        try await writer.write(bytes)
-        // The writer takes whatever there is when it has nothing.
-        if bytes.readableBytes >= Self.watermark { await WritabilityHandler.waitUntilWritable(channel) }
+        var rest = bytes
+        while let slice = rest.readSlice(length: min(rest.readableBytes, Self.sliceBytes)), slice.readableBytes > 0 {
+            try await writer.write(slice)
+            guard slice.readableBytes >= Self.watermark || bytes.readableBytes > Self.sliceBytes else { continue }
+            await DeliveryHandler.waitUntilDelivered(channel)
+            lines.didDeliverPart()
+            // Nobody reads the rest of a stream that is broken off.
+            switch lines.end {
+            case .completed, nil: break
+            case .clientClosed, .unread, .shutdown, .failed: return
+            }
+        }
         statistics.didWrite(byteCount: bytes.readableBytes)
         if !isCompressed { StreamStatistics.didSend(byteCount: bytes.readableBytes) }
     }

@@ -8,8 +8,7 @@ import NIOConcurrencyHelpers
 final class SharedRun: Sendable {
     /// A stream that sends the run: it has done so, or has ended, when nobody holds this any more.
     final class Sending: Sendable {
-        /// What is sent.
-        let run: SharedRun
+        private let run: SharedRun
         private let share: ReadAheadBudget.Share
 
         fileprivate init(_ run: SharedRun, by share: ReadAheadBudget.Share) {
@@ -40,7 +39,7 @@ final class SharedRun: Sendable {
     }
 
     /// A stream begins to send it.
-    func send(by share: ReadAheadBudget.Share) -> Sending { Sending(self, by: share) }
+    func makeSending(by share: ReadAheadBudget.Share) -> Sending { Sending(self, by: share) }
 
     /// Nobody who comes later finds it.
     func isKeptNoLonger() {

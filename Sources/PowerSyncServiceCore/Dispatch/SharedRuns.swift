@@ -86,18 +86,16 @@ package final class SharedRuns: Sendable {
             case .wait(let end): try await end.wait(after: 0)
             case .make(let end):
                 defer { end.advance() }
+                let run: SharedRun?
                 do {
-                    guard let made = try await make() else {
-                        state.withLockedValue { $0.entries[key] = nil }
-                        return nil
-                    }
-                    let run = SharedRun(made, budget: budget)
-                    for dropped in state.withLockedValue({ $0.keep(run, for: key) }) { dropped.isKeptNoLonger() }
-                    return run
+                    run = try await make().map { SharedRun($0, budget: budget) }
                 } catch {
                     state.withLockedValue { $0.entries[key] = nil }
                     throw error
                 }
+                let dropped = state.withLockedValue { $0.keep(run, for: key) }
+                for run in dropped { run.isKeptNoLonger() }
+                return run
             }
         }
     }
@@ -124,11 +122,12 @@ extension SharedRuns.State {
         }
     }
 
-    /// Keeps a run that was made, if there is room.
+    /// Keeps a run that was made, if there is one, and room for it.
     ///
     /// - Returns: What is kept no longer: the oldest ones that there is no room for, or the run itself.
-    fileprivate mutating func keep(_ run: SharedRun, for key: SharedRuns.Key) -> [SharedRun] {
+    fileprivate mutating func keep(_ run: SharedRun?, for key: SharedRuns.Key) -> [SharedRun] {
         entries[key] = nil
+        guard let run else { return [] }
         madeCount += 1
         let size = run.content.byteCount
         guard size <= SharedRuns.maximumBytes else { return [run] }

@@ -155,16 +155,7 @@ package final class LineQueue: Sendable {
     package func next() async throws -> [ByteBuffer]? {
         while true {
             let seen = signal.version
-            let (next, isProgress, held) = state.withLockedValue { state in
-                let isProgress = state.written < state.taken
-                state.written = state.taken
-                let held = state.held
-                state.held = nil
-                return (state.next(), isProgress, held)
-            }
-            if isProgress { progress.advance() }
-            if let held { held.share.remove(held.byteCount) }
-            switch next {
+            switch step() {
             case .lines(let lines, let continuation):
                 continuation?.resume()
                 return lines
@@ -176,6 +167,28 @@ package final class LineQueue: Sendable {
             case .wait: try await signal.wait(after: seen)
             }
         }
+    }
+
+    /// Lets go of what was taken before, and takes what is next.
+    ///
+    /// A function of its own: nothing of what was taken before is in memory while the next lines are waited for.
+    private func step() -> Next {
+        let (next, isProgress, held) = state.withLockedValue { state in
+            let isProgress = state.written < state.taken
+            state.written = state.taken
+            let held = state.held
+            state.held = nil
+            return (state.next(), isProgress, held)
+        }
+        if isProgress { progress.advance() }
+        if let held { held.share.remove(held.byteCount) }
+        return next
+    }
+
+    /// The network has accepted a part of what was taken last: the client reads.
+    package func didDeliverPart() {
+        let share = state.withLockedValue { $0.held?.share }
+        share?.remove(0)
     }
 
     /// Runs a task that makes lines, and ends the queue when it ends.

@@ -25,6 +25,7 @@ package struct OpenedSyncStream: Sendable {
     ///   - token: Who the client is.
     ///   - schedule: When to tell the client how long its token lives.
     ///   - format: How lines are encoded.
+    ///   - copiesLines: Whether a line is copied before it is written.
     ///   - userAgent: What the client calls itself; for the log.
     ///   - environment: What all sessions share.
     ///   - logger: With the id of the request.
@@ -34,6 +35,7 @@ package struct OpenedSyncStream: Sendable {
         token: VerifiedToken,
         schedule: KeepaliveSchedule,
         format: SyncLineFormat,
+        copiesLines: Bool,
         userAgent: String,
         environment: SyncSession.Environment,
         logger: Logger
@@ -48,7 +50,7 @@ package struct OpenedSyncStream: Sendable {
         var active = try await environment.storage.activeStream()
         if active == nil { throw BucketStorageError.noActiveStream }
         var logger = logger
-        logger[metadataKey: "user_id"] = "\(token.userID)"
+        logger[metadataKey: "user_id"] = "\(StreamClient.shown(token.userID))"
         if let clientID = request.clientID { logger[metadataKey: "client_id"] = "\(clientID)" }
         self.logger = logger
         keepalives = Keepalives(schedule: schedule, format: format, timing: environment.timing)
@@ -76,6 +78,7 @@ package struct OpenedSyncStream: Sendable {
                 stream: stream,
                 environment: environment,
                 encoding: SyncSession.Encoding(format: format, isRawData: request.rawData),
+                copiesLines: copiesLines,
                 statistics: statistics,
                 logger: logger
             )

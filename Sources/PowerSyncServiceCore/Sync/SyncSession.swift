@@ -23,6 +23,8 @@ package struct SyncSession: Sendable {
     private let environment: Environment
     private let stream: ActiveSyncStream
     private let encoding: Encoding
+    /// Whether each client gets a copy of a line, also of what several clients want.
+    private let copiesLines: Bool
     private let statistics: StreamStatistics
     private let logger: Logger
     private var machine: StateMachine
@@ -40,6 +42,7 @@ package struct SyncSession: Sendable {
     ///   - stream: What is served.
     ///   - environment: What all sessions share.
     ///   - encoding: How lines are encoded.
+    ///   - copiesLines: Whether a line is copied before it is written.
     ///   - statistics: Counts what is sent.
     ///   - logger: With the ids of the request.
     package init(
@@ -48,6 +51,7 @@ package struct SyncSession: Sendable {
         stream: ActiveSyncStream,
         environment: Environment,
         encoding: Encoding,
+        copiesLines: Bool,
         statistics: StreamStatistics,
         logger: Logger
     ) {
@@ -56,6 +60,7 @@ package struct SyncSession: Sendable {
         batch = LineBatch(share: share)
         self.stream = stream
         self.encoding = encoding
+        self.copiesLines = copiesLines
         self.statistics = statistics
         self.logger = logger
         let planRequest = SyncPlanRequest(
@@ -216,8 +221,10 @@ package struct SyncSession: Sendable {
             guard !subscription.isFinished else { return }
             statistics.began(.sending)
             for line in run.lines {
+                let isCopied = copiesLines && !isHeld
                 if isHeld { held -= line.bytes.readableBytes }
-                try await batch.add(line.bytes, isHeld: isHeld, of: sending, flushingTo: lines)
+                if isCopied { share.add(line.bytes.readableBytes) }
+                try await batch.add(line.bytes, isHeld: isHeld || isCopied, of: sending, flushingTo: lines)
                 machine.didSend(line.contents)
                 statistics.didSend(line.operationCounts, bucketsLeft: machine.pendingDownloads.count)
                 if line.bytes.readableBytes > Self.readAheadBytes { try await lines.waitUntilWritten() }
@@ -275,13 +282,14 @@ package struct SyncSession: Sendable {
             share.add(run.readableBytes)
             return (run, nil)
         case .shared:
+            if copiesLines { try await waitForRoom(lines) }
             try await beginReading(lines)
             let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
             while true {
                 let shared = try await environment.dispatcher.runs.run(for: key, budget: environment.readAhead) {
                     try await readIfThereIsRoom(positions, checkpoint)
                 }
-                if let shared { return (shared.content, shared.send(by: share)) }
+                if let shared { return (shared.content, shared.makeSending(by: share)) }
                 try await waitForRoom(lines)
             }
         case .storage:

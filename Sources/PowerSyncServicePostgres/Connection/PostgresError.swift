@@ -59,3 +59,25 @@ extension PostgresError {
         static let ofConflicts: Set<String> = ["40P01", "40001"]
     }
 }
+
+extension PostgresError {
+    /// How often a transaction is tried that is ended because of another one.
+    static let attempts = 5
+
+    /// Repeats a transaction that the server has ended because of another one: because of a deadlock, such as with the one that drops
+    /// the tables of a stream, or because they cannot be put one after the other.
+    ///
+    /// - Parameter transaction: Rolled back when it throws; called ``attempts`` times at most.
+    /// - Returns: The result of `transaction`.
+    /// - Throws: What `transaction` throws, or `CancellationError` before a repetition.
+    static func repeatingConflicts<Value>(_ transaction: () async throws -> Value) async throws -> Value {
+        for _ in 1..<attempts {
+            do {
+                return try await transaction()
+            } catch let error as PostgresError where SQLState.ofConflicts.contains(error.sqlState ?? "") {
+                try Task.checkCancellation()
+            }
+        }
+        return try await transaction()
+    }
+}

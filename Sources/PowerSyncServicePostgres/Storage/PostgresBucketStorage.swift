@@ -204,7 +204,7 @@ package final class PostgresBucketStorage: Sendable {
         _ activity: String,
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
-        try await repeating {
+        try await PostgresError.repeatingConflicts {
             try await pool.withConnection { connection in
                 try await connection.statements(activity) { db in try db.transaction(.read) { try body(db) } }
             }
@@ -216,7 +216,7 @@ package final class PostgresBucketStorage: Sendable {
         _ activity: String,
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
-        try await repeating {
+        try await PostgresError.repeatingConflicts {
             try await pool.withConnection { connection in try await connection.statements(activity, body) }
         }
     }
@@ -251,23 +251,10 @@ package final class PostgresBucketStorage: Sendable {
         _ activity: String,
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
-        try await repeating {
+        try await PostgresError.repeatingConflicts {
             try await pool.withConnection { connection in
                 try await connection.statements(activity) { db in try db.transaction { try body(db) } }
             }
         }
-    }
-
-    /// Repeats a transaction that the server has ended because another one waited for it, such as the one that drops the
-    /// tables of a stream.
-    private func repeating<Value>(_ transaction: () async throws -> Value) async throws -> Value {
-        for _ in 0..<4 {
-            do {
-                return try await transaction()
-            } catch let error as PostgresError where PostgresError.SQLState.ofConflicts.contains(error.sqlState ?? "") {
-                try Task.checkCancellation()
-            }
-        }
-        return try await transaction()
     }
 }

@@ -114,11 +114,13 @@ final class WriterLease: Sendable {
     }
 
     /// Runs statements in the session of the lease.
+    ///
+    /// They are one transaction, or only read: when the server ends them because of another transaction, they are repeated.
     func statements<Value: Sendable>(
         _ activity: String,
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
-        try await connection.statements(activity, body)
+        try await PostgresError.repeatingConflicts { try await connection.statements(activity, body) }
     }
 
     /// The record of the stream.

@@ -1,5 +1,4 @@
 import GRDB
-import NIOConcurrencyHelpers
 package import PowerSyncProtocol
 package import PowerSyncRules
 import PowerSyncSQLite
@@ -19,20 +18,13 @@ extension SQLiteBucketStorage {
         guard earlier.opID < later.opID else { return .known(buckets: [], lookups: []) }
         guard later.opID.rawValue - earlier.opID.rawValue <= Self.maximumChanges else { return .unknown }
         let range = OpRange(streamID: later.streamID, after: earlier.opID, through: later.opID)
-        if let known = recentChanges.withLockedValue({ $0[range] }) { return known }
-        let changes = try await read { db in
+        return try await read { db in
             let view = try StreamView(db, at: earlier)
             // What says what has changed may be gone.
             let sweptOp = try Int64.fetchOne(db, sql: "SELECT swept_op FROM op_sequence WHERE id = 1") ?? 0
             let isGone = view.isCompacted || earlier.opID.rawValue < sweptOp
             return isGone ? .unknown : try Self.changes(in: range, db)
         }
-        recentChanges.withLockedValue { recent in
-            // Sessions ask for the same few ranges: those between the newest checkpoints.
-            if recent.count >= 64 { recent = [:] }
-            recent[range] = changes
-        }
-        return changes
     }
 
     package func parameterRows(
@@ -139,7 +131,7 @@ extension SQLiteBucketStorage {
     private static let maximumChanges = Int64(SealingLimits().unswept)
 
     /// The op ids between two checkpoints.
-    struct OpRange: Hashable {
+    private struct OpRange {
         var streamID: ReplicationStreamID
         var after: OpID
         var through: OpID

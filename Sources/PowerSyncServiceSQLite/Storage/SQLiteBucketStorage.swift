@@ -27,8 +27,6 @@ package final class SQLiteBucketStorage: BucketStorage {
     ///
     /// Set after the commit that makes it.
     package let feed: CheckpointFeed
-    /// Results of ``changes(from:to:)`` that other sessions are going to ask for.
-    let recentChanges = NIOLockedValueBox<[OpRange: CheckpointChanges]>([:])
     /// When tails become segments.
     let sealingLimits: SealingLimits
     /// What ``seal()`` has done.

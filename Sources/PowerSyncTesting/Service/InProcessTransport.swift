@@ -25,6 +25,7 @@ struct InProcessTransport: SyncTransport {
                 token: token,
                 schedule: KeepaliveSchedule(expiresAt: token.expiresAt),
                 format: .bson,
+            copiesLines: false,
                 userAgent: "in-process",
                 environment: service.sessions,
                 logger: FakeService.logger

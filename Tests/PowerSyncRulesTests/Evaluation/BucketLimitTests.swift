@@ -135,6 +135,61 @@ import Testing
         #expect(buckets.map(\.name.rawValue) == ["1#s|0[7,7]"])
     }
 
+    private func subscriptions(_ count: Int, _ parameters: (Int) -> JSONObject) -> StreamingSyncRequest.Streams {
+        StreamingSyncRequest.Streams(
+            subscriptions: (0..<count).map {
+                StreamingSyncRequest.Subscription(stream: "s", parameters: parameters($0))
+            }
+        )
+    }
+
+    @Test func elementsOfArraysOfARequestAreLimitedOverAllSubscriptions() throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE a IN ifnull(subscription.parameter('ids'), '[]') AND b = auth.user_id()"
+        )
+        // The first repeats one value, the others have 60,000 each.
+        let streams = subscriptions(4) { number in
+            let ids = (0..<60_000).map { number == 0 ? 0 : Int64(number * 100_000 + $0) }
+            return ["ids": .array(ids.map { .integer($0) })]
+        }
+        let request = SyncPlanRequest(tokenPayload: ["sub": "u1"], streams: streams)
+        let errors = plan.querier(for: request, bucketPrefix: "1#").streams.flatMap(\.errors)
+        #expect(errors.map(\.subject) == [.subscription(2), .subscription(3)])
+        #expect(errors.allSatisfy { $0.message.contains("more than 100000 different rows for one request") })
+    }
+
+    @Test func namesOfBucketsAreLimitedTogether() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE a = connection.parameter('org') AND b = subscription.parameter('list')"
+        )
+        let org = String(repeating: "x", count: 1 << 20)
+        func buckets(_ count: Int) async throws -> Int {
+            try await plan.buckets(
+                parameters: ["org": .string(org)],
+                streams: subscriptions(count) { ["list": .string("\($0)")] }
+            )
+            .count
+        }
+        #expect(try await buckets(3) == 3)
+        let error = await #expect(throws: BucketLimitError.self) { try await buckets(4) }
+        #expect(error?.limit == .nameBytes)
+        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["s 3"])
+    }
+
+    @Test func subscriptionsToTheSameBucketsAreLimited() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE a IN connection.parameter('ids') AND b = auth.user_id()"
+        )
+        let ids = JSONValue.array((0..<1000).map { .integer($0) })
+        func buckets(_ count: Int) async throws -> [ResolvedBucket] {
+            try await plan.buckets(parameters: ["ids": ids], streams: subscriptions(count) { _ in [:] })
+        }
+        let few = try await buckets(3)
+        #expect(few.count == 1000 && few.allSatisfy { $0.reasons.count == Set($0.reasons).count })
+        let error = await #expect(throws: BucketLimitError.self) { try await buckets(300) }
+        #expect(error?.limit == .reasons)
+    }
+
     @Test func lookupsAreReadOnce() async throws {
         let plan = try PowerSyncRulesTests.plan(
             config(

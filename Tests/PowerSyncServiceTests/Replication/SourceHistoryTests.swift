@@ -28,20 +28,22 @@ import Testing
         }
     }
 
-    /// Copies the file of a scenario's source.
-    private func backUp(_ scenario: SourceScenario) throws -> String {
+    /// Copies the file of a scenario's source, or its storage.
+    private func backUp(_ database: DatabasePool, of scenario: SourceScenario) throws -> String {
         let path = scenario.folder.path("backup.db")
         let backup = try DatabaseQueue(path: path)
-        try scenario.source.pool.backup(to: backup)
+        try database.backup(to: backup)
         try backup.close()
         return path
     }
 
-    /// Puts a file in the place of the source of a scenario that is closed.
-    private func replace(_ scenario: SourceScenario, by path: String) throws {
-        let source = scenario.folder.path("source.db")
-        for file in [source, source + "-wal", source + "-shm"] { try? FileManager.default.removeItem(atPath: file) }
-        try FileManager.default.copyItem(atPath: path, toPath: source)
+    /// Closes a scenario, and puts a file in the place of one of its own.
+    private func close(_ scenario: SourceScenario, replacing name: String, by path: String) throws {
+        try scenario.source.close()
+        try scenario.storage.close()
+        let file = scenario.folder.path(name)
+        for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file + suffix) }
+        try FileManager.default.copyItem(atPath: path, toPath: file)
     }
 
     /// A source of 50 rows that was restored from a backup after 30 more were replicated, and got new rows since.
@@ -50,13 +52,10 @@ import Testing
         let source = scenario.folder.path("source.db")
         try await insert(0..<50, into: source)
         try await scenario.replicate()
-        let backup = try backUp(scenario)
+        let backup = try backUp(scenario.source.pool, of: scenario)
         try await insert(50..<80, into: source)
         try await scenario.replicate()
-
-        try scenario.source.close()
-        try scenario.storage.close()
-        try replace(scenario, by: backup)
+        try close(scenario, replacing: "source.db", by: backup)
         try await insert(100..<100 + newRows, into: source)
         return try SourceScenario(schema: [], folder: scenario.folder)
     }
@@ -101,6 +100,26 @@ import Testing
         #expect(try await scenario.source.head().history == history)
     }
 
+    @Test("a storage that was restored from a backup gets what it lacks", arguments: [1, 30, 300])
+    func olderStorageIsBroughtUpToDate(newRows: Int) async throws {
+        var scenario = try SourceScenario()
+        let source = scenario.folder.path("source.db")
+        try await insert(0..<50, into: source)
+        try await scenario.replicate()
+        let backup = try backUp(scenario.storage.pool, of: scenario)
+        try await insert(50..<50 + newRows, into: source)
+        let connection = try scenario.foreignConnection()
+        try await connection.write { db in try db.execute(sql: "DELETE FROM lists WHERE id IN ('r1', 'r50')") }
+        try connection.close()
+        // The source need not keep the changes any longer.
+        try await scenario.replicate()
+        try close(scenario, replacing: "buckets.db", by: backup)
+        scenario = try SourceScenario(schema: [], folder: scenario.folder)
+        try await scenario.replicate()
+        #expect(try await Set(scenario.rows().keys) == ids(scenario))
+        #expect(try await ids(scenario).count == 48 + newRows)
+    }
+
     @Test("restored in place while it is replicated", arguments: [0, 20, 200])
     func rollbackWhileRunningIsNoticed(newRows: Int) async throws {
         let scenario = try SourceScenario()
@@ -108,7 +127,7 @@ import Testing
         try await insert(0..<50, into: source)
         try await scenario.replicating {
             try await scenario.caughtUp()
-            let backup = try backUp(scenario)
+            let backup = try backUp(scenario.source.pool, of: scenario)
             try await insert(50..<80, into: source)
             try await scenario.caughtUp()
 
@@ -138,7 +157,7 @@ import Testing
         let source = scenario.folder.path("source.db")
         try await insert(0..<5, into: source)
         try await scenario.replicate()
-        let backup = try backUp(scenario)
+        let backup = try backUp(scenario.source.pool, of: scenario)
         try await insert(5..<30, into: source)
         if !isBackupReplicated { try await scenario.replicate() }
         try await insert(30..<50, into: source)
@@ -148,9 +167,7 @@ import Testing
         let seen = try #require(scenario.storage.feed.current)
         #expect(try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: seen) == nil)
 
-        try scenario.source.close()
-        try scenario.storage.close()
-        try replace(scenario, by: backup)
+        try close(scenario, replacing: "source.db", by: backup)
         scenario = try SourceScenario(schema: [], folder: scenario.folder)
         let running = scenario
         let next = try await running.replicating { try await running.published { $0.streamID != seen.streamID } }

@@ -78,6 +78,7 @@ import Testing
                 token: VerifiedToken(payload: ["sub": "u1"], expiresAt: .infinity),
                 schedule: KeepaliveSchedule(expiresAt: .infinity),
                 format: .ndjson,
+                copiesLines: false,
                 userAgent: "",
                 environment: environment,
                 logger: ServiceScenario.logger

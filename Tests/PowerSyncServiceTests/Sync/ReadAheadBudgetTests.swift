@@ -195,9 +195,12 @@ import Testing
     }
 
     /// A client that has taken its rows, and nothing more.
-    private static func silentClient(_ scenario: SessionScenario) async throws -> SessionClient {
-        var client = try await scenario.client("u1")
-        while try await client.next()?["data"] == nil {}
+    private static func silentClient(
+        _ scenario: SessionScenario,
+        _ user: String = "u1"
+    ) async throws -> SessionClient {
+        var client = try await scenario.client(user)
+        while try #require(try await client.next())["data"] == nil {}
         return client
     }
 
@@ -218,6 +221,25 @@ import Testing
             #expect(budget.byteCount < 7_000)
             await silent.leave()
             await other.leave()
+        }
+        #expect(budget.byteCount == 0)
+    }
+
+    @Test("what is shared counts for each client that gets a copy of it")
+    func copiesCount() async throws {
+        let budget = ReadAheadBudget(limit: 100_000, clock: clock)
+        let config = Self.config.replacing(" WHERE owner = auth.user_id()", with: "")
+        try await SessionScenario.run(config, readAhead: budget) { scenario in
+            scenario.copiesLines = true
+            try await Self.fill(&scenario, users: 1...1, rows: 5)
+            let first = try await Self.silentClient(scenario)
+            let second = try await Self.silentClient(scenario, "u2")
+            let third = try await Self.silentClient(scenario, "u3")
+            #expect((15_000..<21_000).contains(budget.byteCount))
+            await first.leave()
+            await second.leave()
+            #expect((5_000..<7_000).contains(budget.byteCount))
+            await third.leave()
         }
         #expect(budget.byteCount == 0)
     }

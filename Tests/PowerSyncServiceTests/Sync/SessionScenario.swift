@@ -11,6 +11,8 @@ import Testing
 struct SessionScenario {
     var storage: StorageScenario
     let environment: SyncSession.Environment
+    /// Whether lines are copied before they are written.
+    var copiesLines = false
 
     var dispatcher: CheckpointDispatcher { environment.dispatcher }
 
@@ -94,6 +96,7 @@ struct SessionScenario {
             stream: try #require(try await storage.storage.activeStream()),
             environment: environment,
             encoding: SyncSession.Encoding(format: .ndjson, isRawData: true),
+            copiesLines: copiesLines,
             statistics: StreamStatistics(),
             logger: ServiceScenario.logger
         )

@@ -64,7 +64,7 @@ struct UpgradableHTTPChannel: ServerChildChannel {
                 try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
             }
             try channel.pipeline.syncOperations.addHandlers([
-                DepartureHandler(on: channel.eventLoop), WritabilityHandler(),
+                DepartureHandler(on: channel.eventLoop), DeliveryHandler(),
             ])
             switch admission {
             case .admitted:

@@ -1,4 +1,5 @@
 import Logging
+import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncServiceCore
@@ -66,7 +67,10 @@ struct WebSocketSession: Sendable {
                     queues = queues.filter { $0.value.end == nil }
                     let lines = LineQueue()
                     queues[request.streamID] = lines
-                    group.addTask { await serve(request, client, lines, channel) }
+                    // A stream lasts for longer than its request, which may be large.
+                    let unread = NIOLockedValueBox<StreamRequest?>(request)
+                    let streamID = request.streamID
+                    group.addTask { await serve(unread, on: streamID, client, lines, channel) }
                 case .cancelled(let streamID):
                     queues.removeValue(forKey: streamID)?.finish(.clientClosed)
                 case .shutdown:
@@ -133,19 +137,20 @@ struct WebSocketSession: Sendable {
 
     /// Answers one request.
     private func serve(
-        _ request: StreamRequest,
+        _ unread: NIOLockedValueBox<StreamRequest?>,
+        on streamID: StreamID,
         _ client: Client,
         _ lines: LineQueue,
         _ channel: any Channel
     ) async {
         defer { withExtendedLifetime(client.slot) {} }
         do {
-            let opened = try await open(request, client)
+            let opened = try await open(unread, client)
             opened.session?.share.whenStalled { [weak lines] in
                 lines?.finish(.unread)
                 channel.close(promise: nil)
             }
-            let stream = WebSocketStream(id: request.streamID, opened: opened, connection: connection)
+            let stream = WebSocketStream(id: streamID, opened: opened, connection: connection)
             await stream.write(lines)
         } catch is CancellationError {
             return
@@ -157,21 +162,31 @@ struct WebSocketSession: Sendable {
                 "Request failed",
                 metadata: ["code": "\(envelope.code)", "description": "\(envelope.description)", "error": "\(error)"]
             )
-            connection.fail(request.streamID, message: envelope.text)
+            connection.fail(streamID, message: envelope.text)
         }
     }
 
-    private func open(_ request: StreamRequest, _ client: Client) async throws -> OpenedSyncStream {
+    /// Takes a request, and opens its stream.
+    private func open(
+        _ unread: NIOLockedValueBox<StreamRequest?>,
+        _ client: Client
+    ) async throws -> OpenedSyncStream {
         guard !Task.isShuttingDownGracefully else { throw ErrorEnvelope.shuttingDown }
-        guard let metadata = request.payload.metadata else { throw ErrorEnvelope.noRequestMetadata }
+        let payload = unread.withLockedValue { request in
+            defer { request = nil }
+            return request?.payload
+        }
+        guard let payload, let metadata = payload.metadata else { throw ErrorEnvelope.noRequestMetadata }
         let path = try client.metadata.object(metadata).string("path") ?? ""
         guard path == "/sync/stream" else { throw ErrorEnvelope.streamNotFound(path: path) }
-        let syncRequest = try client.data.syncRequest(request.payload.data)
+        let syncRequest = try client.data.syncRequest(payload.data)
         return try await OpenedSyncStream(
             syncRequest,
             token: client.token,
             schedule: KeepaliveSchedule(expiresAt: client.token.expiresAt, isPeriodic: false),
             format: .bson,
+            // Into its frame.
+            copiesLines: true,
             userAgent: client.userAgent,
             environment: sessions,
             logger: logger

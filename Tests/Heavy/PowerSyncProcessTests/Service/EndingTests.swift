@@ -80,18 +80,14 @@ import Testing
 
     @Test func whileARestoredSourceIsCopiedAgain() async throws {
         try await service.fillSource(todos: Self.todos)
-        let backup = service.folder.appending(path: "backup.db").path
-        try FileManager.default.copyItem(atPath: service.sourcePath, toPath: backup)
+        let backup = try service.backUpSource()
         try await service.writeToSource { db in
             try db.execute(sql: "INSERT INTO todos VALUES ('lost', 'l1', 'since the backup', 0)")
         }
         let first = try serve()
         try await first.wait(for: Self.isReady)
         await expectEnd(of: first)
-        for suffix in ["", "-wal", "-shm"] {
-            try? FileManager.default.removeItem(atPath: service.sourcePath + suffix)
-        }
-        try FileManager.default.copyItem(atPath: backup, toPath: service.sourcePath)
+        try service.restoreSource(from: backup)
 
         let command = try serve()
         try await command.wait(for: "replication starts again", "ps.rows=1 ps.stream=2 ps.table=main.lists")

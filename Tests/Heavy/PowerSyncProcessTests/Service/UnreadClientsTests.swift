@@ -17,7 +17,7 @@ import Testing
     /// Reads that may go on at the same time.
     private static let reads = 2
 
-    @Test("take no more memory than the limit, and leave room for others", .enabled(if: ProcessMemory.isKnown))
+    @Test("take no more memory than the limit", .enabled(if: ProcessMemory.isKnown))
     func memory() async throws {
         let service = try TodoService()
         try await service.writeToSource { db in

@@ -1,0 +1,68 @@
+import NIOCore
+
+/// Tells when the network has taken what was written to a connection.
+///
+/// A channel that is writable takes over a write of any size at once, and keeps its buffer until the last byte has gone. Who wants to
+/// know what is in memory has to wait for that.
+final class DeliveryHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// Who waits; one task writes to a connection.
+    private var delivered: EventLoopPromise<Void>?
+    private var clientHasLeft = false
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if (event as? ChannelEvent) == .inputClosed { stopWaiting() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        stopWaiting()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        stopWaiting()
+    }
+
+    /// Who has left does not read any more; see ``DepartureHandler``.
+    private func stopWaiting() {
+        clientHasLeft = true
+        delivered?.succeed()
+        delivered = nil
+    }
+
+    private func deliver(_ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        guard !clientHasLeft else {
+            promise.succeed()
+            return promise.futureResult
+        }
+        delivered = promise
+        // It is taken after everything before it.
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: promise)
+        return promise.futureResult
+    }
+
+    /// Waits until the network has taken what this task has written to a connection before, or the client has left.
+    ///
+    /// - Parameter channel: A connection with this handler. When the task is cancelled, it is closed.
+    static func waitUntilDelivered(_ channel: any Channel) async {
+        await withTaskCancellationHandler {
+            let future = channel.eventLoop.flatSubmit {
+                do {
+                    let pipeline = channel.pipeline.syncOperations
+                    let handler = try pipeline.handler(type: DeliveryHandler.self)
+                    return handler.deliver(try pipeline.context(handlerType: DeliveryHandler.self))
+                } catch {
+                    // The pipeline of a closed connection is empty.
+                    return channel.eventLoop.makeSucceededVoidFuture()
+                }
+            }
+            try? await future.get()
+        } onCancel: {
+            channel.close(promise: nil)
+        }
+    }
+}
