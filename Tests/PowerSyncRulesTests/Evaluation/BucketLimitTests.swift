@@ -178,11 +178,14 @@ import Testing
 
     @Test func subscriptionsToTheSameBucketsAreLimited() async throws {
         let plan = try PowerSyncRulesTests.plan(
-            query: "SELECT * FROM t WHERE a IN connection.parameter('ids') AND b = auth.user_id()"
+            query: "SELECT * FROM t WHERE a IN connection.parameter('few') AND b IN connection.parameter('many')"
         )
-        let ids = JSONValue.array((0..<1000).map { .integer($0) })
+        func numbers(_ count: Int64) -> JSONValue { .array((0..<count).map { .integer($0) }) }
         func buckets(_ count: Int) async throws -> [ResolvedBucket] {
-            try await plan.buckets(parameters: ["ids": ids], streams: subscriptions(count) { _ in [:] })
+            try await plan.buckets(
+                parameters: ["few": numbers(10), "many": numbers(100)],
+                streams: subscriptions(count) { _ in [:] }
+            )
         }
         let few = try await buckets(3)
         #expect(few.count == 1000 && few.allSatisfy { $0.reasons.count == Set($0.reasons).count })
