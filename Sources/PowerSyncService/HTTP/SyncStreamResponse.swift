@@ -107,8 +107,9 @@ struct SyncStreamResponse: Sendable {
         var rest = bytes
         while let slice = rest.readSlice(length: min(rest.readableBytes, Self.sliceBytes)), slice.readableBytes > 0 {
             try await writer.write(slice)
-            guard slice.readableBytes >= Self.watermark || bytes.readableBytes > Self.sliceBytes else { continue }
-            await DeliveryHandler.waitUntilDelivered(channel)
+            let isEndOfLongLine = rest.readableBytes == 0 && bytes.readableBytes > Self.sliceBytes
+            guard slice.readableBytes >= Self.watermark || isEndOfLongLine else { continue }
+            await DeliveryHandler.waitUntilDelivered(channel, all: isEndOfLongLine)
             lines.didDeliverPart()
             // Nobody reads the rest of a stream that is broken off.
             switch lines.end {
