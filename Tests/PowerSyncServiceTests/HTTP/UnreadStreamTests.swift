@@ -106,4 +106,19 @@ import Testing
             }
         }
     }
+
+    @Test("a client that leaves in the middle of a long line is gone at once", arguments: AbruptDeparture.allCases)
+    func leavingClient(_ departure: AbruptDeparture) async throws {
+        // More than the buffers of two sockets hold.
+        try await run(rows: 12, bytes: 900_000) { scenario in
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                try await connection.send(request(scenario, user: "u1"))
+                _ = try await connection.read()
+                try await connection.leave(departure)
+                let line = try await log.line(containing: "Sync stream complete", "user_id=u1")
+                #expect(line.contains("close_reason=client closing stream"), "\(line)")
+                while let _ = try? await connection.read() {}
+            }
+        }
+    }
 }
