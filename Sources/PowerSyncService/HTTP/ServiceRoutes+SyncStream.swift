@@ -34,21 +34,16 @@ extension ServiceRoutes {
         var response = Response(status: .ok, headers: Self.streamHeaders(format))
         // A stream ends when its token does, or the client leaves: the connection has no use after it.
         response.headers[.connection] = "close"
-        guard let session = opened.session else {
-            response.body = ResponseBody(byteBuffer: opened.firstLine)
+        guard !opened.isOver else {
+            response.body = ResponseBody(byteBuffer: opened.takeFirstLine())
             return response
         }
         let coding = ContentCoding.negotiated(acceptEncoding: request.headers[.acceptEncoding])
         let stream = SyncStreamResponse(
-            firstLine: opened.firstLine,
-            session: session,
-            keepalives: opened.keepalives,
+            opened: opened,
             channel: context.channel,
-            statistics: opened.statistics,
             isCompressed: coding == .gzip,
-            slot: slot,
-            place: opened.place,
-            logger: opened.logger
+            slot: slot
         )
         if coding == .gzip { response.headers[.contentEncoding] = coding.rawValue }
         response.body = ResponseBody { writer in try await stream.write(to: &writer) }

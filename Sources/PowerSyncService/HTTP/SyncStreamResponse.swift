@@ -11,24 +11,14 @@ import ServiceLifecycle
 /// It owns two tasks, the session and the keepalives, which hand their lines to a ``LineQueue``. The latter also watch for a client
 /// that does not read to the end. The lines are written by the task that runs ``write(to:)``.
 struct SyncStreamResponse: Sendable {
-    /// The line that is sent with the head.
-    let firstLine: ByteBuffer
-    /// Makes all other lines.
-    let session: SyncSession
-    /// Sends keepalives.
-    let keepalives: Keepalives
+    /// Makes the lines; the first one is sent with the head.
+    let opened: OpenedSyncStream
     /// The connection; it has a ``DepartureHandler`` and a ``DeliveryHandler``.
     let channel: any Channel
-    /// Counts what is sent.
-    let statistics: StreamStatistics
     /// Whether the bytes are compressed on their way; then ``SentBodyHandler`` counts them.
     let isCompressed: Bool
     /// The place among the concurrent streams, free when the stream has ended.
     let slot: ConcurrencyQueue.Slot
-    /// The place among the streams of the user, free when this response is gone.
-    let place: UserStreams.Place
-    /// With the ids of the request.
-    let logger: Logger
 
     /// How much is written before the network is waited for: as much as a connection keeps without saying that it is not writable.
     private static let watermark = 64 * 1024
@@ -47,14 +37,14 @@ struct SyncStreamResponse: Sendable {
     @concurrent
     func write(to writer: inout any ResponseBodyWriter) async throws {
         let lines = LineQueue()
-        let beginning = statistics.didStart()
+        let beginning = opened.statistics.didStart()
         defer {
             slot.release()
-            statistics.didEnd(lines.end, begun: beginning, logger: logger)
+            opened.statistics.didEnd(lines.end, begun: beginning, logger: opened.logger)
         }
         try await withGracefulShutdownHandler {
             DepartureHandler.whenClientLeaves(channel) { lines.finish(.clientClosed) }
-            session.share.whenStalled { [weak lines, channel] in
+            opened.whenStalled { [weak lines, channel] in
                 lines?.finish(.unread)
                 channel.close(promise: nil)
             }
@@ -81,16 +71,13 @@ struct SyncStreamResponse: Sendable {
     @concurrent
     private func write(_ lines: LineQueue, to writer: inout any ResponseBodyWriter) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { [keepalives, channel] in
-                guard (try? await keepalives.run(lines)) != nil else { return }
+            group.addTask { [opened, channel] in
+                guard (try? await opened.keepalives.run(lines)) != nil else { return }
                 channel.close(promise: nil)
             }
             defer { group.cancelAll() }
-            try await write(firstLine, of: lines, to: &writer)
-            group.addTask { [session] in
-                var session = session
-                await lines.finish(afterRunning: { try await session.run(lines) })
-            }
+            try await write(opened.takeFirstLine(), of: lines, to: &writer)
+            group.addTask { [opened] in await opened.run(lines) }
             while let batch = try await lines.next() { try await write(Self.joined(batch), of: lines, to: &writer) }
             if case .completed = lines.end { try await writer.finish(nil) }
         }
@@ -103,7 +90,7 @@ struct SyncStreamResponse: Sendable {
         of lines: LineQueue,
         to writer: inout any ResponseBodyWriter
     ) async throws {
-        statistics.willWrite()
+        opened.statistics.willWrite()
         var rest = bytes
         while let slice = rest.readSlice(length: min(rest.readableBytes, Self.sliceBytes)), slice.readableBytes > 0 {
             try await writer.write(slice)
@@ -117,7 +104,7 @@ struct SyncStreamResponse: Sendable {
             case .clientClosed, .unread, .shutdown, .failed: return
             }
         }
-        statistics.didWrite(byteCount: bytes.readableBytes)
+        opened.statistics.didWrite(byteCount: bytes.readableBytes)
         if !isCompressed { StreamStatistics.didSend(byteCount: bytes.readableBytes) }
     }
 

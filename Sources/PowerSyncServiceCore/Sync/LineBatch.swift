@@ -19,9 +19,14 @@ struct LineBatch: Sendable {
     }
 
     /// Adds a line, without waiting.
-    mutating func add(_ line: ByteBuffer) {
+    ///
+    /// - Parameters:
+    ///   - line: The line.
+    ///   - isHeld: Whether the budget counts it for this session.
+    mutating func add(_ line: ByteBuffer, isHeld: Bool = false) {
         lines.append(line)
         byteCount += line.readableBytes
+        if isHeld { heldBytes += line.readableBytes }
     }
 
     /// Adds a line, and hands over what is not to be written with others that follow.
@@ -39,8 +44,7 @@ struct LineBatch: Sendable {
         flushingTo queue: LineQueue
     ) async throws {
         if byteCount + line.readableBytes > Self.maximumBytes { try await flush(to: queue) }
-        add(line)
-        if isHeld { heldBytes += line.readableBytes }
+        add(line, isHeld: isHeld)
         if let sending, sendings.last !== sending { sendings.append(sending) }
         if byteCount >= Self.maximumBytes { try await flush(to: queue) }
     }

@@ -1,14 +1,24 @@
 package import Logging
+import NIOConcurrencyHelpers
 package import NIOCore
 package import PowerSyncProtocol
 package import PowerSyncTokens
 
 /// A sync stream whose first line is there, and whose other lines have to be sent: over HTTP or WebSocket.
+///
+/// What it has made is handed over once, and not kept: a stream lasts for hours.
 package struct OpenedSyncStream: Sendable {
-    /// The line to send first.
-    package let firstLine: ByteBuffer
-    /// Makes all other lines; `nil` when the token has expired and the first line says so, and is the only one.
-    package let session: SyncSession?
+    private struct Unsent {
+        var firstLine: ByteBuffer?
+        var session: SyncSession?
+    }
+
+    /// What nobody has taken yet.
+    private let unsent: NIOLockedValueBox<Unsent>
+    /// What of this stream is in memory.
+    private let share: ReadAheadBudget.Share?
+    /// The size of the first line, which counts until the other lines are made.
+    private let firstLineBytes: Int
     /// Sends keepalives between them.
     package let keepalives: Keepalives
     /// The place among the streams of the user, free when the stream has ended.
@@ -51,7 +61,7 @@ package struct OpenedSyncStream: Sendable {
         if active == nil { throw BucketStorageError.noActiveStream }
         var logger = logger
         logger[metadataKey: "user_id"] = "\(StreamClient.shown(token.userID))"
-        if let clientID = request.clientID { logger[metadataKey: "client_id"] = "\(clientID)" }
+        if let clientID = request.clientID { logger[metadataKey: "client_id"] = "\(StreamClient.shown(clientID))" }
         self.logger = logger
         keepalives = Keepalives(schedule: schedule, format: format, timing: environment.timing)
         statistics = place.statistics
@@ -66,8 +76,8 @@ package struct OpenedSyncStream: Sendable {
             logger.warning("The token or the parameters have a number beyond the range of doubles, which is NULL.")
         }
         if schedule.isExpired(at: environment.timing.seconds) {
-            firstLine = keepalives.line
-            session = nil
+            unsent = NIOLockedValueBox(Unsent(firstLine: keepalives.line))
+            (share, firstLineBytes) = (nil, 0)
             return
         }
         // More than once, when another stream becomes active in the middle.
@@ -83,8 +93,9 @@ package struct OpenedSyncStream: Sendable {
                 logger: logger
             )
             if let line = try await session.open() {
-                firstLine = line
-                self.session = session
+                unsent = NIOLockedValueBox(Unsent(firstLine: line, session: session))
+                (share, firstLineBytes) = (session.share, line.readableBytes)
+                session.share.add(line.readableBytes)
                 return
             }
             active = try await environment.storage.activeStream()
@@ -92,6 +103,42 @@ package struct OpenedSyncStream: Sendable {
             if active?.id == stream.id { break }
         }
         throw BucketStorageError.noActiveStream
+    }
+
+    /// Whether the first line is the only one: it says that the token has expired.
+    package var isOver: Bool { share == nil }
+
+    /// Takes the line to send first.
+    package func takeFirstLine() -> ByteBuffer {
+        unsent.withLockedValue { unsent in
+            defer { unsent.firstLine = nil }
+            return unsent.firstLine ?? ByteBuffer()
+        }
+    }
+
+    /// Makes all other lines, once, when the first one was written.
+    ///
+    /// - Parameter lines: Where they go. It ends with the last one.
+    package func run(_ lines: LineQueue) async {
+        share?.remove(firstLineBytes)
+        await lines.finish {
+            guard var session = takeSession() else { return }
+            try await session.run(lines)
+        }
+    }
+
+    private func takeSession() -> SyncSession? {
+        unsent.withLockedValue { unsent in
+            defer { unsent.session = nil }
+            return unsent.session
+        }
+    }
+
+    /// Calls a closure, once, when memory of the stream is wanted by others and the client has taken nothing for a while.
+    ///
+    /// - Parameter end: Ends the stream.
+    package func whenStalled(_ end: @escaping @Sendable () -> Void) {
+        share?.whenStalled(end)
     }
 }
 
@@ -103,7 +150,7 @@ extension StreamingSyncRequest {
 }
 
 extension [String: String] {
-    /// At most 20 entries of at most 100 Unicode scalars: what a client sends must not flood the log.
+    /// At most 20 entries with values of at most 100 Unicode scalars: what a client sends must not flood the log.
     fileprivate var loggable: Logger.Metadata {
         var metadata: Logger.Metadata = [:]
         for (index, entry) in sorted(by: { $0.key < $1.key }).enumerated() {
@@ -113,7 +160,7 @@ extension [String: String] {
             }
             let scalars = entry.value.unicodeScalars
             let value = scalars.count > 100 ? String(Substring(scalars.prefix(97))) + "..." : entry.value
-            metadata[entry.key] = "\(value)"
+            metadata[StreamClient.shown(entry.key)] = "\(StreamClient.shown(value))"
         }
         return metadata
     }

@@ -76,8 +76,11 @@ package struct StreamClient: Sendable, Hashable {
     /// Not characters, of which one may have any number of combining marks.
     private static let textLimit = 200
 
-    /// As much of a text of a client as is shown.
+    /// As much of a text of a client as is shown, in one line.
     package static func shown(_ text: String) -> String {
-        String(Substring(text.unicodeScalars.prefix(textLimit)))
+        let scalars = text.unicodeScalars.prefix(textLimit).map { scalar in
+            scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
+        }
+        return String(String.UnicodeScalarView(scalars))
     }
 }

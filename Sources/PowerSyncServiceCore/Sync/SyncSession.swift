@@ -15,24 +15,22 @@ package import PowerSyncTokens
 package struct SyncSession: Sendable {
     /// After lines of more bytes than that, nothing is read for a client before they are written: 2 MiB.
     static let readAheadBytes = 2 * 1024 * 1024
-    /// The most buckets that are looked up one by one among the runs that are shared.
-    private static let sharedBuckets = 16
 
     /// What of this stream is in memory.
-    package let share: ReadAheadBudget.Share
-    private let environment: Environment
+    let share: ReadAheadBudget.Share
+    let environment: Environment
     private let stream: ActiveSyncStream
-    private let encoding: Encoding
+    let encoding: Encoding
     /// Whether each client gets a copy of a line, also of what several clients want.
-    private let copiesLines: Bool
-    private let statistics: StreamStatistics
+    let copiesLines: Bool
+    let statistics: StreamStatistics
     private let logger: Logger
     private var machine: StateMachine
     private var resolver: BucketResolver
     private let subscription: CheckpointSubscription
-    private var batch: LineBatch
+    var batch: LineBatch
     /// What came with the news of the checkpoint that is sent, of buckets of which the client has everything before it.
-    private var fresh: [BucketName: [FreshOperations]] = [:]
+    var fresh: [BucketName: [FreshOperations]] = [:]
 
     /// Creates a session.
     ///
@@ -154,7 +152,11 @@ package struct SyncSession: Sendable {
         }
         let operations = news.scope.operations
         fresh = operations.filter { machine.canSend($0.value, of: $0.key) }
-        batch.add(announce(prepared))
+        let line = announce(prepared)
+        // Short ones are gone before they matter.
+        let isHeld = line.readableBytes > LineBatch.maximumBytes
+        if isHeld { share.add(line.readableBytes) }
+        batch.add(line, isHeld: isHeld)
         return true
     }
 
@@ -186,16 +188,6 @@ package struct SyncSession: Sendable {
     }
 
     // MARK: Data
-
-    /// Where the operations of a bucket come from.
-    private enum Origin {
-        /// They came with the news.
-        case news
-        /// Other sessions want them, too.
-        case shared
-        /// They are read for this session.
-        case storage
-    }
 
     /// Sends what there is of some buckets, up to the limits of a read.
     private mutating func sendData(
@@ -244,109 +236,6 @@ package struct SyncSession: Sendable {
         guard try await announceIfNews(news) else { return false }
         logSuperseded(checkpoint, reason: "checkpoint_superseded")
         return true
-    }
-
-    /// The positions to get together, and where their operations are.
-    private func nextPart(
-        of positions: ArraySlice<StreamingSyncRequest.BucketPosition>
-    ) -> (positions: [StreamingSyncRequest.BucketPosition], origin: Origin)? {
-        guard let first = positions.first else { return nil }
-        let origin = origin(of: first.name)
-        let part = positions.prefix { self.origin(of: $0.name) == origin }
-        // Of a few, each is looked for by itself: others may want it with other buckets.
-        return (Array(origin == .shared && part.count <= Self.sharedBuckets ? part.prefix(1) : part), origin)
-    }
-
-    private func origin(of bucket: BucketName) -> Origin {
-        if fresh[bucket] != nil { return .news }
-        return environment.dispatcher.isShared(bucket) ? .shared : .storage
-    }
-
-    /// Gets operations.
-    ///
-    /// What several clients want does not count as this session's: it is in memory once; see ``SharedRun``. Room is waited for with
-    /// nothing in hand that others wait for.
-    private mutating func run(
-        of positions: [StreamingSyncRequest.BucketPosition],
-        _ origin: Origin,
-        _ checkpoint: StorageCheckpoint,
-        _ lines: LineQueue
-    ) async throws -> (run: EncodedRun, sending: SharedRun.Sending?) {
-        switch origin {
-        case .news:
-            try await waitForRoom(lines)
-            let chunks = positions.flatMap { position in
-                FreshOperations.chunks(of: fresh.removeValue(forKey: position.name) ?? [], after: position.after)
-            }
-            let run = EncodedRun(chunks, as: encoding)
-            share.add(run.readableBytes)
-            return (run, nil)
-        case .shared:
-            if copiesLines { try await waitForRoom(lines) }
-            try await beginReading(lines)
-            let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
-            while true {
-                let shared = try await environment.dispatcher.runs.run(for: key, budget: environment.readAhead) {
-                    try await readIfThereIsRoom(positions, checkpoint)
-                }
-                if let shared { return (shared.content, shared.makeSending(by: share)) }
-                try await waitForRoom(lines)
-            }
-        case .storage:
-            try await beginReading(lines)
-            while true {
-                try await waitForRoom(lines)
-                if let run = try await readIfThereIsRoom(positions, checkpoint, for: share) { return (run, nil) }
-            }
-        }
-    }
-
-    /// Reads with a slot.
-    ///
-    /// - Parameters:
-    ///   - positions: Where to begin.
-    ///   - checkpoint: What to read at.
-    ///   - share: What the operations count for, if anything.
-    /// - Returns: `nil` when there is no room: of all who have waited for it, those with a slot take it.
-    /// - Throws: An error of the storage.
-    private func readIfThereIsRoom(
-        _ positions: [StreamingSyncRequest.BucketPosition],
-        _ checkpoint: StorageCheckpoint,
-        for share: ReadAheadBudget.Share? = nil
-    ) async throws -> EncodedRun? {
-        try await environment.dataReaders.withSlot {
-            guard environment.readAhead.hasRoom else { return nil }
-            let run = try await read(positions, checkpoint)
-            share?.add(run.readableBytes)
-            return run
-        }
-    }
-
-    /// What may take a while is not waited for with lines in hand.
-    private mutating func beginReading(_ lines: LineQueue) async throws {
-        if environment.dataReaders.isBusy {
-            try await batch.flush(to: lines)
-            statistics.began(.waitingForSlot)
-        } else {
-            statistics.began(.reading)
-        }
-    }
-
-    private mutating func waitForRoom(_ lines: LineQueue) async throws {
-        guard !environment.readAhead.hasRoom else { return }
-        try await batch.flush(to: lines)
-        statistics.began(.waitingForMemory)
-        try await environment.readAhead.waitForRoom()
-        statistics.began(.waitingForSlot)
-    }
-
-    /// The transaction of the storage has ended before the network is waited for.
-    private func read(
-        _ positions: [StreamingSyncRequest.BucketPosition],
-        _ checkpoint: StorageCheckpoint
-    ) async throws -> EncodedRun {
-        statistics.began(.reading)
-        return EncodedRun(try await environment.storage.bucketData(positions, at: checkpoint), as: encoding)
     }
 
     // MARK: Lines

@@ -42,23 +42,17 @@ final class InProcessLineStream: SyncLineStream {
             state.streams[id] = stream
             return id
         }
-        if let session = opened.session {
-            tasks = [
-                Task {
-                    var session = session
-                    await lines.finish(afterRunning: { try await session.run(lines) })
-                },
-                Task { [keepalives = opened.keepalives] in try? await keepalives.run(lines) },
-            ]
-        } else {
+        if opened.isOver {
             tasks = []
             lines.finish(.completed)
+        } else {
+            tasks = [Task { await opened.run(lines) }, Task { try? await opened.keepalives.run(lines) }]
         }
         connection.service.changes.fire()
         // One that has begun before the stream was known did not end it.
         try connection.checkOnline("The sync stream")
         try connection.checkTokens()
-        try read([opened.firstLine])
+        try read([opened.takeFirstLine()])
     }
 
     deinit {

@@ -9,7 +9,7 @@ import Testing
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
 
-/// Clients that connect at the very moment at which another sync config becomes active.
+/// What happens before the first line: also when another sync config becomes active at that very moment.
 @Suite(.timeLimit(.minutes(1))) struct OpenedSyncStreamTests {
     private static let config = """
         config: {edition: 3}
@@ -83,7 +83,32 @@ import Testing
                 environment: environment,
                 logger: ServiceScenario.logger
             )
-            #expect(String(buffer: opened.firstLine).contains(#""bucket":"2#g|0[]""#))
+            #expect(String(buffer: opened.takeFirstLine()).contains(#""bucket":"2#g|0[]""#))
+        }
+    }
+
+    @Test func whatAClientSaysOfItselfDoesNotFloodTheLog() async throws {
+        try await SessionScenario.run(Self.config) { scenario in
+            let log = CollectedLog()
+            let long = String(repeating: "x", count: 1 << 20)
+            var request = StreamingSyncRequest()
+            request.clientID = long
+            request.appMetadata = [long: "name", "value": long, "two\nlines": "two\r\nlines"]
+            let opened = try await OpenedSyncStream(
+                request,
+                token: VerifiedToken(payload: ["sub": .string(long)], expiresAt: .infinity),
+                schedule: KeepaliveSchedule(expiresAt: .infinity),
+                format: .ndjson,
+                copiesLines: false,
+                userAgent: long,
+                environment: scenario.environment,
+                logger: log.logger
+            )
+            #expect(!opened.isOver)
+            let started = try #require(log.lines.first { $0.contains("Sync stream started") })
+            #expect(started.utf8.count < 2000)
+            #expect(!started.contains { $0.isNewline })
+            #expect(started.contains("two\u{FFFD}lines"))
         }
     }
 }

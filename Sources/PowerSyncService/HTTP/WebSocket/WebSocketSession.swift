@@ -146,7 +146,7 @@ struct WebSocketSession: Sendable {
         defer { withExtendedLifetime(client.slot) {} }
         do {
             let opened = try await open(unread, client)
-            opened.session?.share.whenStalled { [weak lines] in
+            opened.whenStalled { [weak lines] in
                 lines?.finish(.unread)
                 channel.close(promise: nil)
             }
@@ -220,7 +220,7 @@ extension ErrorEnvelope {
             code: .routeNotFound,
             description: "The path does not exist on this server",
             name: "RouteNotFound",
-            details: "The path \"\(path)\" does not exist on this server"
+            details: "The path \"\(StreamClient.shown(path))\" does not exist on this server"
         )
     }
 }

@@ -22,12 +22,8 @@ struct WebSocketStream: Sendable {
         let beginning = opened.statistics.didStart()
         defer { opened.statistics.didEnd(lines.end, begun: beginning, logger: opened.logger) }
         do {
-            try await send([opened.firstLine])
-            if let session = opened.session {
-                try await send(lines, session)
-            } else {
-                lines.finish(.completed)
-            }
+            try await send([opened.takeFirstLine()])
+            if opened.isOver { lines.finish(.completed) } else { try await send(lines) }
         } catch {
             // Nobody wants the stream any more, or the connection broke.
             lines.finish(.clientClosed)
@@ -39,15 +35,12 @@ struct WebSocketStream: Sendable {
         }
     }
 
-    private func send(_ lines: LineQueue, _ session: SyncSession) async throws {
+    private func send(_ lines: LineQueue) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
-            group.addTask {
-                var session = session
-                await lines.finish(afterRunning: { try await session.run(lines) })
-            }
+            group.addTask { [opened] in await opened.run(lines) }
             // When the client does not read its last line, the whole connection is closed.
-            group.addTask { [keepalives = opened.keepalives] in try await keepalives.run(lines) }
+            group.addTask { [opened] in try await opened.keepalives.run(lines) }
             while let batch = try await lines.next() { try await send(batch) }
         }
     }

@@ -1,0 +1,121 @@
+import PowerSyncProtocol
+
+/// Getting the operations that a session sends: from the news of a checkpoint, from what other sessions want, too, or from
+/// the storage; within the memory that all sessions have together (``ReadAheadBudget``).
+extension SyncSession {
+    /// Where the operations of a bucket come from.
+    enum Origin {
+        /// They came with the news.
+        case news
+        /// Other sessions want them, too.
+        case shared
+        /// They are read for this session.
+        case storage
+    }
+
+    /// The most buckets that are looked up one by one among the runs that are shared.
+    private static let sharedBuckets = 16
+
+    /// The positions to get together, and where their operations are.
+    func nextPart(
+        of positions: ArraySlice<StreamingSyncRequest.BucketPosition>
+    ) -> (positions: [StreamingSyncRequest.BucketPosition], origin: Origin)? {
+        guard let first = positions.first else { return nil }
+        let origin = origin(of: first.name)
+        let part = positions.prefix { self.origin(of: $0.name) == origin }
+        // Of a few, each is looked for by itself: others may want it with other buckets.
+        return (Array(origin == .shared && part.count <= Self.sharedBuckets ? part.prefix(1) : part), origin)
+    }
+
+    private func origin(of bucket: BucketName) -> Origin {
+        if fresh[bucket] != nil { return .news }
+        return environment.dispatcher.isShared(bucket) ? .shared : .storage
+    }
+
+    /// Gets operations.
+    ///
+    /// What several clients want does not count as this session's: it is in memory once; see ``SharedRun``. Room is waited
+    /// for with nothing in hand that others wait for.
+    mutating func run(
+        of positions: [StreamingSyncRequest.BucketPosition],
+        _ origin: Origin,
+        _ checkpoint: StorageCheckpoint,
+        _ lines: LineQueue
+    ) async throws -> (run: EncodedRun, sending: SharedRun.Sending?) {
+        switch origin {
+        case .news:
+            try await waitForRoom(lines)
+            let chunks = positions.flatMap { position in
+                FreshOperations.chunks(of: fresh.removeValue(forKey: position.name) ?? [], after: position.after)
+            }
+            let run = EncodedRun(chunks, as: encoding)
+            share.add(run.readableBytes)
+            return (run, nil)
+        case .shared:
+            if copiesLines { try await waitForRoom(lines) }
+            try await beginReading(lines)
+            let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
+            while true {
+                let shared = try await environment.dispatcher.runs.run(for: key, budget: environment.readAhead) {
+                    try await readIfThereIsRoom(positions, checkpoint)
+                }
+                if let shared { return (shared.content, shared.makeSending(by: share)) }
+                try await waitForRoom(lines)
+            }
+        case .storage:
+            try await beginReading(lines)
+            while true {
+                try await waitForRoom(lines)
+                if let run = try await readIfThereIsRoom(positions, checkpoint, for: share) { return (run, nil) }
+            }
+        }
+    }
+
+    /// Reads with a slot.
+    ///
+    /// - Parameters:
+    ///   - positions: Where to begin.
+    ///   - checkpoint: What to read at.
+    ///   - share: What the operations count for, if anything.
+    /// - Returns: `nil` when there is no room: of all who have waited for it, those with a slot take it.
+    /// - Throws: An error of the storage.
+    private func readIfThereIsRoom(
+        _ positions: [StreamingSyncRequest.BucketPosition],
+        _ checkpoint: StorageCheckpoint,
+        for share: ReadAheadBudget.Share? = nil
+    ) async throws -> EncodedRun? {
+        try await environment.dataReaders.withSlot {
+            guard environment.readAhead.hasRoom else { return nil }
+            let run = try await read(positions, checkpoint)
+            share?.add(run.readableBytes)
+            return run
+        }
+    }
+
+    /// What may take a while is not waited for with lines in hand.
+    private mutating func beginReading(_ lines: LineQueue) async throws {
+        if environment.dataReaders.isBusy {
+            try await batch.flush(to: lines)
+            statistics.began(.waitingForSlot)
+        } else {
+            statistics.began(.reading)
+        }
+    }
+
+    private mutating func waitForRoom(_ lines: LineQueue) async throws {
+        guard !environment.readAhead.hasRoom else { return }
+        try await batch.flush(to: lines)
+        statistics.began(.waitingForMemory)
+        try await environment.readAhead.waitForRoom()
+        statistics.began(.waitingForSlot)
+    }
+
+    /// The transaction of the storage has ended before the network is waited for.
+    private func read(
+        _ positions: [StreamingSyncRequest.BucketPosition],
+        _ checkpoint: StorageCheckpoint
+    ) async throws -> EncodedRun {
+        statistics.began(.reading)
+        return EncodedRun(try await environment.storage.bucketData(positions, at: checkpoint), as: encoding)
+    }
+}
