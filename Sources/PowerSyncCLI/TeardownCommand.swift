@@ -10,7 +10,7 @@ struct TeardownCommand: AsyncParsableCommand {
         abstract: "Drop the replication slots of a service, and everything in its storage.",
         discussion: """
             Without the word TEARDOWN it says what it would drop, and drops nothing. The service must not run. Rows of the \
-            source stay, and so does a publication. A service that is started afterwards copies the source again, and its \
+            source stay, and so does a publication; triggers in an embedded source go. A service that is started afterwards copies the source again, and its \
             clients download what has changed meanwhile, or everything.
 
             Exits with 0 when everything is gone, with 1 when something could not be dropped (it can be repeated), or \

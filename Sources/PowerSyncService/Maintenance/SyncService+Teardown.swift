@@ -26,7 +26,7 @@ extension SyncService {
 
     /// Drops the replication slots of a service that does not run, then everything in its storage.
     ///
-    /// Rows of the source stay, and so does a publication. Clients that come back to a new service keep what they have until its
+    /// Rows of the source stay, and so does a publication; triggers and tables in an embedded source go. Clients that come back to a new service keep what they have until its
     /// first checkpoint, whatever the numbers of that, and download what differs.
     ///
     /// - Parameters:
@@ -67,13 +67,13 @@ extension ServiceConfiguration {
         TeardownPlan(source: sourceDescription, slots: slots.sorted(), storage: maintenance.place)
     }
 
-    /// Makes the source forget streams.
+    /// Makes the source forget streams, and what was made for them if there are no others.
     func release(_ slots: [String], logger: Logger) async throws {
-        guard !slots.isEmpty else { return }
         // A source that is gone has forgotten everything; opening it would make it again.
         if let path = source.embeddedPath, FileStamp(path: path) == nil { return }
         let source = try openSource(logger: logger)
         defer { try? source.close() }
         for slot in slots { try await source.dropStream(slot) }
+        try await source.uninstall()
     }
 }

@@ -89,9 +89,15 @@ struct ReplicatedSource: ReplicationSource {
         try await waiting { try await source.checkRetention(for: slotName) }
     }
 
-    func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
-        try await waiting { try await source.rows(of: table, keys: keys) }
+    func rows(
+        of table: SourceTableDescriptor,
+        keys: [[SQLiteValue]],
+        showing transaction: UInt64?
+    ) async throws -> PresentRows {
+        try await waiting { try await source.rows(of: table, keys: keys, showing: transaction) }
     }
+
+    func releaseRows() async throws { try await waiting { try await source.releaseRows() } }
 
     func withChanges<Result>(
         of slotName: String,
@@ -128,6 +134,8 @@ struct ReplicatedSource: ReplicationSource {
     func dropStream(_ slotName: String) async throws {
         try await waiting { try await source.dropStream(slotName) }
     }
+
+    func uninstall() async throws { try await waiting { try await source.uninstall() } }
 
     func close() throws { try source.close() }
 

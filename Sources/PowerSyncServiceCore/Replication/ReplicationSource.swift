@@ -57,15 +57,26 @@ package protocol ReplicationSource: Sendable {
     /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/retentionExceeded`` when the copy is in vain.
     func checkRetention(for slotName: String) async throws
 
-    /// Reads rows as they are now.
+    /// Reads rows as they are now, or a moment ago.
     ///
     /// - Parameters:
     ///   - table: A descriptor from ``tables(for:)``.
-    ///   - keys: Values of the identity columns; each is looked up exactly.
-    /// - Returns: The rows that exist.
+    ///   - keys: Values of the identity columns, from rows or ``PartialUpdate/sourceKey``; each is looked up exactly.
+    ///   - transaction: What the answer has to show (``PartialUpdate/transaction``); of the state that shows one transaction,
+    ///     rows may be read for others that it shows, too. `nil` for the newest state.
+    /// - Returns: The rows that exist; of many large ones, some: ``PresentRows/isComplete``.
     /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
     ///   outdated.
-    func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows
+    func rows(
+        of table: SourceTableDescriptor,
+        keys: [[SQLiteValue]],
+        showing transaction: UInt64?
+    ) async throws -> PresentRows
+
+    /// Lets go of the state that rows were read of: the stream has passed it.
+    ///
+    /// - Throws: An error of the source.
+    func releaseRows() async throws
 
     /// Reads the change stream for as long as `body` runs.
     ///
@@ -107,6 +118,9 @@ package protocol ReplicationSource: Sendable {
     /// Makes the source forget a stream. Does nothing for an unknown one.
     func dropStream(_ slotName: String) async throws
 
+    /// Takes away what was added to the source for its streams, if none is left.
+    func uninstall() async throws
+
     /// Closes the connections to the source. Calls that are running fail.
     func close() throws
 }
@@ -119,6 +133,9 @@ extension ReplicationSource {
 
     /// Does nothing, for sources that keep everything.
     package func checkRetention(for slotName: String) async throws {}
+
+    /// Does nothing, for sources that read rows as they are now.
+    package func releaseRows() async throws {}
 }
 
 /// A table being copied.
@@ -152,8 +169,15 @@ package struct SnapshotChunk: Sendable {
 
 /// Rows that were asked for by their keys.
 package struct PresentRows: Sendable {
-    /// Those that exist, complete and in no particular order.
+    /// An answer should end with the row that makes it larger than this.
+    package static let maximumBytes = SnapshotChunk.maximumBytes
+
+    /// Those that exist, in no particular order.
     package var rows: [SourceRow]
+    /// Whether these are all.
+    ///
+    /// If not, the rest did not fit, and nothing is known of keys without a row. The answer for one key is always complete.
+    package var isComplete: Bool
     /// A position at which the source had exactly these of the rows: not before the last change of any of them.
     ///
     /// The change stream may not have reached it yet. No checkpoint before it may contain the rows, so the earlier it is,
@@ -161,8 +185,9 @@ package struct PresentRows: Sendable {
     package var position: SourcePosition
 
     /// Creates an answer.
-    package init(_ rows: [SourceRow], at position: SourcePosition) {
+    package init(_ rows: [SourceRow], isComplete: Bool, at position: SourcePosition) {
         self.rows = rows
+        self.isComplete = isComplete
         self.position = position
     }
 }

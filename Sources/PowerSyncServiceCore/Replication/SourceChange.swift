@@ -49,18 +49,29 @@ package struct SourceChange: Sendable {
 
 /// A changed row of which the change stream leaves out cells: they are large, and the change has left them as they were.
 ///
-/// Whoever follows the stream asks the source for the row (``ReplicationSource/rows(of:keys:)``). It is never stored without
+/// Whoever follows the stream asks the source for the row (``ReplicationSource/rows(of:keys:showing:)``). It is never stored without
 /// these cells.
 package struct PartialUpdate: Sendable {
     /// The row after the change, without the cells that are left out; all identity columns are there.
     package var row: SourceRow
     /// The values of the identity columns before the change, when they are known to differ from those in `row`.
     package var oldKey: [SQLiteValue]?
+    /// The identity after the change in the source's own form, if that is another one than in `row`.
+    package var sourceKey: [SQLiteValue]?
+    /// Its transaction, in the source's own numbers.
+    package var transaction: UInt64?
 
     /// Creates an update.
-    package init(_ row: SourceRow, oldKey: [SQLiteValue]? = nil) {
+    package init(
+        _ row: SourceRow,
+        oldKey: [SQLiteValue]? = nil,
+        sourceKey: [SQLiteValue]? = nil,
+        transaction: UInt64? = nil
+    ) {
         self.row = row
         self.oldKey = oldKey
+        self.sourceKey = sourceKey
+        self.transaction = transaction
     }
 }
 
@@ -68,7 +79,10 @@ package struct PartialUpdate: Sendable {
 package enum SourceMessage: Sendable {
     /// Changes of one table, in the order of the source. `relationID` is that of the table's descriptor.
     case changes([SourceChange], relationID: String)
-    /// Changes as in ``changes(_:relationID:)`` that the source does not know completely.
+    /// Changes as in ``changes(_:relationID:)`` that the source does not know completely; all of one transaction.
+    ///
+    /// A source of which such changes may never cease delivers a boundary before their transaction: when that is beyond what was
+    /// read of rows before, a checkpoint can be made there.
     case partialUpdates([PartialUpdate], relationID: String)
     /// All rows of a table were removed at once.
     case truncate(relationID: String)

@@ -2,7 +2,7 @@ import PowerSyncRules
 
 /// Updates of rows that the change stream does not know completely (docs/service.md "What a source promises").
 extension StreamReplicator {
-    /// The most rows that are asked for at once; they have large cells.
+    /// The most rows that are asked for at once.
     private static let maximumRows = 100
 
     /// Completes updates with what their rows are now, and saves them.
@@ -11,29 +11,49 @@ extension StreamReplicator {
     /// can be a mixture that the source never had, or be missing too early. No checkpoint is made before the stream has
     /// passed the position of the answer: by then these changes have been saved, too. A change of a cell that was left out
     /// is among them, and delivers it.
+    ///
+    /// While such updates go on, the position must not go on with each of them, or no checkpoint would ever be made: the answers
+    /// are of the state that was read first, as long as that shows the transaction.
     func save(
         _ updates: [PartialUpdate],
         of table: SourceTable,
         with writer: inout any BucketStorageWriter,
-        history: SourceHistory
+        progress: inout Progress
     ) async throws {
         let identity = table.descriptor.identity.map(\.name)
         func key(of row: SourceRow) -> [SQLiteValue] { identity.map { row[$0] ?? .null } }
 
         var rest = updates[...]
+        var maximumRows = Self.maximumRows
+        let readBefore = progress.readAt
         while !rest.isEmpty {
-            let batch = rest.prefix(Self.maximumRows)
-            rest = rest.dropFirst(Self.maximumRows)
-            let keys = Set(batch.map { key(of: $0.row) })
-            let present = try await source.rows(of: table.descriptor, keys: Array(keys))
-            guard present.position.history == history else {
+            let batch = rest.prefix(maximumRows)
+            let keys = Set(batch.map { $0.sourceKey ?? key(of: $0.row) })
+            let present = try await source.rows(
+                of: table.descriptor,
+                keys: Array(keys),
+                showing: batch.first?.transaction
+            )
+            guard present.position.history == progress.position.history else {
                 throw ReplicationSourceError(
                     .historyLost,
                     "The source was replaced or restored while its changes were read: its tables are copied again."
                 )
             }
+            // The updates keep their order, so these are asked for again, as many as one answer holds.
+            guard present.isComplete || keys.count == 1 else {
+                maximumRows = max(min(present.rows.count, batch.count / 2), 1)
+                continue
+            }
+            if present.estimatedBytes < PresentRows.maximumBytes / 2 {
+                maximumRows = min(maximumRows * 2, Self.maximumRows)
+            }
+            rest = rest.dropFirst(batch.count)
             // Before the rows: what is saved may be written at any time.
-            try await writer.forbidCheckpoints(before: present.position.lsn)
+            if progress.readAt.map({ $0 < present.position.lsn }) ?? true {
+                try await writer.forbidCheckpoints(before: present.position.lsn)
+                progress.readAt = present.position.lsn
+            }
             let rows = Dictionary(present.rows.map { (key(of: $0), $0) }) { $1 }
             let changes = batch.map { update in
                 let key = key(of: update.row)
@@ -45,8 +65,12 @@ extension StreamReplicator {
             touch()
         }
         // An idle source would never get beyond the position.
-        try await source.emitMarker()
+        if progress.readAt != readBefore { try await source.emitMarker() }
     }
+}
+
+extension PresentRows {
+    fileprivate var estimatedBytes: Int { rows.reduce(0) { $0 + $1.estimatedBytes } }
 }
 
 extension PartialUpdate {

@@ -102,7 +102,7 @@ struct StreamReplicator {
         while true {
             try Task.checkCancellation()
             do {
-                let tables = try await resolveTables(&writer)
+                let tables = try await resolveTables(&writer, history: position.history)
                 try await copy(tables, with: &writer, history: position.history)
                 if let outcome = try await follow(tables, with: &writer, progress: &progress) { return outcome }
             } catch let error as ReplicationSourceError where error.code == .tablesChanged {
@@ -113,7 +113,7 @@ struct StreamReplicator {
     }
 
     /// How far the change stream has been followed.
-    private struct Progress {
+    struct Progress {
         /// The last transaction boundary that was committed.
         var position: SourcePosition
         /// Whether clients are served from the stream.
@@ -122,9 +122,15 @@ struct StreamReplicator {
         var storesIntoLog: Bool
         /// Whether somebody waits for the next position.
         var isAwaited = true
+        /// The position before which there is no checkpoint, because rows were read as they are there.
+        var readAt: LSN?
         /// When the last checkpoint was made, in seconds since 1970.
         var publishedAt = 0.0
         var lag = ReplicationLag()
+
+        /// Whether the rows that were read show nothing that is after a position: a checkpoint can be made there, and perhaps not
+        /// later, because the transaction that follows has rows read again.
+        func hasPassedRows(by lsn: LSN) -> Bool { readAt.map { $0 <= lsn } ?? false }
 
         /// Whether a position is published also if nothing new is stored: also when the wall clock has been set back since.
         func wantsPosition(at now: Double) -> Bool {
@@ -138,13 +144,19 @@ struct StreamReplicator {
     // MARK: Tables
 
     /// Finds the records of the tables that the plan reads, and drops all others.
-    private func resolveTables(_ writer: inout any BucketStorageWriter) async throws -> [SourceTable] {
+    private func resolveTables(
+        _ writer: inout any BucketStorageWriter,
+        history: SourceHistory
+    ) async throws -> [SourceTable] {
         var tables: [SourceTable] = []
         for descriptor in try await source.tables(for: stream.plan) {
             tables.append(try await writer.resolveTable(descriptor).table)
         }
         let kept = Set(tables.map(\.id))
-        for outdated in writer.sourceTables where !kept.contains(outdated.id) {
+        let dropped = writer.sourceTables.filter { !kept.contains($0.id) }
+        // They are gone now, and the stream may be long before: what took them away may have put their rows elsewhere.
+        if !dropped.isEmpty { try await writer.forbidCheckpoints(before: try await head(of: history)) }
+        for outdated in dropped {
             logger.notice(
                 "A table of the source is gone or has another form: its rows are removed.",
                 metadata: [ReplicationLogKey.table: "\(outdated.descriptor.name)"]
@@ -188,7 +200,7 @@ struct StreamReplicator {
         guard head.history == history else {
             throw ReplicationSourceError(
                 .historyLost,
-                "The source was replaced or restored while its tables were copied: they are copied again."
+                "The source was replaced or restored while its tables were read: they are copied again."
             )
         }
         return head.lsn
@@ -258,7 +270,7 @@ struct StreamReplicator {
                         statistics.didSave(changes)
                     case .partialUpdates(let updates, let relationID):
                         guard let table = byRelation[relationID] else { continue }
-                        try await save(updates, of: table, with: &writer, history: progress.position.history)
+                        try await save(updates, of: table, with: &writer, progress: &progress)
                     case .begin(let lsn, let committedAt):
                         writer.beginTransaction(endingAt: lsn)
                         progress.lag.didBegin(committedAt: committedAt)
@@ -266,7 +278,7 @@ struct StreamReplicator {
                         if let table = byRelation[relationID] { try await writer.truncate(table, touch: touch) }
                     case .marker:
                         progress.isAwaited = true
-                    case .commit where index < lastCommit:
+                    case .commit(let lsn) where index < lastCommit && !progress.hasPassedRows(by: lsn):
                         // The transactions that follow are here already: one checkpoint shows all of them.
                         statistics.didCommit()
                     case .commit(let lsn):
@@ -311,6 +323,10 @@ struct StreamReplicator {
         }
         didCommit()
         progress.position.lsn = lsn
+        if progress.hasPassedRows(by: lsn) {
+            progress.readAt = nil
+            try await source.releaseRows()
+        }
         statistics.didCommit()
         guard case .created(let checkpoint) = result else { return nil }
         progress.isAwaited = false

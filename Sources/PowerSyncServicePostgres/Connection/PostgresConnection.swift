@@ -91,7 +91,11 @@ package final class PostgresConnection: Sendable {
                 // What is waited for is the own disk, not that of a standby.
                 ("synchronous_commit", "local"), ("default_transaction_isolation", "read committed"),
             ] + others
-        return settings.map { "SET \($0.name) TO '\($0.value)'" }.joined(separator: "; ")
+        // Those that only newer servers have.
+        let optional = ["transaction_timeout", "idle_session_timeout"].map { name in
+            "SELECT set_config('\(name)', '0', false) WHERE current_setting('\(name)', true) IS NOT NULL"
+        }
+        return (settings.map { "SET \($0.name) TO '\($0.value)'" } + optional).joined(separator: "; ")
     }
 
     /// Closes the connection; what is running fails.

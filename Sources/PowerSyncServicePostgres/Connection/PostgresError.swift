@@ -50,6 +50,7 @@ extension PostgresError {
         static let undefinedObject = "42704"
         static let insufficientPrivilege = "42501"
         static let undefinedTable = "42P01"
+        static let undefinedColumn = "42703"
         /// A statement has taken longer than it may.
         static let queryCanceled = "57014"
         static let objectNotInPrerequisiteState = "55000"

@@ -22,7 +22,7 @@ struct ChangeAssembly {
     private enum Relation {
         /// Nobody wants its changes.
         case ignored
-        /// The columns are those that the replicator knows.
+        /// The columns are those that the replicator knows, and perhaps others after them.
         case known(FollowedTable, identity: [Int])
         /// They are not: the table was altered after the changes, or back and forth. Where its identity is, if it has one.
         case altered(FollowedTable, identity: [Int]?)
@@ -30,11 +30,13 @@ struct ChangeAssembly {
 
     /// A transaction that has begun and not ended.
     private struct Transaction {
-        var id: UInt32
+        var id: TransactionID
         var commit: WALPosition
         var committedAt: PostgresInstant
         /// Whether anything of it was delivered.
         var isAnnounced = false
+        /// Whether the boundary before it was delivered.
+        var hasBoundaryBefore = false
     }
 
     private let tables: [PostgresOID: FollowedTable]
@@ -54,6 +56,8 @@ struct ChangeAssembly {
     /// Whether somebody waits for the end of the transaction.
     private var isMarked = false
 
+    /// The transaction that the server gave out next, not long ago.
+    var nextTransaction: TransactionID
     /// Whether tables may have become others, or new ones may be there.
     ///
     /// Set by messages, reset by whoever looks.
@@ -62,7 +66,8 @@ struct ChangeAssembly {
     private(set) var hasOtherTables = false
 
     /// Creates an assembly.
-    init(_ tables: [FollowedTable]) {
+    init(_ tables: [FollowedTable], nextTransaction: TransactionID) {
+        self.nextTransaction = nextTransaction
         self.tables = Dictionary(tables.map { ($0.table.oid, $0) }) { first, _ in first }
     }
 
@@ -83,7 +88,11 @@ struct ChangeAssembly {
     mutating func add(_ message: PgoutputMessage) throws {
         switch message {
         case .begin(let commit, let committedAt, let id):
-            transaction = Transaction(id: id, commit: commit, committedAt: committedAt)
+            transaction = Transaction(
+                id: TransactionID(id, near: nextTransaction),
+                commit: commit,
+                committedAt: committedAt
+            )
         case .commit(_, let end, _):
             transaction = nil
             endRun()
@@ -121,9 +130,10 @@ struct ChangeAssembly {
         }
         let identity = followed.table.identity.map { wanted in columns.firstIndex { $0.name == wanted.name } }
         let isComplete = !identity.contains(nil)
+        // More columns at the end were added, and dropped since.
         let isKnown =
             relation.schema == followed.table.name.schema && relation.name == followed.table.name.name
-            && columns == followed.table.columns
+            && columns.starts(with: followed.table.columns)
         if isKnown { return .known(followed, identity: identity.compactMap { $0 }) }
         return .altered(followed, identity: isComplete ? identity.compactMap { $0 } : nil)
     }
@@ -203,7 +213,8 @@ struct ChangeAssembly {
             let columns = zip(decoder.layout.names, values).compactMap { name, value in
                 value.map { SourceRow.Column(name: name, value: $0) }
             }
-            append(PartialUpdate(SourceRow(columns: columns), oldKey: oldKey), of: followed)
+            let sourceKey = Self.sourceKey(new, old, identity)
+            append(SourceRow(columns: columns), oldKey: oldKey, sourceKey: sourceKey, of: followed)
         }
     }
 
@@ -235,11 +246,12 @@ struct ChangeAssembly {
         messages.append(.truncate(relationID: followed.descriptor.relationID))
     }
 
-    /// The values of a tuple that has the columns of the table; `nil` for those that were not sent.
+    /// The values of a tuple that begins with the columns of the table; `nil` for those that were not sent.
     private static func values(_ tuple: PgoutputTuple, _ decoder: RowDecoder) -> [SQLiteValue?] {
         var values: [SQLiteValue?] = []
         values.reserveCapacity(tuple.count)
         tuple.forEachColumn { position, column in
+            guard position < decoder.layout.names.count else { return }
             switch column {
             case .null: values.append(.null)
             case .unchanged: values.append(nil)
@@ -282,7 +294,38 @@ struct ChangeAssembly {
             return
         }
         let columns = zip(followed.table.identity, key).map { SourceRow.Column(name: $0.name, value: $1) }
-        append(PartialUpdate(SourceRow(columns: columns), oldKey: oldKey == key ? nil : oldKey), of: followed)
+        append(
+            SourceRow(columns: columns),
+            oldKey: oldKey == key ? nil : oldKey,
+            sourceKey: identity.flatMap { Self.sourceKey(new, old, $0) },
+            of: followed
+        )
+    }
+
+    /// The texts of a key, as the server has them; `nil` when one is not there.
+    ///
+    /// Some values become others on their way, such as timestamps with a lower precision, and would not be found again.
+    private static func sourceKey(
+        _ new: PgoutputTuple,
+        _ old: PgoutputMessage.OldTuple?,
+        _ identity: [Int]
+    ) -> [SQLiteValue]? {
+        func texts(_ tuple: PgoutputTuple) -> [SQLiteValue?] {
+            var key = [SQLiteValue?](repeating: nil, count: identity.count)
+            tuple.forEachColumn { position, column in
+                guard let place = identity.firstIndex(of: position) else { return }
+                switch column {
+                case .null: key[place] = .null
+                case .unchanged: break
+                case .text(let text): key[place] = .text(text.string)
+                }
+            }
+            return key
+        }
+        let key = texts(new)
+        guard key.contains(nil), let old else { return key.contains(nil) ? nil : key.compactMap(\.self) }
+        let complete = zip(key, texts(old.content.tuple)).map { $0 ?? $1 }
+        return complete.contains(nil) ? nil : complete.compactMap(\.self)
     }
 
     // MARK: Messages
@@ -292,9 +335,30 @@ struct ChangeAssembly {
         changes.append(change)
     }
 
-    private mutating func append(_ update: PartialUpdate, of followed: FollowedTable) {
+    private mutating func append(
+        _ row: SourceRow,
+        oldKey: [SQLiteValue]?,
+        sourceKey: [SQLiteValue]?,
+        of followed: FollowedTable
+    ) {
         beginRun(followed.descriptor.relationID, isPartial: true)
-        partialUpdates.append(update)
+        precedeWithBoundary()
+        partialUpdates.append(
+            PartialUpdate(row, oldKey: oldKey, sourceKey: sourceKey, transaction: transaction?.id.rawValue)
+        )
+    }
+
+    /// Delivers a boundary before the transaction, of which rows will be read: when those that were read before are of a state
+    /// before it, a checkpoint can be made there.
+    ///
+    /// That everything before its commit record has been delivered says more than the end of the transaction before.
+    private mutating func precedeWithBoundary() {
+        guard let begun = transaction, !begun.hasBoundaryBefore else { return }
+        transaction?.hasBoundaryBefore = true
+        // If its begin has been taken, it is in the middle.
+        guard let place = messages.lastIndex(where: { if case .begin = $0 { true } else { false } }) else { return }
+        messages.insert(.commit(max(boundary ?? begun.commit, begun.commit).lsn), at: place)
+        boundary = nil
     }
 
     private mutating func beginRun(_ relationID: String, isPartial: Bool) {

@@ -37,7 +37,8 @@ struct PostgresChangeReader: ChangeReader {
         plan: SyncPlan,
         descriptors: Set<SourceTableDescriptor>,
         isOutdated: Bool,
-        followed: [FollowedTable]
+        followed: [FollowedTable],
+        nextTransaction: TransactionID
     ) {
         self.source = source
         self.stream = stream
@@ -46,7 +47,7 @@ struct PostgresChangeReader: ChangeReader {
         self.plan = plan
         self.descriptors = descriptors
         self.isOutdated = isOutdated
-        assembly = ChangeAssembly(followed)
+        assembly = ChangeAssembly(followed, nextTransaction: nextTransaction)
         sinceCatalogue = Stopwatch(source.clock)
         sinceNews = Stopwatch(source.clock)
     }
@@ -59,6 +60,7 @@ struct PostgresChangeReader: ChangeReader {
         }
         let call = Stopwatch(source.clock)
         while true {
+            source.endRowView(always: false)
             if try await hasOtherTables() { return [.tablesChanged] }
             let version = stream.version
             let messages = try await taken()
@@ -90,6 +92,7 @@ struct PostgresChangeReader: ChangeReader {
         }
         assembly.mayHaveOtherTables = false
         sinceCatalogue.restart()
+        assembly.nextTransaction = try await source.pool.withConnection { try await source.nextTransaction($0) }
         guard try await Set(source.tables(for: plan)) == descriptors else { return true }
         source.catalogueLooks.advance()
         return false

@@ -42,7 +42,12 @@ extension PostgresSource: ReplicationSource {
         var plan = plan
         plan.defaultSchema = Self.defaultSchema
         let found = try await pool.withConnection { connection in
-            try await PostgresCatalogue.tables(.init(of: plan), in: settings.publication, connection)
+            // A publication that is gone, or publishes other things, is not one without tables: rows would be removed everywhere.
+            try await connection.inReadTransaction("reading the catalogue") {
+                let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
+                try await refuse(check.publicationErrors(on: connection))
+                return try await PostgresCatalogue.tables(.init(of: plan), in: settings.publication, connection)
+            }
         }
         let tables = found.filter { plan.readsTable($0.name) }
         for pattern in plan.tablePatterns where !pattern.isWildcard {
@@ -92,7 +97,9 @@ extension PostgresSource: ReplicationSource {
             throw ReplicationSourceError(.historyLost, "“\(position)” is not a position of a PostgreSQL server.")
         }
         let described = try await describedTables(for: plan)
-        let head = try await pool.withConnection { try await self.position($0) }
+        let (head, nextTransaction) = try await pool.withConnection { connection in
+            (try await self.position(connection), try await self.nextTransaction(connection))
+        }
         guard head.history == position.history else {
             throw ReplicationSourceError(
                 .historyLost,
@@ -119,6 +126,7 @@ extension PostgresSource: ReplicationSource {
         defer {
             slots.withLockedValue { $0[slotName]?.stream = nil }
             stream.close()
+            endRowView(always: true)
         }
         var reader: any ChangeReader = PostgresChangeReader(
             source: self,
@@ -128,7 +136,8 @@ extension PostgresSource: ReplicationSource {
             plan: plan,
             descriptors: Set(tables.map(\.descriptor)),
             isOutdated: Set(tables.map(\.descriptor)) != Set(described.map(\.descriptor)),
-            followed: followed
+            followed: followed,
+            nextTransaction: nextTransaction
         )
         // So that the stream passes every position that was read before.
         try await emitMarker()

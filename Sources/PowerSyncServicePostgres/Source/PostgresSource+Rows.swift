@@ -1,23 +1,82 @@
+import NIOConcurrencyHelpers
+import PowerSyncProtocol
 package import PowerSyncRules
 package import PowerSyncServiceCore
 
 /// Rows by their keys.
 extension PostgresSource {
-    package func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
-        let activity = "reading rows of table \(table.name)"
-        return try await pool.withConnection { connection in
-            let rows = try await connection.inTransaction(activity) {
-                let described = try await lock(table, connection, activity)
-                let decoder = try await decoder(described, table, connection)
-                return try await find(keys, of: described, decoder, connection, activity)
+    package func rows(
+        of table: SourceTableDescriptor,
+        keys: [[SQLiteValue]],
+        showing transaction: UInt64?
+    ) async throws -> PresentRows {
+        let transaction = transaction.map { TransactionID(rawValue: $0) }
+        if let kept = takeRowView() {
+            do {
+                return try await rows(of: table, keys, showing: transaction, in: kept)
+            } catch let error as PostgresError where error.code == .connection || error.code == .closed {
+                // The server has closed it since.
             }
-            // After the rows: everything that they show was in the log before.
-            return PresentRows(rows, at: try await position(connection))
+        }
+        return try await rows(of: table, keys, showing: transaction, in: PostgresRowView(of: self))
+    }
+
+    private func rows(
+        of table: SourceTableDescriptor,
+        _ keys: [[SQLiteValue]],
+        showing transaction: TransactionID?,
+        in view: PostgresRowView
+    ) async throws -> PresentRows {
+        var view = view
+        do {
+            let present = try await view.rows(of: table, keys: keys, showing: transaction)
+            keep(view)
+            return present
+        } catch {
+            view.close()
+            throw error
         }
     }
 
+    package func releaseRows() async throws {
+        guard var view = takeRowView() else { return }
+        do {
+            try await view.release()
+            keep(view)
+        } catch {
+            // The next rows are read of another one.
+            view.close()
+            try Task.checkCancellation()
+        }
+    }
+
+    private func keep(_ view: PostgresRowView) {
+        let other = rowView.withLockedValue { kept in
+            defer { kept = view }
+            return kept
+        }
+        other?.close()
+    }
+
+    private func takeRowView() -> PostgresRowView? {
+        rowView.withLockedValue { kept in
+            defer { kept = nil }
+            return kept
+        }
+    }
+
+    /// Lets go of what rows were read of: always, or if it is old.
+    func endRowView(always: Bool) {
+        let ended = rowView.withLockedValue { kept -> PostgresRowView? in
+            guard let view = kept, always || view.isOld else { return nil }
+            kept = nil
+            return view
+        }
+        ended?.close()
+    }
+
     /// Locks a table against changes of its columns, and makes sure that it is what was described.
-    private func lock(
+    func lock(
         _ table: SourceTableDescriptor,
         _ connection: PostgresConnection,
         _ activity: String
@@ -31,36 +90,19 @@ extension PostgresSource {
         return try await check(table, connection)
     }
 
-    private func find(
+    func find(
         _ keys: [[SQLiteValue]],
         of table: PostgresTable,
         _ decoder: RowDecoder,
         _ connection: PostgresConnection,
         _ activity: String
-    ) async throws -> [SourceRow] {
+    ) async throws -> (rows: [SourceRow], isComplete: Bool) {
         let identity = table.identity
         let texts = keys.compactMap { key in
-            key.count == identity.count ? Self.texts(of: key, identity) : nil
+            key.count == identity.count ? Self.texts(of: key, table) : nil
         }
-        guard !texts.isEmpty else { return [] }
-        let columns = identity.map { PostgresText.identifier($0.name) }
-        let condition: String
-        let arguments: [String]
-        if columns.count == 1 {
-            condition = "\(columns[0]) = ANY($1)"
-            arguments = [PostgresText.array(texts.map { $0[0] })]
-        } else {
-            var number = 0
-            let rows = texts.map { row in
-                let placeholders = row.map { _ in
-                    number += 1
-                    return "$\(number)"
-                }
-                return "(\(placeholders.joined(separator: ", ")))"
-            }
-            condition = "(\(columns.joined(separator: ", "))) IN (\(rows.joined(separator: ", ")))"
-            arguments = texts.flatMap { $0 }
-        }
+        guard !texts.isEmpty else { return ([], true) }
+        let (condition, arguments) = Self.condition(texts, table)
         try await connection.beginRows(
             of: "SELECT \(table.columnList) FROM ONLY \(table.quotedName) \(table.conditions([condition]))",
             arguments,
@@ -69,18 +111,50 @@ extension PostgresSource {
         let (found, _) = try await connection.nextRows(
             timeout: PostgresConnection.statementTimeout,
             activity: activity,
-            RowCollector(decoder, maximumRows: .max, maximumBytes: .max)
+            PresentRowCollector(decoder, identity)
         )
         // The table may take different values for equal.
-        let wanted = Set(keys)
+        let (wanted, wantedTexts) = (Set(keys), Set(texts))
         let positions = identity.compactMap { decoder.layout.position(of: $0.name) }
-        return found.rows.filter { row in wanted.contains(positions.map { row.values[$0] }) }
+        let rows = zip(found.rows, found.keys).filter { row, key in
+            wantedTexts.contains(key) || wanted.contains(positions.map { row.values[$0] })
+        }
+        return (rows.map(\.0), found.isComplete)
     }
 
+    /// What the rows with these keys fulfil, and perhaps others, and its arguments.
+    private static func condition(_ keys: [[String?]], _ table: PostgresTable) -> (sql: String, arguments: [String?]) {
+        let columns = table.identity.map { PostgresText.identifier($0.name) }
+        if columns.count == 1, table.hasKey {
+            return ("\(columns[0]) = ANY($1)", [PostgresText.array(keys.compactMap { $0[0] })])
+        }
+        var number = 0
+        let rows = keys.map { key in
+            let equations = zip(columns, table.identity).map { column, described in
+                number += 1
+                if table.hasKey { return "\(column) = $\(number)" }
+                // All columns tell rows apart: they may be NULL, and of types without an equality.
+                return incomparableTypes.contains(described.type)
+                    ? "\(column)::text IS NOT DISTINCT FROM $\(number)" : "\(column) IS NOT DISTINCT FROM $\(number)"
+            }
+            return "(\(equations.joined(separator: " AND ")))"
+        }
+        return ("(\(rows.joined(separator: " OR ")))", keys.flatMap(\.self))
+    }
+
+    /// `json`, `xml` and geometric types, and their arrays: values cannot be compared, or equal ones are not the same.
+    private static let incomparableTypes: Set<PostgresOID> = [
+        114, 142, 199, 143, 600, 601, 602, 603, 604, 628, 718, 1017, 1018, 1019, 1020, 1027, 629, 719,
+    ]
+
     /// The texts of a key for a query; `nil` for one that no row has.
-    private static func texts(of key: [SQLiteValue], _ identity: [PostgresTable.Column]) -> [String]? {
-        var texts: [String] = []
-        for (value, column) in zip(key, identity) {
+    private static func texts(of key: [SQLiteValue], _ table: PostgresTable) -> [String?]? {
+        var texts: [String?] = []
+        for (value, column) in zip(key, table.identity) {
+            if value == .null, !table.hasKey {
+                texts.append(nil)
+                continue
+            }
             guard let text = text(of: value, column.type) else { return nil }
             texts.append(text)
         }
@@ -94,6 +168,9 @@ extension PostgresSource {
         case (.integer(let number), 23): Int32(exactly: number).map { "\($0)" }
         case (.integer(let number), _): "\(number)"
         // Whatever is not a number would make the query fail.
+        case (.text(let text), 20): Int64(text).map { "\($0)" }
+        case (.text(let text), 21): Int16(text).map { "\($0)" }
+        case (.text(let text), 23): Int32(text).map { "\($0)" }
         case (_, 20), (_, 21), (_, 23): nil
         case (.real(let number), _): "\(number)"
         case (.text(let text), 2950): text.utf8.count == 36 ? text : nil
@@ -108,10 +185,45 @@ extension PostgresSource {
     }
 }
 
+/// Keeps rows up to the size of an answer.
+///
+/// The others are received all the same: then the connection can be used again.
+private struct PresentRowCollector: RowReader {
+    private var collector: RowCollector
+    /// Where the columns of the identity are.
+    private let identity: [Int]
+    /// The texts of the identities of the rows.
+    private(set) var keys: [[String?]] = []
+    /// Whether all rows were kept.
+    private(set) var isComplete = true
+
+    init(_ decoder: RowDecoder, _ identity: [PostgresTable.Column]) {
+        collector = RowCollector(decoder, maximumRows: .max, maximumBytes: PresentRows.maximumBytes)
+        self.identity = identity.compactMap { decoder.layout.position(of: $0.name) }
+    }
+
+    var rows: [SourceRow] { collector.rows }
+    var wantsMore: Bool { true }
+
+    mutating func read(_ row: LibPQ.Row) {
+        guard collector.wantsMore else {
+            isComplete = false
+            return
+        }
+        collector.read(row)
+        keys.append(identity.map { column in row.withValue(column) { $0?.string } })
+    }
+}
+
 extension PostgresConnection {
-    /// Runs `body` in a transaction that only reads.
-    func inTransaction<Result>(_ activity: String, _ body: () async throws -> Result) async throws -> Result {
-        try await execute("BEGIN READ ONLY", activity: activity)
+    /// Begins to read everything as it is at the first statement that follows.
+    func beginReading(_ activity: String) async throws {
+        try await execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", activity: activity)
+    }
+
+    /// Runs `body` in a transaction that reads one state.
+    func inReadTransaction<Result>(_ activity: String, _ body: () async throws -> Result) async throws -> Result {
+        try await beginReading(activity)
         do {
             let result = try await body()
             try await execute("COMMIT", activity: activity)

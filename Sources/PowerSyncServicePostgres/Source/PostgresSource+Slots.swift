@@ -133,6 +133,9 @@ extension PostgresSource {
         slots.withLockedValue { _ = $0.removeValue(forKey: slotName) }
     }
 
+    /// There is nothing but slots: publications are made by whoever administers the database.
+    package func uninstall() async throws {}
+
     /// How long a slot may be in use by somebody else: a server notices a moment later that a connection was closed.
     private static let patience = 20
 

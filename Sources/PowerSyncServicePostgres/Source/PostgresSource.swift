@@ -57,6 +57,8 @@ package final class PostgresSource: Sendable {
     let catalogueLooks = ChangeSignal()
     /// The slots that have been used.
     let slots = NIOLockedValueBox<[String: SlotState]>([:])
+    /// What rows were read of last.
+    let rowView = NIOLockedValueBox<PostgresRowView?>(nil)
     /// Types that were asked for.
     let types = NIOLockedValueBox(PostgresTypeRegistry())
     /// What is appended to histories after the log was seen to have gone back.
@@ -88,6 +90,7 @@ package final class PostgresSource: Sendable {
     package func close() throws {
         let streams = slots.withLockedValue { $0.values.compactMap(\.stream) }
         for stream in streams { stream.close() }
+        endRowView(always: true)
         pool.close()
     }
 

@@ -28,6 +28,9 @@ struct PostgresTable: Sendable, Hashable {
     /// Changes whenever rows that have been copied may no longer be what clients should have.
     var fingerprint: UInt64
 
+    /// Whether some columns are a key: never NULL, of types that can be compared.
+    var hasKey: Bool { !isIdentityFull && columns.contains(where: \.isInIdentity) }
+
     /// The columns that tell rows apart.
     ///
     /// A table without a key has all columns: its rows are only inserted and truncated.

@@ -8,11 +8,11 @@
 /// Positions in the log cannot say that: a commit may be in the log and not be visible yet.
 struct TransactionSnapshot: Hashable, Sendable {
     /// All transactions before this one had ended.
-    private let oldestRunning: UInt64
+    private let oldestRunning: TransactionID
     /// This one and all after it had not begun.
-    private let firstUnassigned: UInt64
+    private let firstUnassigned: TransactionID
     /// Those in between that were running.
-    private let running: Set<UInt64>
+    private let running: Set<TransactionID>
 
     /// Creates a snapshot from PostgreSQL's text, `100:105:101,103`; `nil` for anything else.
     init?(_ text: String) {
@@ -22,21 +22,15 @@ struct TransactionSnapshot: Hashable, Sendable {
         }
         let running = parts[2].split(separator: ",").map { UInt64($0) }
         guard !running.contains(nil) else { return nil }
-        oldestRunning = oldest
-        firstUnassigned = first
-        self.running = Set(running.compactMap { $0 })
+        oldestRunning = TransactionID(rawValue: oldest)
+        firstUnassigned = TransactionID(rawValue: first)
+        self.running = Set(running.compactMap { $0.map(TransactionID.init) })
     }
 
-    /// Whether a transaction was seen.
+    /// Whether everything that a transaction did was visible.
     ///
-    /// - Parameter id: Its number as the change stream has it, without the upper half.
-    /// - Returns: Whether everything that it did was visible.
-    func sees(_ id: UInt32) -> Bool {
-        // The number that is nearest to those of the snapshot: transactions more than 2³¹ apart do not exist at one time.
-        let distance = Int32(bitPattern: id &- UInt32(truncatingIfNeeded: firstUnassigned))
-        guard distance < 0 else { return false }
-        let (number, isBefore) = firstUnassigned.subtractingReportingOverflow(UInt64(distance.magnitude))
-        guard !isBefore, number >= oldestRunning else { return true }
-        return !running.contains(number)
+    /// A snapshot may be years old, and its numbers far from those that the change stream has by now.
+    func sees(_ id: TransactionID) -> Bool {
+        id < oldestRunning || id < firstUnassigned && !running.contains(id)
     }
 }

@@ -74,6 +74,16 @@ enum ChangeCapture {
         )
     }
 
+    /// Drops the triggers and the tables of the service.
+    ///
+    /// What is installed later has another history: nobody takes it for a continuation.
+    static func uninstall(_ db: Database) throws {
+        for trigger in try CaptureTrigger.existing(db) { try trigger.drop(db) }
+        try db.execute(
+            sql: "DROP TABLE _ps_log; DROP TABLE _ps_tables; DROP TABLE _ps_streams; DROP TABLE _ps_history"
+        )
+    }
+
     /// The version of the file's schema.
     static func schemaVersion(_ db: Database) throws -> Int64 {
         try Int64.fetchOne(db, sql: "PRAGMA schema_version") ?? 0

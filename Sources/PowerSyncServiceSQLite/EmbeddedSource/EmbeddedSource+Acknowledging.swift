@@ -56,6 +56,18 @@ extension EmbeddedSource {
         acknowledged.withLockedValue { _ = $0.removeValue(forKey: slotName) }
     }
 
+    package func uninstall() async throws {
+        let now = now()
+        try await pool.uncancelledWrite { db in
+            let streams = try Int.fetchOne(
+                db,
+                sql: "SELECT count(*) FROM _ps_streams WHERE seen >= ?",
+                arguments: [now - Self.patience]
+            )
+            if streams == 0 { try ChangeCapture.uninstall(db) }
+        }
+    }
+
     /// Deletes the entries that all streams have acknowledged, a few at a time.
     ///
     /// The last acknowledged entry stays, and so does the newest: they are what positions are compared with.

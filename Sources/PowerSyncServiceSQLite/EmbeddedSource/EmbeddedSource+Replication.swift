@@ -118,15 +118,19 @@ extension EmbeddedSource: ReplicationSource {
         )
     }
 
-    package func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
+    package func rows(
+        of table: SourceTableDescriptor,
+        keys: [[SQLiteValue]],
+        showing transaction: UInt64?
+    ) async throws -> PresentRows {
         let state = capture
         let (captured, outdated) = try captured(table, in: state)
-        let (rows, position) = try await pool.uncancelledRead { db in
+        return try await pool.uncancelledRead { db in
             guard try ChangeCapture.schemaVersion(db) == state.schemaVersion else { throw outdated }
             let head = SourcePosition(try EmbeddedPosition.head(db).lsn, of: try SourceHistory.current(db))
-            return (try captured.rows(keys, db), head)
+            let (rows, isComplete) = try captured.rows(keys, db)
+            return PresentRows(rows, isComplete: isComplete, at: head)
         }
-        return PresentRows(rows, at: position)
     }
 
     /// The captured table of a descriptor, and the error for a file in which it is another one.

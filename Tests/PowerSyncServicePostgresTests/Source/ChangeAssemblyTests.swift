@@ -21,14 +21,13 @@ import Testing
             fingerprint: 1
         )
         let options = SourceValueOptions()
-        assembly = ChangeAssembly([
-            FollowedTable(
-                descriptor: table.descriptor(options),
-                table: table,
-                decoder: RowDecoder(table, PostgresTypeRegistry(), options) { _, _, _ in },
-                copied: TransactionSnapshot("100:102:101")
-            )
-        ])
+        let followed = FollowedTable(
+            descriptor: table.descriptor(options),
+            table: table,
+            decoder: RowDecoder(table, PostgresTypeRegistry(), options) { _, _, _ in },
+            copied: TransactionSnapshot("100:102:101")
+        )
+        assembly = ChangeAssembly([followed], nextTransaction: TransactionID(rawValue: 300))
     }
 
     private static let relation = PgoutputRelation(
@@ -86,7 +85,11 @@ import Testing
                     }
                 }.joined(separator: ", ")
             case .partialUpdates(let updates, _):
-                updates.map { "part \($0.row.columns.map(\.name)) \($0.oldKey ?? [])" }.joined(separator: ", ")
+                updates.map { update in
+                    let source = update.sourceKey.map { " as \($0)" } ?? ""
+                    let columns = update.row.columns.map(\.name)
+                    return "part \(columns) \(update.oldKey ?? [])\(source) in \(update.transaction ?? 0)"
+                }.joined(separator: ", ")
             case .truncate: "truncate"
             case .marker: "marker"
             case .tablesChanged: "tables changed"
@@ -164,6 +167,53 @@ import Testing
         #expect(taken() == ["begin 00000000/00000021", #"put ["b", "n"] []"#, "commit 00000000/00000028"])
     }
 
+    @Test("a copy of long ago does not hide what has happened since", arguments: [1 << 31, 3 << 31, 1 << 32, 5 << 32])
+    mutating func copiesOfLongAgo(_ distance: UInt64) throws {
+        let id = 102 + distance
+        assembly.nextTransaction = TransactionID(rawValue: id + 10)
+        try add(.relation(Self.relation), begin(UInt32(truncatingIfNeeded: id), 16), insert("a"), commit(16))
+        #expect(taken() == ["begin 00000000/00000011", #"put ["a", "n"] []"#, "commit 00000000/00000018"])
+    }
+
+    @Test mutating func aBoundaryComesBeforeRowsAreRead() throws {
+        let update = PgoutputMessage.update(relation: 7, old: nil, new: tuple("a", nil))
+        try add(.relation(Self.relation), begin(200, 16), insert("a"), commit(16), begin(201, 32), insert("b"), update)
+        // Between the end of a transaction and the commit of the next one there may be anything but a commit.
+        #expect(
+            taken() == [
+                "begin 00000000/00000011", #"put ["a", "n"] []"#, "commit 00000000/00000020",
+                "begin 00000000/00000021", #"put ["b", "n"] []"#, #"part ["id"] [] as ["a"] in 201"#,
+            ]
+        )
+        // Once, and not in the middle.
+        try add(update, commit(32), begin(202, 48), insert("c"))
+        #expect(
+            taken() == [
+                #"part ["id"] [] as ["a"] in 201"#, "commit 00000000/00000028", "begin 00000000/00000031",
+                #"put ["c", "n"] []"#,
+            ]
+        )
+        try add(update, commit(48))
+        #expect(taken() == [#"part ["id"] [] as ["a"] in 202"#, "commit 00000000/00000038"])
+    }
+
+    @Test mutating func columnsThatAreGoneAgainAreNoneOfTheTable() throws {
+        var altered = Self.relation
+        altered.columns.append(.init(isInIdentity: false, name: "tmp", type: 23, typeModifier: -1))
+        try add(
+            .relation(altered),
+            begin(200, 16),
+            .insert(relation: 7, new: tuple("a", "n", "1")),
+            .update(relation: 7, old: .full(tuple("a", "n", "1")), new: tuple("a", nil, "2")),
+            .delete(relation: 7, old: .full(tuple("a", "n", "2")))
+        )
+        #expect(
+            taken() == [
+                "begin 00000000/00000011", #"put ["a", "n"] [], put ["a", "n"] [], delete ["a"]"#,
+            ]
+        )
+    }
+
     @Test mutating func largeValuesThatStayArePartialUpdates() throws {
         try add(
             .relation(Self.relation),
@@ -175,7 +225,8 @@ import Testing
         )
         #expect(
             taken() == [
-                "begin 00000000/00000011", #"part ["id"] [], part ["id"] ["a"]"#,
+                "commit 00000000/00000010", "begin 00000000/00000011",
+                #"part ["id"] [] as ["a"] in 200, part ["id"] ["a"] as ["b"] in 200"#,
                 #"put ["c", "x"] [], delete ["b"]"#,
             ]
         )
@@ -186,7 +237,12 @@ import Testing
         altered.columns[1].name = "title"
         try add(.relation(altered), begin(200, 16), insert("a"), .delete(relation: 7, old: .key(tuple("b", ""))))
         #expect(assembly.mayHaveOtherTables && !assembly.hasOtherTables)
-        #expect(taken() == ["begin 00000000/00000011", #"part ["id"] []"#, #"delete ["b"]"#])
+        #expect(
+            taken() == [
+                "commit 00000000/00000010", "begin 00000000/00000011", #"part ["id"] [] as ["a"] in 200"#,
+                #"delete ["b"]"#,
+            ]
+        )
     }
 
     @Test mutating func changesWithoutTheKeyMeanOtherTables() throws {

@@ -8,15 +8,23 @@ import Testing
 @Suite struct TransactionSnapshotTests {
     @Test func transactionsThatHadEndedAreSeen() throws {
         let snapshot = try #require(TransactionSnapshot("100:105:101,103"))
-        #expect([3, 99, 100, 102, 104].allSatisfy { snapshot.sees($0) })
-        #expect([101, 103, 105, 106, 2000].allSatisfy { !snapshot.sees($0) })
+        #expect([0, 3, 99, 100, 102, 104].allSatisfy { snapshot.sees(TransactionID(rawValue: $0)) })
+        let others: [UInt64] = [101, 103, 105, 106, 2000, 1 << 31, 1 << 32, 3 << 31, .max]
+        #expect(others.allSatisfy { !snapshot.sees(TransactionID(rawValue: $0)) })
     }
 
-    @Test func numbersOfTheStreamHaveNoUpperHalf() throws {
-        let epoch: UInt64 = 7 << 32
-        let snapshot = try #require(TransactionSnapshot("\(epoch - 10):\(epoch + 5):\(epoch - 3),\(epoch + 2)"))
-        #expect([UInt32.max - 20, .max - 9, .max, 0, 4].allSatisfy { snapshot.sees($0) })
-        #expect([UInt32.max - 2, 2, 5, 6, 1 << 30].allSatisfy { !snapshot.sees($0) })
+    @Test(
+        "the lower half of a number is completed by what is nearest",
+        arguments: [0, 5, 1 << 31, 7 << 32, 7 << 32 - 3]
+    )
+    func lowerHalves(_ other: UInt64) {
+        let distances: [Int64] = [0, 1, 2, 1000, 1 << 31 - 1]
+        for distance in distances {
+            for number in [Int64(other) - distance, Int64(other) + distance] where number >= 0 {
+                let id = TransactionID(UInt32(truncatingIfNeeded: number), near: TransactionID(rawValue: other))
+                #expect(id.rawValue == UInt64(number))
+            }
+        }
     }
 
     @Test(arguments: ["", "100", "100:105", "105:100:", "a:b:", "100:105:x", "100:105:101:", "-1:5:"])

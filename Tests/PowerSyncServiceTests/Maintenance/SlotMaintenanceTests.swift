@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PostgresTestSupport
 import PowerSyncProtocol
 import TestSupport
@@ -111,13 +112,39 @@ import Testing
         try await Scenario.run(in: folder) { scenario in
             try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "A"]))
         }
+        func traces() throws -> [String] {
+            try DatabaseQueue(path: folder.path("source.db")).read { db in
+                try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE name GLOB '_ps_*'")
+            }
+        }
+        #expect(try traces().count > 4)
         try await SyncService.tearDown(configuration, logger: Scenario.logger) { #expect($0.slots.count == 1) }
         #expect(!FileManager.default.fileExists(atPath: folder.path("buckets.db")))
+        // The app writes as it did before there was a service.
+        #expect(try traces().isEmpty)
         try await Scenario.run(in: folder) { scenario in
             try await scenario.settle()
             var stream = try await scenario.stream(try scenario.token())
             #expect(try await stream.untilComplete().contains(#"data 1#lists|0["u1"] 0…1 ×1"#))
         }
+    }
+
+    @Test func whatAnotherServiceNeedsOfAnEmbeddedSourceStays() async throws {
+        let configuration = Scenario.configuration(in: folder)
+        try await Scenario.run(in: folder) { _ in }
+        let source = try DatabaseQueue(path: folder.path("source.db"))
+        try await source.write { db in
+            try db.execute(sql: "INSERT INTO _ps_streams SELECT 'another', acknowledged, seen FROM _ps_streams")
+        }
+        try await SyncService.tearDown(configuration, logger: Scenario.logger) { _ in }
+        let (streams, triggers) = try await source.read { db in
+            (
+                try String.fetchAll(db, sql: "SELECT name FROM _ps_streams"),
+                try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master WHERE type = 'trigger'") ?? 0
+            )
+        }
+        #expect(streams == ["another"])
+        #expect(triggers > 0)
     }
 
     @Test func aSlotThatIsBeingReadIsNotUnused() {

@@ -33,9 +33,15 @@ extension ForwardingSource {
 
     func checkRetention(for slotName: String) async throws { try await source.checkRetention(for: slotName) }
 
-    func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
-        try await source.rows(of: table, keys: keys)
+    func rows(
+        of table: SourceTableDescriptor,
+        keys: [[SQLiteValue]],
+        showing transaction: UInt64?
+    ) async throws -> PresentRows {
+        try await source.rows(of: table, keys: keys, showing: transaction)
     }
+
+    func releaseRows() async throws { try await source.releaseRows() }
 
     func withChanges<Result>(
         of slotName: String,
@@ -56,6 +62,8 @@ extension ForwardingSource {
     }
 
     func dropStream(_ slotName: String) async throws { try await source.dropStream(slotName) }
+
+    func uninstall() async throws { try await source.uninstall() }
 
     func close() throws { try source.close() }
 }

@@ -25,7 +25,8 @@ import Testing
     /// A source, a storage and what makes checkpoints of one in the other.
     private struct Scenario: Sendable {
         let home: StorageHome
-        let source = ModelSource(largeColumns: ["body"])
+        /// Two or three rows are a full answer.
+        let source = ModelSource(largeColumns: ["body"], maximumPresentBytes: 64)
         let storage: any BucketStorage
         let plan: SyncPlan
         /// Advances while replication is alive.

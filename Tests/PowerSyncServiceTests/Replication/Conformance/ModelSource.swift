@@ -66,14 +66,21 @@ final class ModelSource: ReplicationSource {
     private let largeColumns: Set<String>
     /// The rows of a page of a snapshot.
     let pageLength: Int
+    /// The size from which on no more rows are found by their keys.
+    private let maximumPresentBytes: Int
     /// Happens each time before rows are read by their keys.
     let beforeRows = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
     /// What the next questions whether the history is kept are answered with; afterwards it is.
     let retentionErrors = NIOLockedValueBox<[any Error]>([])
 
-    init(largeColumns: Set<String> = [], pageLength: Int = 3) {
+    init(
+        largeColumns: Set<String> = [],
+        pageLength: Int = 3,
+        maximumPresentBytes: Int = PresentRows.maximumBytes
+    ) {
         self.largeColumns = largeColumns
         self.pageLength = pageLength
+        self.maximumPresentBytes = maximumPresentBytes
     }
 
     var content: Content { state.withLockedValue { $0.content } }
@@ -237,11 +244,21 @@ final class ModelSource: ReplicationSource {
         if let error { throw error }
     }
 
-    func rows(of table: SourceTableDescriptor, keys: [[SQLiteValue]]) async throws -> PresentRows {
+    func rows(
+        of table: SourceTableDescriptor,
+        keys: [[SQLiteValue]],
+        showing transaction: UInt64?
+    ) async throws -> PresentRows {
         beforeRows.withLockedValue { $0 }?()
         let content = content
         let found = try self.table(table)
-        return PresentRows(keys.compactMap { found.rows[$0] }, at: content.head)
+        var bytes = 0
+        let rows = keys.compactMap { found.rows[$0] }
+        let kept = rows.prefix { row in
+            defer { bytes += row.estimatedBytes }
+            return bytes < maximumPresentBytes
+        }
+        return PresentRows(Array(kept), isComplete: kept.count == rows.count, at: content.head)
     }
 
     private func table(_ descriptor: SourceTableDescriptor) throws -> Table {
@@ -314,6 +331,8 @@ final class ModelSource: ReplicationSource {
     func dropStream(_ slotName: String) async throws {
         state.withLockedValue { $0.content.acknowledged[slotName] = nil }
     }
+
+    func uninstall() async throws {}
 
     func close() throws {}
 }

@@ -98,7 +98,11 @@ struct SourceFollower {
         case .partialUpdates(let updates, let relationID):
             let table = try #require(tables.first { $0.descriptor.relationID == relationID }).descriptor
             for update in updates {
-                let present = try await tested.source.rows(of: table, keys: [table.key(of: update.row)])
+                let present = try await tested.source.rows(
+                    of: table,
+                    keys: [update.sourceKey ?? table.key(of: update.row)],
+                    showing: update.transaction
+                )
                 barrier = max(barrier ?? position.lsn, present.position.lsn)
                 let row = present.rows.first.map { row in
                     SourceRow(columns: row.columns.map { .init(name: $0.name, value: update.row[$0.name] ?? $0.value) })

@@ -1,0 +1,143 @@
+import Foundation
+import NIOConcurrencyHelpers
+import PostgresTestSupport
+import PowerSyncRules
+import ServiceTestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
+@testable import PowerSyncServiceSQLite
+
+/// Updates of which the server sends no large value that stays, and those of a table that has other columns for a while: their
+/// rows are read by their keys.
+@Suite(.timeLimit(.minutes(1))) struct PostgresPartialUpdateTests {
+    @Test("clients see what happens while such updates never cease")
+    func updatesWithoutAnEnd() async throws {
+        let scenario = try PostgresScenario(
+            """
+            CREATE TABLE lists (id text PRIMARY KEY, views int, body text);
+            ALTER TABLE lists ALTER body SET STORAGE EXTERNAL;
+            INSERT INTO lists SELECT 'l' || n, 0, repeat('x', 10000) FROM generate_series(1, 20) n;
+            CREATE TABLE ending (id int)
+            """,
+            config: """
+                config: {edition: 3}
+                streams:
+                  all: {query: 'SELECT id, views, length(body) AS size FROM lists'}
+                """
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let writer = try scenario.database.connect()
+            let ended = NIOLockedValueBox<Result<Void, any Error>?>(nil)
+            let thread = Thread {
+                let result = Result {
+                    // Each a transaction, about 500 a second.
+                    _ = try writer.run(
+                        """
+                        DO $$ DECLARE n int := 0; BEGIN
+                            WHILE NOT EXISTS (SELECT 1 FROM ending) LOOP
+                                n := n + 1;
+                                UPDATE lists SET views = views + 1 WHERE id = 'l' || (1 + n % 20);
+                                COMMIT;
+                                PERFORM pg_sleep(0.002);
+                            END LOOP;
+                        END $$
+                        """
+                    )
+                }
+                ended.withLockedValue { $0 = result }
+            }
+            thread.start()
+            for number in 1...5 {
+                try scenario.database.run("INSERT INTO lists VALUES ('new \(number)', 0, 'small')")
+                while true {
+                    let seen = scenario.storage.feed.signal.version
+                    if try await scenario.ids().contains("new \(number)") { break }
+                    try await scenario.storage.feed.signal.wait(after: seen)
+                }
+                #expect(ended.withLockedValue { $0 == nil })
+            }
+            try scenario.database.run("INSERT INTO ending VALUES (1)")
+            try await scenario.caughtUp()
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test(
+        "a key whose value becomes another one is found",
+        arguments: ["timestamptz", "timestamp", "date"]
+    )
+    func keysThatAreConverted(_ type: String) async throws {
+        let scenario = try PostgresScenario(
+            """
+            CREATE TABLE lists (id text, until \(type), name text, body text, PRIMARY KEY (id, until));
+            ALTER TABLE lists ALTER body SET STORAGE EXTERNAL;
+            INSERT INTO lists VALUES ('a', 'infinity', 'one', repeat('x', 10000)), ('b', '-infinity', 'one', repeat('x', 10000)),
+                ('c', '2024-05-06 07:08:09.123456', 'one', repeat('x', 10000))
+            """,
+            config: """
+                config: {edition: 3, timestamp_max_precision: milliseconds}
+                streams:
+                  all: {query: 'SELECT id, name, length(body) AS size FROM lists'}
+                """
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["a", "b", "c"])
+            try scenario.database.run("UPDATE lists SET name = 'two'")
+            try await scenario.caughtUp()
+            let rows = try await scenario.rows()
+            #expect(
+                rows.values.sorted() == ["a", "b", "c"].map { #"{"id":"\#($0)","name":"two","size":10000}"# }
+            )
+        }
+    }
+
+    @Test(
+        "a row of a table without a key has a NULL, and values without an equality",
+        arguments: [
+            "ALTER TABLE lists ADD tmp int; UPDATE lists SET name = 'new'; ALTER TABLE lists DROP tmp",
+            "ALTER TABLE lists ADD tmp int DEFAULT 7; UPDATE lists SET name = NULL; DELETE FROM lists WHERE id = 'b'; "
+                + "ALTER TABLE lists DROP tmp",
+        ]
+    )
+    func columnsForAWhile(_ sql: String) async throws {
+        let scenario = try PostgresScenario(
+            """
+            CREATE TABLE lists (id text, name text, note text, data json, place point);
+            ALTER TABLE lists REPLICA IDENTITY FULL;
+            INSERT INTO lists VALUES ('a', 'one', NULL, '{"a": 1}', '(1,2)'), ('b', 'two', 'x', NULL, NULL)
+            """,
+            config: PostgresScenario.allLists,
+            catalogueInterval: .milliseconds(50)
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try scenario.database.run("BEGIN; \(sql); COMMIT")
+            try await scenario.caughtUpWithTables()
+            #expect(try await scenario.ids().contains("a"))
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test func rowsWithoutAKeyAreFoundByAllTheirValues() async throws {
+        let scenario = try PostgresScenario(
+            """
+            CREATE TABLE lists (id text, note text, flag boolean, code char(4), data json, place point, list json[]);
+            ALTER TABLE lists REPLICA IDENTITY FULL;
+            INSERT INTO lists VALUES ('a', NULL, true, 'x', '{"a": 1}', '(1,2)', ARRAY['1'::json]),
+                ('a', 'n', NULL, NULL, NULL, NULL, NULL)
+            """
+        )
+        let table = try #require(try await scenario.source.tables(for: plan(PostgresScenario.allLists)).first)
+        let keys: [[SQLiteValue]] = [
+            ["a", nil, "t", "x   ", #"{"a": 1}"#, "(1,2)", "{1}"], ["a", "n", nil, nil, nil, nil, nil],
+            ["a", nil, nil, nil, nil, nil, nil],
+        ]
+        let present = try await scenario.source.rows(of: table, keys: keys, showing: nil)
+        #expect(present.rows.count == 2)
+        try scenario.source.close()
+    }
+}
