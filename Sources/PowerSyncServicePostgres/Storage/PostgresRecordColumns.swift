@@ -4,16 +4,16 @@ import PowerSyncServiceCore
 
 /// The op ids of what a transaction has appended.
 struct OpIDs {
-    private let ids: [Int64]
+    private var ids: [Int64] = []
 
-    /// Takes op ids from the storage, above all that it has given out before.
-    init(_ count: Int64, _ db: PostgresStatements) throws {
-        guard count > 0 else {
-            ids = []
-            return
-        }
+    /// Takes op ids from the storage, above all that it has given out before, until there are this many.
+    mutating func take(upTo count: Int64, _ db: PostgresStatements) throws {
+        let missing = count - Int64(ids.count)
+        guard missing > 0 else { return }
         // Another stream's writer may take some at the same time: there may be gaps.
-        ids = try db.rows("SELECT nextval('op_ids') FROM generate_series(1, $1)", [.integer(count)]) { $0.integer(0) }
+        ids += try db.rows("SELECT nextval('op_ids') FROM generate_series(1, $1)", [.integer(missing)]) {
+            $0.integer(0)
+        }
     }
 
     /// The op id of what is known by a number: -1 for what was appended first.
@@ -27,12 +27,14 @@ struct OpIDs {
 
 /// Operations to be stored, column by column.
 struct OperationColumns {
-    /// How much one statement stores: a parameter has at most 1 GiB, and a row may be in many buckets.
+    /// How much is collected for one statement.
+    ///
+    /// A row may be in many buckets, all of it is in memory twice when it is sent, and a parameter has at most 1 GiB.
     static let maximumBytes = 16 << 20
     /// What an operation or an entry takes besides texts: a value of each column, with its length.
     static let bytesOfOne = 100
 
-    /// Whether what follows belongs into another statement.
+    /// Whether to store this before more is added.
     var isFull: Bool { bytes >= Self.maximumBytes }
 
     private var bytes = 0
@@ -97,7 +99,7 @@ struct OperationColumns {
 
 /// Parameter entries to be stored, column by column.
 struct EntryColumns {
-    /// Whether what follows belongs into another statement.
+    /// Whether to store this before more is added.
     var isFull: Bool { bytes >= OperationColumns.maximumBytes }
 
     private var bytes = 0

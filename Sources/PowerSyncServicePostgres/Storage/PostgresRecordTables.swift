@@ -5,7 +5,8 @@ import PowerSyncServiceCore
 /// Writes what ``RecordStore`` decides about many records with a few statements.
 ///
 /// What the records need is read before, in one statement for each table; what becomes of them is collected, and written by
-/// ``finish()``. Until then op ids are not known: the first one is -1, the second one -2, and so on.
+/// ``finish()``, operations and entries before if there are many bytes of them. Until then op ids are not known: the first one
+/// is -1, the second one -2, and so on.
 struct PostgresRecordTables: RecordTables {
     /// A row of the source.
     private struct RowID: Hashable, Comparable {
@@ -49,8 +50,10 @@ struct PostgresRecordTables: RecordTables {
     private var entryLookups: [Int64: Int64] = [:]
 
     private var appended: Int64 = 0
-    private var operations = [OperationColumns()]
-    private var entries = [EntryColumns()]
+    /// The op ids of what has been stored already.
+    private var ids = OpIDs()
+    private var operations = OperationColumns()
+    private var entries = EntryColumns()
     private var bucketChanges: [Int64: BucketChange] = [:]
     private var supersededOperations: [(bucket: Int64, opID: Int64, later: Int64)] = []
     private var supersededEntries: [(opID: Int64, later: Int64)] = []
@@ -215,19 +218,19 @@ struct PostgresRecordTables: RecordTables {
             case .put(_, let checksum): checksum
             case .remove: Checksum.remove(subkey: row.subkey)
             }
-        if operations[operations.count - 1].isFull { operations.append(OperationColumns()) }
-        operations[operations.count - 1].append(-appended, change, checksum, membership, of: row)
+        operations.append(-appended, change, checksum, membership, of: row)
         bucketChanges[membership.bucket, default: BucketChange()].lastOp = -appended
         bucketChanges[membership.bucket]?.checksum += checksum
         bucketChanges[membership.bucket]?.count += 1
+        if operations.isFull { try storeCollected() }
         return -appended
     }
 
     mutating func append(_ outputs: [ParameterRow], lookup: Int64, of row: SourceRowKey) throws -> Int64 {
         appended += 1
-        if entries[entries.count - 1].isFull { entries.append(EntryColumns()) }
-        entries[entries.count - 1].append(-appended, outputs, lookup: lookup, of: row)
+        entries.append(-appended, outputs, lookup: lookup, of: row)
         entryLookups[-appended] = lookup
+        if entries.isFull { try storeCollected() }
         return -appended
     }
 
@@ -247,13 +250,21 @@ struct PostgresRecordTables: RecordTables {
     // MARK: Writing
 
     consuming func finish() throws -> OpID? {
-        let ids = try OpIDs(appended, db)
-        let columns = operations.map { $0.statement(ids, stream) } + entries.map { $0.statement(ids, stream) }
-        try db.run(
-            together: columns.compactMap(\.self) + rowStatements(ids) + bucketStatements(ids)
-                + supersededStatements(ids)
-        )
+        let collected = try takeCollected()
+        try db.run(together: collected + rowStatements(ids) + bucketStatements(ids) + supersededStatements(ids))
         return ids.last.map { OpID($0) }
+    }
+
+    /// Stores the operations and entries that have been collected.
+    private mutating func storeCollected() throws {
+        try db.run(together: try takeCollected())
+    }
+
+    /// What stores the operations and entries that have been collected; then there are none any more.
+    private mutating func takeCollected() throws -> [PostgresStatements.Statement] {
+        try ids.take(upTo: appended, db)
+        defer { (operations, entries) = (OperationColumns(), EntryColumns()) }
+        return [operations.statement(ids, stream), entries.statement(ids, stream)].compactMap(\.self)
     }
 
     private func rowStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
