@@ -9,6 +9,8 @@ final class UploadLoop: Sendable {
     /// How long the service may take to answer a request for a write checkpoint, in two attempts: 40 s, as for a silent
     /// stream.
     private static let writeCheckpointLimit = Duration.seconds(40)
+    /// How long a write checkpoint is waited for before the service is asked whether it still knows of it: a minute.
+    private static let awaitingLimit = Duration.seconds(60)
 
     let context: SyncContext
     private let trigger: UploadTrigger
@@ -30,6 +32,7 @@ final class UploadLoop: Sendable {
     func run() async {
         do {
             try await reportWaitForStream()
+            var awaited: Awaited?
             while true {
                 let reason = try await trigger.wait()
                 // What comes while disconnected is not lost: the first line of the next stream begins a pass.
@@ -37,7 +40,10 @@ final class UploadLoop: Sendable {
                     try await reportWaitForStream()
                     continue
                 }
-                if reason == .keepalive, try await isDrained() { continue }
+                if reason == .keepalive, try await isDrained() {
+                    awaited = try await checkAwaited(awaited)
+                    continue
+                }
                 let started = context.clock.now
                 if try await drain() {
                     context.log(.debug, "The upload queue is empty.")
@@ -83,6 +89,50 @@ final class UploadLoop: Sendable {
         } catch {
             try Task.checkCancellation()
             return false
+        }
+    }
+
+    /// A write checkpoint that does not come.
+    private struct Awaited {
+        var checkpoint: WriteCheckpoint
+        /// When it was waited for, or asked about.
+        var since: Duration
+    }
+
+    /// Asks the service, now and then, whether it still counts as it did when it returned the write checkpoint that is waited for:
+    /// otherwise nothing would be shown any more until the next local write.
+    ///
+    /// - Parameter before: What was waited for at the last keepalive.
+    /// - Returns: What is waited for now.
+    /// - Throws: `CancellationError`. Problems are no reason to do anything: the next keepalive follows.
+    private func checkAwaited(_ before: Awaited?) async throws -> Awaited? {
+        // Checkpoint requests are repeated until a checkpoint answers them.
+        guard context.checkpointRequests == nil else { return nil }
+        do {
+            let (awaited, clientID) = try await context.database.read { db in
+                (try LocalWriteGate.awaitedOfService(db), try KeyValueStore.clientID(db))
+            }
+            guard let awaited else { return nil }
+            let now = context.clock.now
+            let known = before?.checkpoint == awaited ? before : nil
+            let since = known?.since ?? now
+            context.log(.debug, "Write checkpoint \(awaited) has not come for \(now - since).")
+            guard now - since >= Self.awaitingLimit else { return Awaited(checkpoint: awaited, since: since) }
+            let later = try await requestWriteCheckpoint(clientID: clientID)
+            let isReplaced = try await context.database.write { db in
+                try LocalWriteGate.replace(awaited, by: later, db)
+            }
+            if isReplaced {
+                context.log(
+                    .info,
+                    "The service counts write checkpoints anew: \(later) is awaited instead of \(awaited)."
+                )
+                reportAwaited(later, since: context.status.snapshot.activityState.completedSyncs)
+            }
+            return Awaited(checkpoint: isReplaced ? later : awaited, since: context.clock.now)
+        } catch {
+            try Task.checkCancellation()
+            return before
         }
     }
 

@@ -24,6 +24,8 @@ package enum KeyValueStore {
         package static let lastAppliedWriteCheckpoint = Key(rawValue: "last_applied_checkpoint_request_id")
         /// The newest number that this client asked the service to acknowledge.
         package static let lastRequestedCheckpoint = Key(rawValue: "last_requested_checkpoint_request_id")
+        /// The target, if the service has returned it: apps may give their own.
+        package static let serviceWriteCheckpoint = Key(rawValue: "swift_service_write_checkpoint")
         /// Set to `1` once oplog keys of old JavaScript clients were repaired; survives clearing.
         package static let didRepairOplogKeys = Key(rawValue: "powersync_js_migrated_subkeys")
     }

@@ -102,6 +102,39 @@ package enum LocalWriteGate {
             try UploadQueue.sequence(db) == sequence
         else { return false }
         try setTarget(checkpoint, db)
+        try KeyValueStore.set(.serviceWriteCheckpoint, to: checkpoint.rawValue, db)
+        return true
+    }
+
+    /// The write checkpoint that is awaited, if the service has returned it: an app may have given its own, of which the service
+    /// knows nothing.
+    package static func awaitedOfService(_ db: Database) throws -> WriteCheckpoint? {
+        guard let awaited = try awaited(db), try UploadQueue.firstID(db) == nil,
+            try KeyValueStore.integer(.serviceWriteCheckpoint, db) == awaited.rawValue
+        else { return nil }
+        return awaited
+    }
+
+    /// Waits for another write checkpoint than the one that does not come, if the service has begun to count anew.
+    ///
+    /// A service whose storage was lost, or has lost its last moments, does not know the number that it returned.
+    ///
+    /// - Parameters:
+    ///   - checkpoint: What is waited for.
+    ///   - later: What the service has returned since. A larger one says nothing: the first one will come.
+    ///   - db: The writer, inside a transaction.
+    /// - Returns: Whether the other one is waited for now.
+    /// - Throws: `DatabaseError` of SQLite.
+    package static func replace(
+        _ checkpoint: WriteCheckpoint,
+        by later: WriteCheckpoint,
+        _ db: Database
+    ) throws -> Bool {
+        guard later <= checkpoint, try awaitedOfService(db) == checkpoint else { return false }
+        try setTarget(later, db)
+        try KeyValueStore.set(.serviceWriteCheckpoint, to: later.rawValue, db)
+        // What was seen was counted in the old way.
+        try KeyValueStore.remove(.lastSeenWriteCheckpoint, db)
         return true
     }
 

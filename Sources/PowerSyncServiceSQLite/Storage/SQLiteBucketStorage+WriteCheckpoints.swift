@@ -76,7 +76,8 @@ extension SQLiteBucketStorage {
         return ["published": served?.lastCheckpointLSN?.rawValue, "published_history": served?.historyID]
     }
 
-    /// Runs a statement that may change the record of a user.
+    /// Runs a statement that may change the record of a user, and waits for the disk: a client that was shown a number shows nothing
+    /// more when it is answered with a smaller one.
     ///
     /// - Returns: The number that is recorded then.
     private func writeCheckpoint(
@@ -88,7 +89,7 @@ extension SQLiteBucketStorage {
         guard feed.current != nil else {
             throw BucketStorageError.noActiveStream
         }
-        return try await writeBriefly { db in
+        let number = try await writeBriefly { db in
             var arguments = try Self.publishedArguments(db).merging(arguments) { $1 }
             arguments["user"] = userKey
             arguments["head"] = head.lsn.rawValue
@@ -101,6 +102,8 @@ extension SQLiteBucketStorage {
             )
             return WriteCheckpoint(number ?? 1)
         }
+        try await waitForDisk()
+        return number
     }
 
     /// The number of a history that a source had a moment ago.

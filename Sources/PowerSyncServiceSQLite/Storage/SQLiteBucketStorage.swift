@@ -33,6 +33,8 @@ package final class SQLiteBucketStorage: BucketStorage {
     let sealingProgress = NIOLockedValueBox(SealingProgress())
     /// What keeps the WAL from growing.
     let log: WriteAheadLog
+    /// Waits for the disk.
+    private let disk: DiskBarrier
     /// The streams that have a writer.
     let leases = NIOLockedValueBox<Set<ReplicationStreamID>>([])
     /// What the names of slots begin with, if nobody says otherwise.
@@ -104,6 +106,7 @@ package final class SQLiteBucketStorage: BucketStorage {
         } catch let error as POSIXError {
             throw BucketStorageError.cannotOpen(path, error)
         }
+        disk = DiskBarrier(pool)
         feed = CheckpointFeed(try pool.read { db in try StreamRecord.served(db)?.checkpoint })
     }
 
@@ -154,6 +157,11 @@ package final class SQLiteBucketStorage: BucketStorage {
         } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
             throw BucketStorageError.damaged(pool.path, error)
         }
+    }
+
+    /// Waits until the disk has everything that was committed before the call: a power failure does not take it back.
+    func waitForDisk() async throws {
+        try await namingDamage { try await disk.wait() }
     }
 
     /// Writes a few rows in a transaction.

@@ -145,17 +145,11 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     }
 
     mutating func makeDurable() async throws -> DurablePosition? {
-        let (record, history) = try await storage.pool.uncancelledWriteWithoutTransaction { [streamID] db in
-            // In WAL mode, this setting decides whether a commit waits for the disk. The WAL is one file, written from its
-            // beginning to its end: everything that was committed before is on the disk, too.
-            try db.execute(sql: "PRAGMA synchronous = FULL")
-            defer { try? db.execute(sql: "PRAGMA synchronous = NORMAL") }
-            return try db.transaction(.immediate) { db in
-                let record = try StreamRecord.find(streamID, db)
-                try db.execute(sql: "UPDATE op_sequence SET synced = synced + 1 WHERE id = 1")
-                return (record, try SourceHistory.find(record.historyID, db))
-            }
+        let (record, history) = try await storage.read { [streamID] db in
+            let record = try StreamRecord.find(streamID, db)
+            return (record, try SourceHistory.find(record.historyID, db))
         }
+        try await storage.waitForDisk()
         guard let history, let lsn = record.lastCheckpointLSN else { return nil }
         return DurablePosition(confirmedByDisk: SourcePosition(lsn, of: history))
     }

@@ -1,5 +1,6 @@
 import GRDB
 import NIOConcurrencyHelpers
+import PowerSyncProtocol
 import PowerSyncRules
 import ServiceTestSupport
 import Testing
@@ -33,6 +34,28 @@ import Testing
         #expect(commits.synced.last == true)
         try await scenario.commit()
         #expect(commits.synced.last == false)
+    }
+
+    @Test func aWriteCheckpointIsOnTheDiskWhenItIsAnswered() async throws {
+        let scenario = try await StorageScenario(Self.config)
+        let commits = SyncedCommits()
+        let storage = scenario.storage
+        storage.pool.add(transactionObserver: commits)
+        #expect(try await storage.createWriteCheckpoint(userKey: "u", head: .at(1)).rawValue == 1)
+        #expect(commits.synced == [false, true])
+        let request = WriteCheckpoint(7)
+        #expect(try await storage.recordCheckpointRequest(request, userKey: "u", head: .at(2)) == request)
+        #expect(commits.synced == [false, true, false, true])
+        // Those that come at the same time wait together.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for user in 0..<50 {
+                group.addTask { _ = try await storage.createWriteCheckpoint(userKey: "\(user)", head: .at(3)) }
+            }
+            try await group.waitForAll()
+        }
+        let synced = commits.synced.dropFirst(4)
+        #expect(synced.last == true)
+        #expect(synced.count { !$0 } == 50)
     }
 
     @Test func beforeTheFirstCheckpointNothingIsDurable() async throws {

@@ -259,6 +259,35 @@ import Testing
         try await harness.database.close()
     }
 
+    @Test(
+        "a write checkpoint that does not come is asked about, and given up for one of a service that counts anew",
+        arguments: [(answer: 1, opens: 1), (answer: 50, opens: 50), (answer: 51, opens: 50)]
+    )
+    func lostWriteCheckpoint(answer: Int64, opens: Int64) async throws {
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.service.nextWriteCheckpoint().respond(50)
+        try await harness.log.wait(for: .info, containing: "contains write checkpoint 50")
+        stream.send(.checkpoint(2, [.bucket("a", count: 1)], writeCheckpoint: 49), .put("a", 1...1), .done)
+        for time in ["0.0", "20.0", "40.0", "60.0"] {
+            try await stream.waitUntilRead()
+            harness.clock.advance(by: .seconds(20))
+            stream.send(.keepalive(tokenExpiresIn: 3600))
+            try await harness.log.wait(for: .debug, containing: "Write checkpoint 50 has not come for \(time) seconds")
+        }
+        try await harness.service.nextWriteCheckpoint().respond(answer)
+        if opens < 50 {
+            try await harness.log.wait(for: .info, containing: "1 is awaited instead of 50")
+        }
+        try await stream.waitUntilRead()
+        #expect(try await harness.lists() == ["x": "local"])
+        stream.send(.checkpoint(3, [.bucket("a", count: 1)], writeCheckpoint: opens), .done)
+        try await harness.wait { $0.hasSynced == true }
+        #expect(try await harness.lists() == ["a1": "remote"])
+        #expect(harness.log.messages(.error).isEmpty)
+    }
+
     @Test func disconnectCancelsAnUploadSilently() async throws {
         harness.connector.onUpload { _, _ in try await TaskGate().pass() }
         try await harness.insert("x")

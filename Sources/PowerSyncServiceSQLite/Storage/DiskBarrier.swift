@@ -1,0 +1,46 @@
+import GRDB
+import NIOConcurrencyHelpers
+import PowerSyncSQLite
+import PowerSyncServiceCore
+
+/// Waits for the disk, which commits do not do by themselves; whoever asks at the same time waits for one commit.
+final class DiskBarrier: Sendable {
+    private struct Counts {
+        var asked: UInt64 = 0
+        /// How many of those that asked have what they asked for.
+        var served: UInt64 = 0
+    }
+
+    private let pool: DatabasePool
+    private let turns = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
+    private let counts = NIOLockedValueBox(Counts())
+
+    /// Creates the barrier of a file.
+    init(_ pool: DatabasePool) {
+        self.pool = pool
+    }
+
+    /// Waits until the disk has everything that was committed before the call.
+    ///
+    /// - Throws: `DatabaseError`, or `CancellationError`.
+    func wait() async throws {
+        let own = counts.withLockedValue { counts in
+            counts.asked += 1
+            return counts.asked
+        }
+        try await turns.withSlot {
+            let (served, asked) = counts.withLockedValue { ($0.served, $0.asked) }
+            guard served < own else { return }
+            try await pool.uncancelledWriteWithoutTransaction { db in
+                // In WAL mode, this setting decides whether a commit waits for the disk. The WAL is one file, written from its
+                // beginning to its end: everything that was committed before is on the disk, too.
+                try db.execute(sql: "PRAGMA synchronous = FULL")
+                defer { try? db.execute(sql: "PRAGMA synchronous = NORMAL") }
+                try db.transaction(.immediate) { db in
+                    try db.execute(sql: "UPDATE op_sequence SET synced = synced + 1 WHERE id = 1")
+                }
+            }
+            counts.withLockedValue { $0.served = asked }
+        }
+    }
+}
