@@ -2,6 +2,7 @@ import Foundation
 import HTTPStackTestSupport
 import NIOConcurrencyHelpers
 import NIOHTTP1
+import PowerSyncTesting
 import TestSupport
 import Testing
 
@@ -171,6 +172,37 @@ import Testing
             try await harness.download()
             #expect(harness.server.received.map { $0.header("Range") } == ["bytes=500000-"])
             #expect(try harness.downloaded() == ResumedDownloadTests.content)
+        }
+    }
+
+    @Test("goes on when its queue starts again a day later")
+    func laterStart() async throws {
+        try await TransferHarness.run {
+            StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
+        } _: { harness async throws in
+            try harness.folder.write(Data.pattern(500_000), to: harness.partialNames[0])
+            try harness.folder.write(
+                Data(#"{"bytes":500000,"etag":"\"v1\"","total":1000000}"#.utf8),
+                to: harness.partialNames[1]
+            )
+            for name in harness.partialNames { try harness.folder.age(name, seconds: 86_400) }
+
+            let queues = QueueHarness()
+            queues.date.withLockedValue { $0 = Date() }
+            let queue = queues.makeQueue(
+                storage: .transport(harness.transport),
+                directory: harness.folder.path,
+                localStorage: FileManagerStorageAdapter()
+            )
+            try await queues.insert(Attachment(id: "1", filename: "1.jpg", state: .queuedDownload))
+            try await queues.link("1")
+            try await queue.startSync()
+            try await queues.wait(for: "1", .synced)
+            #expect(harness.server.received.map { $0.header("Range") } == ["bytes=500000-"])
+            #expect(try harness.folder.read("1.jpg") == ResumedDownloadTests.content)
+            #expect(try harness.folder.names == ["1.jpg"])
+            try await queue.close()
+            try await queues.database.close()
         }
     }
 

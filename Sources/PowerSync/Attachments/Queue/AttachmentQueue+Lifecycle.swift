@@ -75,7 +75,8 @@ extension AttachmentQueue {
 
     /// Removes files in the attachments directory that no row refers to.
     ///
-    /// Never done by itself: other queues or the app may keep files in the same directory.
+    /// Never done by itself: other queues or the app may keep files in the same directory. A row refers to a file if its path leads
+    /// there, however it is spelled. When that cannot be found out for one of the rows, an error is thrown and nothing is removed.
     ///
     /// - Parameter age: How old a file must be, since files are written before their rows.
     /// - Returns: How many files were removed.

@@ -1,5 +1,4 @@
 import Foundation
-import PowerSyncSQLite
 
 /// What a queue consists of, apart from what runs.
 struct AttachmentQueueParts: Sendable {
@@ -57,6 +56,7 @@ extension AttachmentQueueParts {
     func prepareDirectories() async throws {
         try await makeDirectories()
         do {
+            // Not the parts of downloads: rows tell which are wanted, but not those of other queues in this directory.
             let oneHourAgo = environment.now().addingTimeInterval(-3600)
             try await localStorage.removeTemporaryFiles(path: directory, olderThan: oneHourAgo)
         } catch {
@@ -114,7 +114,7 @@ extension AttachmentQueueParts {
         }
     }
 
-    /// Removes files that no row refers to.
+    /// Removes files that no row leads to.
     ///
     /// - Returns: How many.
     func sweepOrphans(olderThan age: Duration) async throws -> Int {
@@ -122,14 +122,15 @@ extension AttachmentQueueParts {
         return try await service.withContext { context in
             let files = try await localStorage.files(path: directory, notChangedSince: date)
             guard !files.isEmpty else { return 0 }
-            var used: Set<ExactText> = []
-            for row in try await context.getAttachments() {
-                if let path = row.localUri { used.insert(ExactText(path)) }
-                guard let path = try? await paths.path(of: row.filename) else { continue }
-                used.insert(ExactText(path))
-                for part in AttachmentPath.downloadFiles(for: path) { used.insert(ExactText(part)) }
+            var search = OrphanSearch(among: files)
+            let store = context.store
+            for row in try await db.readLock(callback: { try store.fileLocations(in: $0) }) {
+                if let path = row.localUri { search.keepStoredFile(at: path) }
+                guard let name = row.filename, let path = try? await paths.path(of: name) else { continue }
+                search.keepFile(at: path)
+                for part in AttachmentPath.downloadFiles(for: path) { search.keepFile(at: part) }
             }
-            let orphans = files.filter { !used.contains(ExactText($0)) }
+            let orphans = try await search.orphans(in: localStorage)
             for orphan in orphans { try await localStorage.deleteFile(filePath: orphan) }
             return orphans.count
         }

@@ -8,6 +8,10 @@ import Foundation
 enum AttachmentPath {
     /// What the names of unfinished files end with.
     static let temporarySuffix = ".pstmp"
+    /// What stands before that in the name of a download.
+    private static let downloadTag = "download"
+    /// What stands before that in the name of what must be known to continue a download.
+    private static let stateTag = "state"
 
     /// The most bytes of one component of a path, on all file systems that matter.
     private static let componentLimit = 255
@@ -73,6 +77,12 @@ enum AttachmentPath {
         path.lowercased().hasSuffix(temporarySuffix)
     }
 
+    /// Whether a name or path is one of those that ``downloadFiles(for:)`` gives.
+    static func isPartOfDownload(_ path: String) -> Bool {
+        let path = path.lowercased()
+        return [downloadTag, stateTag].contains { path.hasSuffix(".\($0)\(temporarySuffix)") }
+    }
+
     /// A name for an unfinished file beside its target: `<target>.<tag>.pstmp`.
     ///
     /// The target's name is shortened if the result would be too long for a file system; the same target and tag give
@@ -90,7 +100,7 @@ enum AttachmentPath {
 
     /// Where a file is downloaded to before it gets its name; a later attempt finds it there.
     static func downloadPath(for target: String) -> String {
-        temporaryPath(for: target, tag: "download")
+        temporaryPath(for: target, tag: downloadTag)
     }
 
     /// All files that an unfinished download may have left.
@@ -101,7 +111,7 @@ enum AttachmentPath {
 
     /// Where a transport keeps what it must know to continue the download at a path.
     static func downloadStatePath(for downloadPath: String) -> String {
-        temporaryPath(for: downloadPath, tag: "state")
+        temporaryPath(for: downloadPath, tag: stateTag)
     }
 
     /// The directory of a path; `.` for a name alone.

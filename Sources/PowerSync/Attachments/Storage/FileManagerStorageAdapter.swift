@@ -12,6 +12,8 @@ public import Foundation
 public actor FileManagerStorageAdapter: LocalStorageAdapter {
     /// The most bytes of memory that are asked for before there is content for them: 64 MiB.
     private static let largestReservation: Int64 = 64 * 1024 * 1024
+    /// How much longer than other unfinished files those of downloads are kept, in seconds: a week.
+    private static let downloadGrace: TimeInterval = 7 * 86_400
 
     private let files: FileManagerBox
     private let directory: String?
@@ -153,11 +155,16 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
 
     /// Removes unfinished files in a directory and below that were last written before a date.
     ///
-    /// Symbolic links are not followed. A file that cannot be removed is left for the next time.
+    /// Those of downloads, which may be continued, are removed only if they were last written a week before that date. Symbolic
+    /// links are not followed. A file that cannot be removed is left for the next time.
     public nonisolated func removeTemporaryFiles(path: String, olderThan date: Date) async throws {
         try await perform(on: path, orDirectoryItself: true) { fileManager in
+            let downloadDate = date.addingTimeInterval(-FileManagerStorageAdapter.downloadGrace)
             let old = FileManagerStorageAdapter.files(in: path, notChangedSince: date, fileManager)
-            for file in old where AttachmentPath.isTemporary(file) { try? OpenFile.remove(file) }
+            for file in old where AttachmentPath.isTemporary(file.path) {
+                if AttachmentPath.isPartOfDownload(file.path), file.modified >= downloadDate { continue }
+                try? OpenFile.remove(file.path)
+            }
         }
     }
 
@@ -166,7 +173,7 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
     /// Symbolic links are not followed.
     public nonisolated func files(path: String, notChangedSince date: Date) async throws -> [String] {
         try await perform(on: path, orDirectoryItself: true) { fileManager in
-            FileManagerStorageAdapter.files(in: path, notChangedSince: date, fileManager)
+            FileManagerStorageAdapter.files(in: path, notChangedSince: date, fileManager).map { $0.path }
         }
     }
 
@@ -174,14 +181,14 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
         in directory: String,
         notChangedSince date: Date,
         _ fileManager: FileManager
-    ) -> [String] {
+    ) -> [(path: String, modified: Date)] {
         guard let names = fileManager.enumerator(atPath: directory) else { return [] }
         return names.compactMap { name in
             guard let name = name as? String else { return nil }
             let file = directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
             guard let attributes = try? OpenFile.attributes(file, followsLinks: false), attributes.modified < date
             else { return nil }
-            return file
+            return (path: file, modified: attributes.modified)
         }
     }
 

@@ -59,13 +59,17 @@ public protocol LocalStorageAdapter: Sendable {
     func fileSize(filePath: String) async throws -> Int64?
     /// Removes what interrupted writes left in a directory and below, if it is older than a date.
     ///
+    /// Downloads that may be continued, and what must be known for that, are in files whose names end with `.download.pstmp` and
+    /// `.state.pstmp`: keep them for longer, as ``FileManagerStorageAdapter`` does.
+    ///
     /// The default implementation does nothing.
     func removeTemporaryFiles(path: String, olderThan date: Date) async throws
     /// The files in a directory and below that were last written before a date.
     ///
     /// The default implementation finds none, so that `sweepOrphanFiles(olderThan:)` of the queue removes nothing.
     ///
-    /// - Returns: Absolute paths of regular files, in any order.
+    /// - Returns: Absolute paths of regular files, in any order. An adapter whose files are not in the file system gives the paths as
+    ///   the queue does.
     func files(path: String, notChangedSince date: Date) async throws -> [String]
 }
 

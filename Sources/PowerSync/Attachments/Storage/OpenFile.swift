@@ -123,9 +123,31 @@ extension OpenFile {
     ///
     /// Where there is no file, they do not.
     static func isSame(_ path: String, _ other: String) -> Bool {
-        var (first, second) = (stat(), stat())
-        guard stat(path, &first) == 0, stat(other, &second) == 0 else { return false }
-        return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+        guard let first = try? identity(path), let second = try? identity(other) else { return false }
+        return first == second
+    }
+
+    /// What a file is, whichever of its paths leads to it.
+    struct Identity: Sendable, Hashable {
+        /// The volume.
+        let device: UInt64
+        /// Its number on the volume.
+        let inode: UInt64
+    }
+
+    /// Which file a path leads to, also through symbolic links; `nil` when there is none.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)`` when that cannot be found out.
+    static func identity(_ path: String) throws -> Identity? {
+        var status = stat()
+        do {
+            try retrying(path) { stat(path, &status) }
+        } catch PowerSyncAttachmentError.fileNotFound {
+            return nil
+        } catch PowerSyncAttachmentError.ioError(let error as POSIXError) where error.code == .ENAMETOOLONG {
+            return nil
+        }
+        return status.identity
     }
 
     /// Removes a file or link.
@@ -173,6 +195,11 @@ extension OpenFile {
 
 extension stat {
     fileprivate var isRegular: Bool { st_mode & S_IFMT == S_IFREG }
+
+    fileprivate var identity: OpenFile.Identity {
+        // The types differ from system to system.
+        OpenFile.Identity(device: UInt64(truncatingIfNeeded: st_dev), inode: UInt64(truncatingIfNeeded: st_ino))
+    }
 }
 
 // The names of these functions are hidden inside the type.

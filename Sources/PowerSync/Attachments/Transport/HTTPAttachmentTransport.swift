@@ -17,7 +17,8 @@ public import PowerSyncHTTP
 ///
 /// - **Uploads** stream from the disk with a `Content-Length`; `Content-Type` is the attachment's media type.
 /// - **Downloads** stream to the disk after the status has been checked. An interrupted download is continued where it stopped
-///   (`Range` with `If-Range`) if the storage gives a strong `ETag` or the request has a digest, also after a restart of the app.
+///   (`Range` with `If-Range`) if the storage gives a strong `ETag` or the request has a digest, also after a restart of the app:
+///   ``FileManagerStorageAdapter`` keeps what there is for a week.
 ///   Size (`Content-Length`, `Content-Range`, ``AttachmentHTTPRequest/size``) and SHA-256 digest
 ///   (``AttachmentHTTPRequest/sha256``, `Repr-Digest`, `Content-Digest`, `x-amz-checksum-sha256`) are checked when they are known; a file
 ///   that differs is deleted.

@@ -99,11 +99,11 @@ struct AttachmentKillState {
         }
     }
 
-    /// Lets the sweep of the next start find what the worker has left.
+    /// Lets the sweep of the next start find what the worker has left, parts of downloads included.
     private func ageTemporaryFiles() throws {
         for name in try localNames() where name.hasSuffix(".pstmp") {
             try FileManager.default.setAttributes(
-                [.modificationDate: Date(timeIntervalSinceNow: -7200)],
+                [.modificationDate: Date(timeIntervalSinceNow: -8 * 86_400)],
                 ofItemAtPath: "\(files.local)/\(name)"
             )
         }
