@@ -66,6 +66,51 @@ import Testing
         }
     }
 
+    @Test("Each connection asks for the authorization again: another user may have signed in")
+    func anotherUserSignsIn() async throws {
+        try await Backend.run { backend in
+            let user = NIOLockedValueBox("Basic A")
+            let connector = try backend.connector(authorization: { _ in user.withLockedValue { $0 } })
+            for name in ["A", "B"] {
+                user.withLockedValue { $0 = "Basic \(name)" }
+                // As each connection does, before it uploads.
+                _ = try await connector.fetchCredentials()
+                try await backend.insert(["\(name)1"])
+                try await connector.uploadData(database: backend.database)
+                // Kept while the connection lasts.
+                user.withLockedValue { $0 = "Basic nobody" }
+                try await backend.insert(["\(name)2"])
+                try await connector.uploadData(database: backend.database)
+            }
+            #expect(
+                backend.requests.map { $0.header("Authorization") } == ["Basic A", "Basic A", "Basic B", "Basic B"]
+            )
+        }
+    }
+
+    @Test("An authorization that comes when the next connection has begun is not kept")
+    func lateAuthorization() async throws {
+        try await Backend.run { backend in
+            let asked = NIOLockedValueBox(0)
+            let next = NIOLockedValueBox<HTTPBackendConnector?>(nil)
+            let connector = try backend.connector(authorization: { _ in
+                let number = asked.withLockedValue { count in
+                    count += 1
+                    return count
+                }
+                if number == 1 { _ = try await next.withLockedValue { $0 }?.fetchCredentials() }
+                return "Basic \(number)"
+            })
+            next.withLockedValue { $0 = connector }
+            for id in ["a", "b", "c"] {
+                try await backend.insert([id])
+                try await connector.uploadData(database: backend.database)
+            }
+            #expect(backend.requests.map { $0.header("Authorization") } == ["Basic 1", "Basic 2", "Basic 2"])
+            next.withLockedValue { $0 = nil }
+        }
+    }
+
     @Test func nobodyIsSignedIn() async throws {
         try await Backend.run { backend in
             try await backend.insert(["a"])

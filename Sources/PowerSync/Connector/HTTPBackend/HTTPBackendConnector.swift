@@ -27,6 +27,8 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
     private struct State {
         /// The value of `Authorization`; `nil` before the first upload.
         var authorization: String?
+        /// How often ``HTTPBackendConnector/fetchCredentials()`` was called: a value that was asked for earlier is not kept.
+        var fetches = 0
         /// Before when the backend wants to be left alone.
         var pausedUntil: Duration?
         /// The most entries of a request: fewer than in the options once the backend has answered 413.
@@ -46,8 +48,9 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
     ///   - uploadURL: Where writes are posted to, with `https`, or `http` for development.
     ///   - options: How it uploads.
     ///   - authorization: The value of the `Authorization` header, for a backend with tokens of its own; gets the value that was
-    ///     refused, if one was. Without it, the backend gets `Bearer` and the token for the sync service. It is kept until
-    ///     the backend answers 401.
+    ///     refused, if one was. Without it, the backend gets `Bearer` and the token for the sync service. The value is kept until
+    ///     the backend answers 401 or ``fetchCredentials()`` is called, which each connection begins with: another user may have
+    ///     signed in. So it is asked for again after `invalidateCredentials()`, and whenever the token for the sync service is renewed.
     ///   - credentials: Fetches a token for the sync service, as
     ///     ``PowerSyncBackendConnectorProtocol/fetchCredentials()`` says; `nil` when nobody is signed in.
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when the address or an option cannot be used.
@@ -85,9 +88,17 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
     }
 
     /// Fetches a token for the sync service.
+    ///
+    /// What was kept for the `Authorization` header of uploads is forgotten. A connector of yours that uploads through this one
+    /// has to pass this call on as well.
     public func fetchCredentials() async throws -> PowerSyncCredentials? {
+        let fetches = state.withLockedValue { state in
+            state.fetches += 1
+            if authorize != nil { state.authorization = nil }
+            return state.fetches
+        }
         let credentials = try await credentials()
-        if authorize == nil { state.withLockedValue { $0.authorization = credentials.map { "Bearer \($0.token)" } } }
+        if authorize == nil { keep(credentials.map { "Bearer \($0.token)" }, since: fetches) }
         return credentials
     }
 
@@ -141,18 +152,30 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
     ///
     /// - Parameter refused: The value that the backend has refused.
     /// - Returns: The kept value, or a new one.
-    /// - Throws: ``HTTPBackendError`` when nobody is signed in, and what the closures of the app throw.
+    /// - Throws: ``HTTPBackendError`` when nobody is signed in, what the closures of the app throw, and `CancellationError`: after the
+    ///   end of a connection, the value may be that of somebody else.
     private func authorization(replacing refused: String?) async throws -> String {
-        if let kept = state.withLockedValue({ $0.authorization }), kept != refused { return kept }
+        try Task.checkCancellation()
+        let (kept, fetches) = state.withLockedValue { ($0.authorization, $0.fetches) }
+        if let kept, kept != refused { return kept }
         let value =
             if let authorize { try await authorize(refused) } else {
                 try await credentials().map { "Bearer \($0.token)" }
             }
-        state.withLockedValue { $0.authorization = value }
+        keep(value, since: fetches)
         guard let value else {
             throw HTTPBackendError(.unauthorized, "Nobody is signed in: there are no credentials for \(exchange.url)")
         }
+        try Task.checkCancellation()
         return value
+    }
+
+    /// Keeps the value of the `Authorization` header, unless ``fetchCredentials()`` was called after it was asked for.
+    private func keep(_ authorization: String?, since fetches: Int) {
+        state.withLockedValue { state in
+            guard state.fetches == fetches else { return }
+            state.authorization = authorization
+        }
     }
 
     /// Takes out of the queue what the backend has, and reports the rest.
