@@ -23,6 +23,10 @@ final class DatabaseGroup: Sendable {
         }
     }
 
+    fileprivate func hasMembers(besides database: LocalDatabase) -> Bool {
+        members.withLockedValue { members in members.keys.contains { $0 != ObjectIdentifier(database) } }
+    }
+
     /// Every member has connections of its own, so the others do not see the commit by themselves.
     private func announceCommit(of database: LocalDatabase) {
         let others = members.withLockedValue { members in
@@ -49,17 +53,25 @@ final class DatabaseGroups: Sendable {
     /// - Returns: The place in the group.
     func join(_ database: LocalDatabase, identity: String?) -> DatabaseMembership {
         guard let identity else {
-            return DatabaseMembership(group: DatabaseGroup(), isFirst: true, leave: {})
+            return DatabaseMembership(group: DatabaseGroup(), isFirst: true, hasOthers: { false }, leave: {})
         }
         return groups.withLockedValue { groups in
             let existing = groups[identity]
             let group = existing ?? DatabaseGroup()
             groups[identity] = group
             group.add(database)
-            return DatabaseMembership(group: group, isFirst: existing == nil) { [weak self] in
-                self?.leave(group, database, identity: identity)
-            }
+            return DatabaseMembership(
+                group: group,
+                isFirst: existing == nil,
+                hasOthers: { [weak self] in self?.hasMembers(besides: database, identity: identity) ?? false },
+                leave: { [weak self] in self?.leave(group, database, identity: identity) }
+            )
         }
+    }
+
+    /// Whether a file has other databases now, also in a group that began after a database had left.
+    private func hasMembers(besides database: LocalDatabase, identity: String) -> Bool {
+        groups.withLockedValue { $0[identity]?.hasMembers(besides: database) ?? false }
     }
 
     private func leave(_ group: DatabaseGroup, _ database: LocalDatabase, identity: String) {
@@ -75,6 +87,8 @@ struct DatabaseMembership: Sendable {
     let group: DatabaseGroup
     /// Whether the group had no member before.
     let isFirst: Bool
+    /// Whether the file has other databases in this process, also after ``leave``.
+    let hasOthers: @Sendable () -> Bool
     /// Gives up the place.
     ///
     /// Idempotent.

@@ -69,8 +69,12 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
 
     /// Closes the database and, if asked to, deletes its files.
     ///
+    /// While another instance of this process has the file open, it is not deleted, and nothing is closed: close that one first, or
+    /// let go of it. The files of a database that is closed already can be deleted as well.
+    ///
     /// - Parameter deleteDatabase: Whether to delete the database file and its companions.
-    /// - Throws: When a file cannot be deleted.
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when another instance has the file open, or a file
+    ///   cannot be deleted.
     func close(deleteDatabase: Bool) async throws
 
     // MARK: Requirements with a default

@@ -127,12 +127,26 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     }
 
     package func close(deleteDatabase: Bool) async throws {
+        if deleteDatabase { try checkMayDelete() }
         await sync.close()
         membership.leave()
         try await local.close()
         if deleteDatabase {
+            // Another instance may have come meanwhile.
+            try checkMayDelete()
             try local.source.location?.get().deleteFiles()
         }
+    }
+
+    /// Checks that no other instance has the file that is to be deleted: it would go on with one that nobody can open any more.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)``
+    private func checkMayDelete() throws {
+        guard case .success(.file(let path))? = local.source.location, membership.hasOthers() else { return }
+        throw PowerSyncError.operationFailed(
+            message: "Cannot delete the database file \(path): another instance of this process has it open. "
+                + "Close that one, then call close(deleteDatabase: true) again."
+        )
     }
 }
 

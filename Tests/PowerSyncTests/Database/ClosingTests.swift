@@ -17,6 +17,35 @@ import Testing
         }
     }
 
+    @Test("files are not deleted under another instance, which goes on")
+    func filesOfAnotherInstanceAreNotDeleted() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appendingPathComponent("a.db").path
+            let logger = DefaultLogger(writers: [])
+            let first = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: logger)
+            let second = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: logger)
+            try await first.insertUser("Ada")
+            let error = await #expect(throws: PowerSyncError.self) { try await first.close(deleteDatabase: true) }
+            #expect(error?.localizedDescription.contains("another instance of this process has it open") == true)
+            // Nothing was closed.
+            try await first.insertUser("Grace")
+            #expect(try await second.count("users") == 2)
+
+            try await first.close()
+            await #expect(throws: PowerSyncError.self) { try await first.close(deleteDatabase: true) }
+            try await second.insertUser("Barbara")
+            try await second.close()
+            // The writes are in the file.
+            let third = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: logger)
+            #expect(try await third.count("users") == 3)
+            // Its group is another one than that of the first.
+            await #expect(throws: PowerSyncError.self) { try await first.close(deleteDatabase: true) }
+            try await third.close()
+            try await first.close(deleteDatabase: true)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
+    }
+
     @Test("deleting a database in memory succeeds")
     func deletingMemoryDatabaseSucceeds() async throws {
         let database = PowerSyncDatabase(schema: testSchema, dbFilename: ":memory:", logger: DefaultLogger(writers: []))
