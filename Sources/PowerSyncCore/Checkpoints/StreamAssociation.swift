@@ -11,6 +11,8 @@ struct StreamAssociation: Sendable {
     private var explicitIndexes: [Int?] = []
     /// The subscription that `{"default": n}` means.
     private var defaultIndexes: [Int?] = []
+    /// Whether the service sends what clients get without subscribing.
+    private var includesDefaults = true
     /// By index, the subscriptions that were requested, and whose stream the service does not have.
     private(set) var unknownStreams: [Int: UnknownStream] = [:]
 
@@ -22,15 +24,22 @@ struct StreamAssociation: Sendable {
     /// - Parameters:
     ///   - subscriptions: The reconciled rows.
     ///   - requestedIDs: The ids of the explicit subscriptions in the order of the request.
+    ///   - includesDefaults: Whether default streams were requested.
     ///   - streams: The streams of the checkpoint.
-    init(subscriptions: [StreamSubscription], requestedIDs: [Int64], streams: [StreamDescription]) {
+    init(
+        subscriptions: [StreamSubscription],
+        requestedIDs: [Int64],
+        includesDefaults: Bool,
+        streams: [StreamDescription]
+    ) {
         self.subscriptions = subscriptions
+        self.includesDefaults = includesDefaults
         explicitIndexes = requestedIDs.map { id in
             subscriptions.firstIndex { $0.id == id }
         }
         defaultIndexes = streams.map { stream in
             subscriptions.firstIndex {
-                $0.isDefault && !$0.isExplicit && $0.key.name.utf8.elementsEqual(stream.name.utf8)
+                $0.isOffered && !$0.isExplicit && $0.key.name.utf8.elementsEqual(stream.name.utf8)
             }
         }
         for index in explicitIndexes.compactMap({ $0 }) where !subscriptions[index].isActive {
@@ -40,11 +49,12 @@ struct StreamAssociation: Sendable {
 
     /// Whether the checkpoint has what a subscription asks for.
     ///
-    /// Not if the service does not have the stream, or if the subscription was made after the request.
+    /// Not if the service does not have the stream, if the subscription was made after the request, or if it was taken back.
+    /// A default stream without parameters is there whether it was asked for or not.
     func isAnswered(_ index: Int) -> Bool {
         let subscription = subscriptions[index]
-        guard subscription.isExplicit, !subscription.isDefault else { return true }
-        return subscription.isActive && explicitIndexes.contains(index)
+        if subscription.isOffered, includesDefaults { return true }
+        return subscription.isExplicit && subscription.isActive && explicitIndexes.contains(index)
     }
 
     /// The subscription at an index of the request; `nil` if there is none.

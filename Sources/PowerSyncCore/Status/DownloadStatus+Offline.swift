@@ -9,6 +9,23 @@ extension DownloadStatus {
             streams: try StreamSubscriptions.fetchAll(db).map(\.status)
         )
     }
+
+    /// This status as the database says it, with what an earlier one knows of its streams from a checkpoint.
+    package func keepingDetails(of earlier: DownloadStatus) -> DownloadStatus {
+        let known = (earlier.streams ?? []).filter { $0.priority != nil || $0.unknown != nil }
+        guard !known.isEmpty, let streams else { return self }
+        let details = Dictionary(known.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
+        var status = self
+        status.streams = streams.map { stream in
+            guard let known = details[stream.key] else { return stream }
+            var stream = stream
+            stream.priority = known.priority
+            // A stream that was listed since is one that the service has.
+            stream.unknown = stream.isActive ? nil : known.unknown
+            return stream
+        }
+        return status
+    }
 }
 
 /// The table `ps_sync_state`: when each priority was last published.

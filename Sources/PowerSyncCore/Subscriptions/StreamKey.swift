@@ -22,6 +22,9 @@ package struct StreamKey: Sendable {
         self.parametersText = parametersText
     }
 
+    /// Whether there are parameters.
+    package var hasParameters: Bool { parametersText != "null" }
+
     /// The parameters; `nil` when there are none.
     ///
     /// - Complexity: O(length of the text), which is parsed on every call.
@@ -45,6 +48,6 @@ extension StreamKey: Hashable {
 
 extension StreamKey: CustomStringConvertible {
     package var description: String {
-        parametersText == "null" ? name : "\(name) \(parametersText)"
+        hasParameters ? "\(name) \(parametersText)" : name
     }
 }

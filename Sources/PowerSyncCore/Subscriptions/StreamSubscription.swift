@@ -23,7 +23,14 @@ struct StreamSubscription: Sendable, Equatable {
     /// Whether the application subscribed, which is independent of ``isDefault``.
     var isExplicit: Bool { timeToLive != nil }
 
+    /// Whether it stands for what clients get without subscribing: a default stream without parameters.
+    ///
+    /// ``isDefault`` goes by the name of the stream, so rows with parameters have it as well.
+    var isOffered: Bool { isDefault && !key.hasParameters }
+
     /// The entry of the status, without what only a checkpoint tells.
+    ///
+    /// What nobody wants is not synced, whenever it was: the service does not send it.
     var status: StreamStatus {
         StreamStatus(
             key: key,
@@ -31,7 +38,7 @@ struct StreamSubscription: Sendable, Equatable {
             isDefault: isDefault,
             hasExplicitSubscription: isExplicit,
             expiresAt: expiresAt,
-            lastSyncedAt: lastSyncedAt
+            lastSyncedAt: isExplicit || isOffered ? lastSyncedAt : nil
         )
     }
 }

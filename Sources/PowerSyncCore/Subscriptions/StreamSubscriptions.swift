@@ -16,6 +16,9 @@ package enum StreamSubscriptions {
     ///
     /// An existing subscription gets the new lifetime. Of an old and a new priority the more urgent one stays.
     ///
+    /// One that was taken back is not synced any more, since the service has stopped sending it; only a default stream without
+    /// parameters comes all the same.
+    ///
     /// - Parameters:
     ///   - key: The stream and its parameters.
     ///   - timeToLive: The lifetime in seconds after the last renewal; at most ``maximumTimeToLive`` is used.
@@ -44,7 +47,10 @@ package enum StreamSubscriptions {
                         ifnull(local_priority, excluded.local_priority), ifnull(excluded.local_priority, local_priority)
                     ),
                     ttl = excluded.ttl,
-                    expires_at = excluded.expires_at
+                    expires_at = excluded.expires_at,
+                    last_synced_at = CASE
+                        WHEN ttl IS NULL AND NOT (is_default AND local_params = 'null') THEN NULL ELSE last_synced_at
+                    END
                 """
         ).execute(
             arguments: [

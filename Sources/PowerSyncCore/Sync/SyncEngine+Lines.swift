@@ -87,6 +87,7 @@ extension SyncEngine {
         checkpoint.association = StreamAssociation(
             subscriptions: try StreamSubscriptions.reconcile(with: checkpoint.streams, db),
             requestedIDs: iteration.request.ids,
+            includesDefaults: iteration.request.includesDefaults,
             streams: checkpoint.streams
         )
         for message in checkpoint.streamErrors { actions.log(.warning, message) }
@@ -183,7 +184,7 @@ extension SyncEngine {
         }
         status.priorities.record(completion.completion.priority, at: completion.now)
         for (index, subscription) in completion.checkpoint.association.subscriptions.enumerated() {
-            status.streams?[index].lastSyncedAt = subscription.lastSyncedAt
+            status.streams?[index].lastSyncedAt = subscription.status.lastSyncedAt
         }
         guard completion.completion == .complete else { return }
         status.showNoDownload()

@@ -50,6 +50,27 @@ import Testing
         #expect(stream.progress == nil)
     }
 
+    @Test func detailsOfStreamsAreKeptFromAnEarlierStatus() throws {
+        let streams = ["s", "t"].map { StreamDescription(name: $0, isDefault: false) }
+        let scenario = try SyncScenario()
+        try scenario.write { db in
+            for stream in streams {
+                try StreamSubscriptions.subscribe(StreamKey(name: stream.name), now: scenario.now, db)
+            }
+        }
+        try scenario.start()
+        try scenario.receive(.cp(1, [.bucket("a", priority: 1, .subscription(0))], streams: [streams[0]]), .done)
+        let earlier = scenario.status
+        #expect(earlier.isConnected)
+        let status = try offline(scenario).keepingDetails(of: earlier)
+        #expect(!status.isConnected)
+        #expect(status.streams?.map(\.priority) == [Priority(1), nil])
+        #expect(status.streams?.map(\.unknown?.name) == [nil, "t"])
+        // Listed meanwhile, it is not unknown any more.
+        try scenario.receive(.cp(1, [], streams: streams))
+        #expect(try offline(scenario).keepingDetails(of: earlier).streams?.map(\.unknown) == [nil, nil])
+    }
+
     @Test func partialPublicationLeavesRowsOfOtherBucketsAndLocalWritesAlone() throws {
         let scenario = try SyncScenario()
         try scenario.start()

@@ -27,6 +27,7 @@ import Testing
             Self.subscription(7, "optional", isDefault: false), Self.subscription(8, "taken", timeToLive: 60),
         ],
         requestedIDs: [4, 99, 8],
+        includesDefaults: true,
         streams: ["d", "e", "optional", "taken", "unknown"].map { StreamDescription(name: $0, isDefault: true) }
     )
 
@@ -48,5 +49,19 @@ import Testing
     @Test(arguments: [(0, 4), (1, nil), (2, 8), (3, nil), (-1, nil)] as [(Int, Int64?)])
     func requestedSubscriptionsAreFoundByTheirIndex(index: Int, id: Int64?) {
         #expect(association.requestedSubscription(at: index)?.id == id)
+    }
+
+    @Test func aRowWithParametersIsNotTheDefaultOne() {
+        let association = StreamAssociation(
+            subscriptions: [Self.subscription(1, "d", ["a": 1]), Self.subscription(2, "d")],
+            requestedIDs: [],
+            includesDefaults: true,
+            streams: [StreamDescription(name: "d", isDefault: true)]
+        )
+        var found: [Int] = []
+        association.forEachSubscription([.defaultStream(0)]) { found.append($0) }
+        #expect(found == [1])
+        #expect(!association.isAnswered(0))
+        #expect(association.isAnswered(1))
     }
 }

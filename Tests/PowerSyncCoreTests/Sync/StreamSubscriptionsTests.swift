@@ -35,6 +35,11 @@ import Testing
         }
     }
 
+    /// When each subscription was last synced, as a status tells it, in microseconds.
+    private func lastSynced() throws -> [Int64?] {
+        try database.queue.read { try StreamSubscriptions.fetchAll($0) }.map(\.status.lastSyncedAt?.rawValue)
+    }
+
     @Test func onlyTheSubscriptionWithAHandleIsRenewed() throws {
         for key in [plain, withParameters, other] { try subscribe(key) }
         let later = now.adding(seconds: 30)
@@ -59,6 +64,27 @@ import Testing
         for key in [plain, withParameters, other] { try subscribe(key) }
         try database.queue.write { try StreamSubscriptions.unsubscribeAll(withParameters, $0) }
         #expect(try database.rows("SELECT ttl FROM ps_stream_subscriptions ORDER BY id") == ["60", "", "60"])
+    }
+
+    /// The rows may have been marked by an earlier version.
+    @Test(arguments: [(false, false, false), (false, true, true), (true, false, false), (true, true, false)])
+    func onlyADefaultStreamWithoutParametersStaysSynced(hasParameters: Bool, isDefault: Bool, isKept: Bool) throws {
+        let key = hasParameters ? withParameters : plain
+        let expected: [Int64?] = [isKept ? 5 : nil]
+        try subscribe(key)
+        try database.queue.write { db in
+            try db.execute(
+                sql: "UPDATE ps_stream_subscriptions SET active = 1, is_default = ?, last_synced_at = 5",
+                arguments: [isDefault]
+            )
+        }
+        // Renewed, it stays what it is.
+        try subscribe(key)
+        #expect(try lastSynced() == [5])
+        try database.queue.write { try StreamSubscriptions.unsubscribeAll(key, $0) }
+        #expect(try lastSynced() == expected)
+        try subscribe(key)
+        #expect(try lastSynced() == expected)
     }
 
     @Test(arguments: [(59_999_999, 1), (60_000_000, 1), (60_000_001, 0)])
