@@ -6,6 +6,7 @@ import Testing
 @Suite struct KeepaliveTests {
     enum Event: Sendable {
         case message(Int)
+        case part(Int, counts: Bool)
         case timer(Int, RequesterKeepalive.Action, next: Int)
     }
 
@@ -24,6 +25,16 @@ import Testing
                 .message(15_000), .timer(20_000, .send, next: 40_000), .message(39_000),
                 .timer(40_000, .send, next: 60_000), .timer(60_000, .send, next: 69_000),
                 .timer(69_000, .close, next: 69_000),
+            ]
+        ),
+        (
+            "parts of a message are signs of life, and do not count each",
+            [
+                .part(999, counts: false), .part(10_000, counts: true), .part(10_999, counts: false),
+                .message(11_500), .part(12_499, counts: false), .part(12_500, counts: true),
+                .timer(20_000, .send, next: 40_000), .part(35_000, counts: true),
+                .timer(40_000, .send, next: 60_000), .timer(60_000, .send, next: 65_000),
+                .timer(65_000, .close, next: 65_000),
             ]
         ),
         (
@@ -69,6 +80,9 @@ import Testing
         for event in events {
             switch event {
             case .message(let time): keepalive.messageReceived(at: .milliseconds(time))
+            case .part(let time, let counts):
+                let isCounted = keepalive.partReceived(at: .milliseconds(time))
+                #expect(isCounted == counts, "\(name) at \(time)")
             case .timer(let time, let expected, let next):
                 let action = keepalive.timerFired(at: .milliseconds(time))
                 #expect(action == expected, "\(name) at \(time)")

@@ -12,7 +12,7 @@ package protocol SyncTransport: Sendable {
     ///   - credentials: Where to connect, and the token.
     ///   - log: Where the exchange is logged.
     /// - Returns: The stream, as soon as the service has accepted it: status 200 and a known media type; over WebSocket,
-    ///   the first line or the answer to a keepalive.
+    ///   the first line, a part of it, or the answer to a keepalive.
     /// - Throws: ``SyncTransportError``, or `CancellationError`.
     nonisolated(nonsending) func openStream(
         _ request: StreamingSyncRequest,

@@ -101,7 +101,7 @@ struct WebSocketConnector: Sendable {
                 )
                 let requester = RequesterHandler(configuration, request: request, openedAt: channel.eventLoop.now)
                 let stream = RequesterStream(requester, eventLoop: channel.eventLoop)
-                try channel.pipeline.syncOperations.addHandlers([messages, requester])
+                try requester.add(to: channel.pipeline.syncOperations, with: messages)
                 return .stream(stream)
             }
         }

@@ -36,8 +36,9 @@ final class WebSocketLineStream: SyncLineStream {
 
     /// Waits until the service has accepted the request.
     ///
-    /// It says so with the first line. If it has no checkpoint yet, there is no line for as long as that takes; then the
-    /// answer to the first keepalive, 20 seconds later, tells that the request was not refused.
+    /// It says so with the first line, of which a part is enough if it takes long. If it has no checkpoint yet, there is no
+    /// line for as long as that takes; then the answer to the first keepalive, 20 seconds later, tells that the request was
+    /// not refused.
     ///
     /// - Throws: ``SyncTransportError``, or `CancellationError`.
     nonisolated(nonsending) func waitForAcceptance() async throws {

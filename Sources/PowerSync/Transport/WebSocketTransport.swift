@@ -7,7 +7,8 @@ import RSocket
 /// Reaches a sync service over WebSocket, with RSocket frames (docs/protocol.md "WebSocket").
 ///
 /// Write checkpoints go over HTTP. The service sends at most ten lines more than were taken. A connection on which
-/// nothing arrives for 30 seconds fails; the answers to keepalives, sent every 20 seconds, count.
+/// nothing arrives for 30 seconds fails; the answers to keepalives, sent every 20 seconds, count, and bytes of a line that
+/// takes long.
 package struct WebSocketTransport: SyncTransport {
     /// The time between two keepalives.
     private static let keepaliveInterval = Duration.seconds(20)

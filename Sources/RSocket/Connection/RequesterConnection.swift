@@ -21,18 +21,19 @@ package import NIOCore
 ///
 /// - sends ``setupFrame`` first, and all frames in the order in which it got them;
 /// - passes every WebSocket message, binary or text, to ``messageReceived(_:at:)``, and does what it returns;
+/// - calls ``partReceived(at:)`` for bytes of a message that is not complete;
 /// - calls ``timerFired(at:)`` when ``deadline`` has come, and looks at the deadline again after every call;
 /// - passes times as durations since a common start, on a monotonic clock;
 /// - after ``ConnectionClosure``, sends its last frame, closes the socket and ends its streams.
 package struct RequesterConnection: ~Copyable, Sendable {
     /// What a connection is opened with.
     package struct Configuration: Sendable, Hashable {
-        /// The time without any message after which the responder is taken for dead, as in the official clients.
+        /// 30 s, as in the official clients.
         package static let defaultSilenceLimit = Duration.seconds(30)
 
         /// The SETUP; its keepalive interval is honoured, and should be below the silence limit.
         package var setup: SetupFrame
-        /// The time without any message after which the responder is taken for dead.
+        /// The time without any part of a message after which the responder is taken for dead.
         package var silenceLimit: Duration
         /// What is accepted from the responder.
         package var limits: ConnectionLimits
@@ -172,6 +173,20 @@ package struct RequesterConnection: ~Copyable, Sendable {
             case .closed:
                 return .none
             }
+        }
+    }
+
+    /// Bytes have arrived that belong to a message, and do not complete it.
+    ///
+    /// - Returns: Whether the consumer should hear of it; not of each, see ``RequesterKeepalive/partReceived(at:)``.
+    package mutating func partReceived(at now: Duration) -> Bool {
+        switch exchange(&state, with: .closed) {
+        case .open(var open):
+            let counts = open.keepalive.partReceived(at: now)
+            state = .open(open)
+            return counts
+        case .closed:
+            return false
         }
     }
 

@@ -1,7 +1,8 @@
 /// The requester's side of the keepalives: when to send one, and when the responder is taken for dead
 /// (docs/protocol.md "WebSocket").
 ///
-/// Anything that arrives is a sign of life. All times are durations since a common start, on a monotonic clock.
+/// Anything of a message that arrives is a sign of life, also a part of one that takes long. All times are durations
+/// since a common start, on a monotonic clock.
 ///
 /// ```
 /// interval 20 s, silence limit 30 s
@@ -29,6 +30,9 @@ package struct RequesterKeepalive: Sendable, Hashable {
     /// One that had to wait for a processor is less late.
     package static let suspension = Duration.seconds(5)
 
+    /// The least time between two signs of life for a part of a message to count: 1 s.
+    package static let partInterval = Duration.seconds(1)
+
     private let interval: Duration
     private let silenceLimit: Duration
     private var sendTime: Duration
@@ -38,7 +42,7 @@ package struct RequesterKeepalive: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - interval: The time between two KEEPALIVE frames.
-    ///   - silenceLimit: The time without any message after which the responder is taken for dead.
+    ///   - silenceLimit: The time without any part of a message after which the responder is taken for dead.
     ///   - now: The time.
     package init(interval: Duration, silenceLimit: Duration, startingAt now: Duration) {
         self.interval = interval
@@ -56,6 +60,15 @@ package struct RequesterKeepalive: Sendable, Hashable {
     /// A message of any kind has arrived.
     package mutating func messageReceived(at now: Duration) {
         silenceEnd = now + silenceLimit
+    }
+
+    /// Bytes have arrived that belong to a message, and do not complete it.
+    ///
+    /// - Returns: Whether they count: not if the last sign of life is less than ``partInterval`` old.
+    package mutating func partReceived(at now: Duration) -> Bool {
+        guard now + silenceLimit - silenceEnd >= Self.partInterval else { return false }
+        messageReceived(at: now)
+        return true
     }
 
     /// The timer has fired, or any time has come.

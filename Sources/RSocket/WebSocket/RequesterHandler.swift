@@ -50,6 +50,13 @@ package final class RequesterHandler: ChannelInboundHandler {
         updateTimer()
     }
 
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is BytesReceived else { return context.fireUserInboundEventTriggered(event) }
+        guard connection.partReceived(at: context.eventLoop.now.duration) else { return }
+        payloads.notePart()
+        updateTimer()
+    }
+
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         end(.failure(.channel(error)))
         context.fireErrorCaught(error)

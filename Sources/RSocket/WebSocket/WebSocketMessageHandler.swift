@@ -14,7 +14,7 @@ package import NIOWebSocket
 ///
 /// If that was agreed on, messages that the peer has compressed are restored, and messages are compressed for it. Text counts
 /// as bytes. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
-/// socket has gone.
+/// socket has gone. ``BytesReceived`` is passed on when the bytes are part of a message that is not complete.
 package final class WebSocketMessageHandler: ChannelDuplexHandler {
     package typealias InboundIn = WebSocketFrame
     package typealias InboundOut = ByteBuffer
@@ -43,8 +43,14 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
     private var state = State.open
     /// The beginning of a message that goes on in the next frame.
     private var partialMessage: Message?
+    /// What the bytes that came last have completed.
+    private var completed = Completed.nothing
     private let inflater: MessageInflater?
     private let sentWindowBits: Int?
+
+    private enum Completed {
+        case nothing, controlFrame, dataFrame, message
+    }
 
     private struct Message {
         var bytes = ByteBuffer()
@@ -107,6 +113,7 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
     }
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is BytesReceived, !takePart() { return }
         if let event = event as? ChannelEvent, event == .inputClosed { finish(context, promise: nil) }
         context.fireUserInboundEventTriggered(event)
     }
@@ -140,12 +147,29 @@ extension WebSocketMessageHandler {
             partialMessage = nil
             append(frame, to: beginning, context)
         case .ping:
+            controlFrameCompleted()
             context.writeAndFlush(wrapOutboundOut(self.frame(.pong, frame.unmaskedData)), promise: nil)
         case .connectionClose:
             context.writeAndFlush(wrapOutboundOut(self.frame(.connectionClose, frame.unmaskedData)), promise: nil)
             finish(context, promise: nil)
-        case .pong: break
+        case .pong: controlFrameCompleted()
         default: close(context, .protocolError)
+        }
+    }
+
+    private func controlFrameCompleted() {
+        if case .nothing = completed { completed = .controlFrame }
+    }
+
+    /// Whether the bytes that came last are part of a message that goes on.
+    ///
+    /// A ping is none: whoever sends it need not be the service.
+    private func takePart() -> Bool {
+        defer { completed = .nothing }
+        guard case .open = state else { return false }
+        switch completed {
+        case .nothing, .dataFrame: return true
+        case .controlFrame, .message: return false
         }
     }
 
@@ -160,8 +184,10 @@ extension WebSocketMessageHandler {
             message.bytes.writeImmutableBuffer(frame.unmaskedData)
         }
         if frame.fin {
+            completed = .message
             received(message, context)
         } else {
+            if completed != .message { completed = .dataFrame }
             partialMessage = message
         }
     }
