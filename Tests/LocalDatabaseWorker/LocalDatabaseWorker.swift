@@ -37,11 +37,15 @@ struct LocalDatabaseWorker {
         if task.kind == .sync, let service = task.service {
             return try await WorkerSync(task: task, service: service, say: say).run(database)
         }
+        if task.kind == .waitForSync {
+            try await database.waitForFirstSync()
+            return say(WorkerTask.Line.synced)
+        }
         var number = 0
         while number != task.count {
             number += 1
             switch task.kind {
-            case .open, .sync, .attachments:
+            case .open, .sync, .attachments, .waitForSync:
                 break
             case .write:
                 let transaction = WorkerTransaction(number, worker: task.name)

@@ -12,6 +12,8 @@ package struct WorkerTask: Codable, Sendable {
         case changeSchema
         /// Syncs with ``service``, commits a ``WorkerRow`` now and then, and prints the number of each.
         case sync
+        /// Waits until somebody else has synced the file, and prints ``Line/synced``.
+        case waitForSync
         /// Saves, links, unlinks, deletes, expires and clears files; see ``WorkerAttachments``.
         case attachments
     }
@@ -24,7 +26,7 @@ package struct WorkerTask: Codable, Sendable {
         package static let open = "open"
         /// Precedes the code of the SQLite error that ended the work.
         package static let failed = "failed "
-        /// Buckets of the highest priority have been published.
+        /// Buckets of the highest priority have been published, or everything for ``Kind/waitForSync``.
         package static let synced = "synced"
         /// Precedes the id of the last entry of the upload queue that is known to be completed.
         package static let completed = "completed "

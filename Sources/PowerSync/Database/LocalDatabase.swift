@@ -168,6 +168,8 @@ final class LocalDatabase: Sendable {
             clock: clock
         )
         let versions = try await writeAlone(to: writer) { db in
+            // Before the status is read, which others may change.
+            try externalCommits?.synchronize(db)
             try db.inTransaction(.immediate) {
                 try SystemTables.migrate(db)
                 try schema.apply(to: db)
@@ -179,7 +181,6 @@ final class LocalDatabase: Sendable {
             try self.seed?.write(db, logger: self.logger)
             self.changes.observe(db)
             db.add(transactionObserver: self.syncState, extent: .databaseLifetime)
-            try externalCommits?.synchronize(db)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
             return try String.fetchOne(db, sql: versions) ?? "unknown"
         }

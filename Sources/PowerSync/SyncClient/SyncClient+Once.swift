@@ -27,7 +27,7 @@ extension SyncClient {
             // Before disconnecting, which ends all waits.
             let snapshot = status.snapshot
             let end = try await database.read { try UploadQueue.position($0) }
-            if isNew { await group.end(session, of: member) }
+            if isNew { await leave(session) }
             return SyncOnceResult(
                 isComplete: isComplete,
                 uploadedEntries: Int(clamping: max(0, end - start)),
@@ -36,9 +36,14 @@ extension SyncClient {
                 downloadError: snapshot.lastDownloadError
             )
         } catch {
-            if isNew { await group.end(session, of: member) }
+            if isNew { await leave(session) }
             throw error
         }
+    }
+
+    private func leave(_ session: SyncSession) async {
+        await group.end(session, of: member)
+        follower.sessionEnded()
     }
 
     /// What is thrown when somebody else ends the connection.

@@ -16,6 +16,8 @@ final class SyncClient: Sendable {
     let environment: SyncEnvironment
     /// This database's number in the group.
     let member: SyncGroup.MemberID
+    /// Keeps the status up to date while others sync.
+    let follower: OfflineStatusFollower
 
     /// Creates a client that is not connected.
     ///
@@ -34,7 +36,9 @@ final class SyncClient: Sendable {
         self.group = group
         self.logger = logger
         self.environment = environment
-        member = group.add(status)
+        let member = group.add(status)
+        self.member = member
+        follower = OfflineStatusFollower(database: database, group: group, member: member, status: status)
         database.syncState.onReset { [weak group] offline in group?.syncStateWasReset(to: offline) }
     }
 
@@ -49,6 +53,7 @@ final class SyncClient: Sendable {
     /// - Parameter offline: What the database knows of earlier connections.
     func databaseDidOpen(_ offline: DownloadStatus) {
         status.offlineStateLoaded(offline)
+        follower.start()
     }
 
     /// Starts a session, after ending the one of the group.
@@ -102,6 +107,7 @@ final class SyncClient: Sendable {
     /// Ends this database's session and waits for its end.
     func disconnect() async {
         await group.disconnect(member)
+        follower.sessionEnded()
     }
 
     /// Drops the credentials of the running session.
@@ -135,6 +141,7 @@ final class SyncClient: Sendable {
     /// Disconnects for good; waits for a status end with an error, and flows end.
     func close() async {
         await group.close(member)
+        await follower.stop()
         status.finish()
     }
 

@@ -150,6 +150,14 @@ extension SyncGroup.StateMachine {
         if case .running(let session, let member) = connection { (session, member) } else { nil }
     }
 
+    /// Whose session has loops, also one that was told to end.
+    var syncing: SyncGroup.MemberID? {
+        switch connection {
+        case .nobody: nil
+        case .running(_, let member), .stopping(_, let member): member
+        }
+    }
+
     /// Whether no loops run.
     var isQuiet: Bool { if case .nobody = connection { true } else { false } }
 

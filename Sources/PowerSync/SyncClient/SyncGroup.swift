@@ -92,6 +92,11 @@ final class SyncGroup: Sendable {
         guarded.withLockedValue { $0.machine.running?.member == member ? $0.session : nil }
     }
 
+    /// Whether a member has a session whose loops have not ended, and publish its status.
+    func hasSession(_ member: MemberID) -> Bool {
+        guarded.withLockedValue { $0.machine.syncing == member }
+    }
+
     /// Drops the credentials of the session, whoever owns it.
     func invalidateCredentials() {
         guarded.withLockedValue { $0.session }?.invalidateCredentials()

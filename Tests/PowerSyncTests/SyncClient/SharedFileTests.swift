@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -71,5 +72,54 @@ import Testing
         try await second.database.waitForFirstSync()
         #expect(second.database.currentStatus.lastSyncedAt == Date(timeIntervalSince1970: 1_700_000_000))
         try await second.database.close(deleteDatabase: true)
+    }
+
+    @Test func syncOfAnotherInstanceIsSeen() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let first = SyncHarness(path: path)
+        let second = SyncHarness(path: path, service: first.service, clock: first.clock)
+        let subscription = try await second.database.syncStream(name: "s", params: nil).subscribe()
+        #expect(second.database.currentStatus.hasSynced == false)
+        let stream = try await first.connectAndAccept()
+        stream.send(
+            .checkpoint(
+                1,
+                [.bucket("a", 1, count: 0, reasons: [.subscription(0)]), .bucket("b", count: 0)],
+                streams: [StreamDescription(name: "s", isDefault: false)]
+            ),
+            .done(1)
+        )
+        try await second.database.waitForFirstSync(priority: 1)
+        try await subscription.waitForFirstSync()
+        #expect(second.database.currentStatus.hasSynced == false)
+        stream.send(.done)
+        try await second.database.waitForFirstSync()
+        #expect(second.database.currentStatus.lastSyncedAt == Date(timeIntervalSince1970: 1_700_000_000))
+        #expect(!second.database.currentStatus.connected)
+        try await subscription.unsubscribe()
+        try await first.database.close()
+        try await second.database.close()
+    }
+
+    /// A session shows what it knows itself, which is nothing while the service does not answer.
+    @Test func syncOfAnotherProcessDuringASessionIsSeenAfterIt() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let harness = SyncHarness(path: path)
+        try await harness.connect()
+        _ = try await harness.service.nextStream()
+        var counts = try harness.database.watch("SELECT count(*) FROM ps_sync_state") { try $0.getInt(index: 0) }
+            .makeAsyncIterator()
+        #expect(try await counts.next() == [0])
+        let other = try DatabaseQueue(path: path)
+        try await other.write {
+            try $0.execute(sql: "INSERT INTO ps_sync_state VALUES (2147483647, 1700000000000000)")
+        }
+        while let count = try await counts.next(), count != [1] {}
+        #expect(harness.database.currentStatus.hasSynced == false)
+        #expect(harness.database.currentStatus.connecting)
+        try await harness.database.disconnect()
+        try await harness.database.waitForFirstSync()
+        try other.close()
+        try await harness.database.close()
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import LocalDatabaseWorker
+import PowerSyncProtocol
 import PowerSyncTesting
 import TestSupport
 import Testing
@@ -116,6 +117,20 @@ import Testing
             try await service.nextWriteCheckpoint().respond(1)
             #expect(await worker.waitForExit() == 0)
             try await database.close()
+        }
+    }
+    @Test("The first sync of one process is seen by another one that waits for it")
+    func firstSyncOfAnotherProcessIsSeen() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appending(path: "a.db").path
+            let worker = try WorkerProcess(argument: WorkerTask(.waitForSync, path: path).argument())
+            try await worker.wait(for: WorkerTask.Line.open)
+            let harness = SyncHarness(path: path, schema: WorkerSchema.first)
+            let stream = try await harness.connectAndAccept()
+            stream.send(.checkpoint(1), .done)
+            #expect(await worker.remainingLines() == [WorkerTask.Line.synced])
+            #expect(await worker.waitForExit() == 0)
+            try await harness.database.close()
         }
     }
 }

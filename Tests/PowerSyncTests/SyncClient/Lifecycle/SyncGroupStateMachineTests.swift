@@ -55,6 +55,7 @@ import Testing
         let session = try bench.open()
         #expect(bench.machine.running?.session == session)
         #expect(bench.machine.running?.member == bench.first)
+        #expect(bench.machine.syncing == bench.first)
         #expect(!bench.machine.isQuiet)
     }
 
@@ -64,8 +65,10 @@ import Testing
         let (call, actions) = bench.call(.connect)
         #expect(actions == [.stop(session)])
         #expect(bench.machine.running == nil && !bench.machine.isQuiet)
+        #expect(bench.machine.syncing == (ofAnother ? bench.second : bench.first))
         #expect(bench.machine.loopsEnded(of: session) == [.startLimit(session)])
         #expect(bench.machine.isQuiet)
+        #expect(bench.machine.syncing == nil)
         let next = try bench.open(bench.machine.returned(session), for: call)
         #expect(next != session)
         #expect(bench.machine.running?.session == next)
