@@ -1,6 +1,10 @@
 /// Where keys come from that verify tokens.
 package protocol KeySource: Sendable {
-    /// The keys as they are now.
+    /// The keys that are known without waiting, old ones included; it asks for new ones when it is time.
+    ///
+    /// `nil` when none are known and an answer is on its way, which ``currentKeys()`` waits for.
+    func knownKeys() -> CurrentKeys?
+    /// The keys as they are now, for which it waits when none are known.
     func currentKeys() async -> CurrentKeys
     /// Called when no source had a key for a token: there may be new ones.
     func keyWasMissing()
@@ -32,6 +36,8 @@ package struct StaticKeys: KeySource {
     package init(_ keys: [JSONWebKey], rules: TokenRules = TokenRules()) {
         current = CurrentKeys(keys.map { VerifyingKey($0, rules: rules) })
     }
+
+    package func knownKeys() -> CurrentKeys? { current }
 
     package func currentKeys() async -> CurrentKeys { current }
 

@@ -104,18 +104,46 @@ package struct TokenVerifier: Sendable {
     ) async throws(AuthorizationError) -> TokenRules {
         var keys: [VerifyingKey] = []
         var failure: AuthorizationError?
-        // One after the other: who has signed with a key of the configuration does not wait for a server.
+        var refusal: AuthorizationError?
+        var awaited: [any KeySource] = []
+        // What is known first, one source after the other: who has signed with such a key waits for no server.
         for source in sources {
+            guard let known = source.knownKeys() else {
+                awaited.append(source)
+                continue
+            }
+            do throws(AuthorizationError) {
+                let rules = try await rules(of: known.keys, for: signature, of: input, algorithm, keyID)
+                if let rules { return rules }
+            } catch {
+                guard !awaited.isEmpty else { throw error }
+                // A source before this one may have a key of the same name, which counts more.
+                refusal = error
+                break
+            }
+            keys += known.keys
+            failure = failure ?? known.failure
+        }
+        for source in awaited {
             let current = await source.currentKeys()
             let rules = try await rules(of: current.keys, for: signature, of: input, algorithm, keyID)
             if let rules { return rules }
             keys += current.keys
             failure = failure ?? current.failure
         }
-        // A key that is missing because a source could not be asked may be the right one.
-        if let failure { throw failure }
+        if let refusal { throw refusal }
+        // All of them, also when one could not be asked: another may have the key since it was asked last.
         for source in sources { source.keyWasMissing() }
-        throw AuthorizationError(
+        // A key that is missing because a source could not be asked may be the right one.
+        throw failure ?? Self.missingKey(keyID, algorithm, known: keys)
+    }
+
+    private static func missingKey(
+        _ keyID: String?,
+        _ algorithm: SigningAlgorithm,
+        known keys: [VerifyingKey]
+    ) -> AuthorizationError {
+        AuthorizationError(
             .authentication,
             "Could not find an appropriate key in the keystore. The key is missing or no key matched the token KID",
             // Whoever is not known may send as much as he likes.

@@ -6,7 +6,7 @@ package import PowerSyncTokens
 ///
 /// | What is known | A check of a token |
 /// | --- | --- |
-/// | nothing, or it is an hour old | asks, and waits for the answer |
+/// | nothing, or it is an hour old | asks, and waits for the answer if no other source has the key |
 /// | it is 5 minutes old, or the last answer was an error | asks, and goes on with what is known |
 /// | it is newer | goes on; if no source had the key, asks |
 ///

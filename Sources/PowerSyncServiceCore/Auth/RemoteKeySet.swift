@@ -35,10 +35,14 @@ package final class RemoteKeySet: KeySource, Service {
         stopwatch = Stopwatch(clock)
     }
 
+    package func knownKeys() -> CurrentKeys? {
+        let (step, current) = check()
+        return step == .wait ? nil : current
+    }
+
     package func currentKeys() async -> CurrentKeys {
         let seen = answered.version
-        let (step, current) = check()
-        guard step == .wait else { return current }
+        if let known = knownKeys() { return known }
         await waitForAnswer(after: seen)
         return cache.withLockedValue { cache in
             let isLate = cache.isAsking && cache.keys.isEmpty

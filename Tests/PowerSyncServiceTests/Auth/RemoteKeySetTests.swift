@@ -110,6 +110,39 @@ import Testing
         }
     }
 
+    @Test func aRotatedKeyIsFoundWhileAnotherSetIsDown() async throws {
+        let (rotating, down) = (Server(), Server())
+        let sets = [rotating, down].map { server in
+            RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in try await server.fetch() }
+        }
+        rotating.answer(.success([Self.other]))
+        down.answer(.failure(.keySetRequest("down")))
+        await withThrowingTaskGroup(of: Void.self) { group in
+            for set in sets { group.addTask { try await set.run() } }
+            let verifier = TokenVerifier(sources: sets, audience: ["powersync-dev"])
+            #expect(await TokenVerifierTests.failure(Self.token, verifier)?.code == .keySetRequest)
+            rotating.answer(.success([Self.other, TokenVerifierTests.interopKey]))
+            // Much less than what is known is good for.
+            clock.advance(by: .seconds(5))
+            while let failure = await TokenVerifierTests.failure(Self.token, verifier) {
+                #expect(failure.code == .keySetRequest)
+                await Task.yield()
+            }
+            #expect(rotating.requests == 2)
+            group.cancelAll()
+        }
+    }
+
+    @Test func aSetThatDoesNotAnswerKeepsNobodyWaitingWhoseKeyIsKnown() async throws {
+        // Nobody runs it.
+        let silent = RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in [] }
+        let verifier = TokenVerifier(
+            sources: [silent, StaticKeys([TokenVerifierTests.interopKey])],
+            audience: ["powersync-dev"]
+        )
+        #expect(await TokenVerifierTests.failure(Self.token, verifier) == nil)
+    }
+
     @Test func rulesOfTheSourceReplaceThoseOfAll() async throws {
         let verifier = TokenVerifier(
             sources: [

@@ -11,6 +11,8 @@ extension TokenVerifierTests {
     private struct AskedServer: KeySource {
         let questions = NIOLockedValueBox(0)
 
+        func knownKeys() -> CurrentKeys? { nil }
+
         func currentKeys() async -> CurrentKeys {
             questions.withLockedValue { $0 += 1 }
             return CurrentKeys([], failure: .keySetRequest("it does not answer"))
@@ -30,6 +32,57 @@ extension TokenVerifierTests {
         let other = TestToken(header: ["alg": "HS256", "kid": "other"]).signed { _ in [1] }
         #expect(await Self.failure(other, verifier)?.code == .keySetRequest)
         #expect(server.questions.withLockedValue(\.self) == 1)
+    }
+
+    /// A server that has answered.
+    private struct AnsweredServer: KeySource {
+        var current: CurrentKeys
+        let missing = NIOLockedValueBox(0)
+
+        func knownKeys() -> CurrentKeys? { current }
+
+        func currentKeys() async -> CurrentKeys { current }
+
+        func keyWasMissing() { missing.withLockedValue { $0 += 1 } }
+    }
+
+    @Test(
+        "a token of a key that a server has told does not wait for the servers before it",
+        arguments: ["test-1", nil]
+    )
+    func knownKeysComeBeforeAwaitedOnes(id: String?) async throws {
+        let key = JSONWebKey(id: id, algorithm: .hs256, material: .symmetric(Self.secret))
+        let server = AskedServer()
+        let known = AnsweredServer(current: CurrentKeys([VerifyingKey(key)]))
+        let verifier = TokenVerifier(sources: [server, known], audience: ["powersync-dev"])
+        #expect(await Self.failure(TestToken().signed(with: key), verifier) == nil)
+        #expect(server.questions.withLockedValue(\.self) == 0)
+        #expect(known.missing.withLockedValue(\.self) == 0)
+    }
+
+    @Test("a key that does not fit waits for the servers before it, which may have one of the same name")
+    func aRefusalWaitsForWhatCountsMore() async throws {
+        let wrong = JSONWebKey(id: "test-1", algorithm: .hs256, material: .symmetric(Array("another secret".utf8)))
+        let server = AskedServer()
+        let known = AnsweredServer(current: CurrentKeys([VerifyingKey(wrong)]))
+        let verifier = TokenVerifier(sources: [server, known], audience: ["powersync-dev"])
+        let failure = await Self.failure(TestToken().signed(with: Self.interopKey), verifier)
+        #expect(failure == AuthorizationError(.authentication, "signature verification failed"))
+        #expect(server.questions.withLockedValue(\.self) == 1)
+    }
+
+    @Test("a server that cannot be asked does not keep the others from being asked for a new key")
+    func allServersAreAskedForAMissingKey() async {
+        let down = AnsweredServer(current: CurrentKeys([], failure: .keySetRequest("it is down")))
+        let rotated = AnsweredServer(current: CurrentKeys([VerifyingKey(Self.interopKey)]))
+        let orders: [[any KeySource]] = [[rotated, down], [down, rotated], [AskedServer(), rotated]]
+        for sources in orders {
+            let before = rotated.missing.withLockedValue(\.self)
+            let verifier = TokenVerifier(sources: sources, audience: ["powersync-dev"])
+            let token = TestToken(header: ["alg": "HS256", "kid": "new"]).signed { _ in [1] }
+            #expect(await Self.failure(token, verifier)?.code == .keySetRequest)
+            #expect(rotated.missing.withLockedValue(\.self) == before + 1)
+        }
     }
 
     @Test("the key that a token names is the only one that counts")
