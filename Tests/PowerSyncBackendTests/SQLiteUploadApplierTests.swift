@@ -78,6 +78,40 @@ import Testing
         #expect(try await scenario.log() == ["+a", "=a"])
     }
 
+    @Test(
+        "A decision about the owner of a row finds the row",
+        arguments: ["UTF-8", "UTF-16le", "UTF-16be"],
+        ["a", "a\u{0}b", "ä😀"]
+    )
+    func rowsAreFoundInEveryEncoding(_ encoding: String, _ id: String) async throws {
+        let scenario = try UploadScenario(encoding: encoding) { write, db in
+            guard let list = try write.storedRow(db) else { return .apply }
+            let owner: String? = list["owner_id"]
+            return owner == write.user.id ? .apply : .reject("The list belongs to somebody else.")
+        }
+        func write(_ number: Int64, _ op: UpdateType, _ data: JsonParam?, suffix: String = "") -> UploadEntry {
+            UploadEntry(operationID: number, op: op, table: "lists", id: id + suffix, transactionID: number, data: data)
+        }
+        // Found by all of the id, not by what is before a NUL.
+        try await scenario.apply([
+            write(1, .put, ["owner_id": .string("u1")]),
+            write(2, .put, ["owner_id": .string("u2")], suffix: "\u{0}"),
+        ])
+        let attempts: [JsonParam?] = [["owner_id": .string("u2")], nil]
+        for data in attempts {
+            let attempt = write(1, data == nil ? .delete : .patch, data)
+            let response = try await scenario.apply([attempt], client: "c2", user: "u2")
+            #expect(response.rejections.map(\.code) == [.forbidden])
+        }
+        #expect(try await scenario.apply([write(3, .patch, ["name": .string("mine")])]).rejections.isEmpty)
+        let stored = try await scenario.database.read { db in
+            try String.fetchAll(db, sql: "SELECT ifnull(name, '') || ' of ' || owner_id FROM lists ORDER BY id")
+        }
+        #expect(stored == ["mine of u1", " of u2"])
+        let used = try await scenario.database.read { db in try String.fetchOne(db, sql: "PRAGMA encoding") }
+        #expect(used == encoding)
+    }
+
     @Test func anAuthorisationThatThrowsLeavesItsTransactionForLater() async throws {
         let scenario = try UploadScenario { write, _ in
             if write.entry.id == "bad" { throw Broken() }

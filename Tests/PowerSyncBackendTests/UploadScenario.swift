@@ -27,11 +27,14 @@ struct UploadScenario {
 
     init(
         schema: String = UploadScenario.schema,
+        encoding: String = "UTF-8",
         options: UploadApplierOptions = UploadApplierOptions(),
         authorize: @escaping SQLiteUploadApplier.Authorization = { _, _ in .apply }
     ) throws {
         folder = try TemporaryFolder()
-        database = try DatabasePool(path: folder.path("backend.db"), configuration: Self.configuration)
+        var configuration = Self.configuration
+        configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA encoding = '\(encoding)'") }
+        database = try DatabasePool(path: folder.path("backend.db"), configuration: configuration)
         try database.write { db in try db.execute(sql: schema) }
         applier = SQLiteUploadApplier(database, options: options, authorize: authorize)
     }

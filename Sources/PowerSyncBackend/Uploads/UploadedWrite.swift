@@ -1,4 +1,3 @@
-import Foundation
 public import GRDB
 import PowerSyncSQLite
 public import PowerSyncUpload
@@ -28,15 +27,15 @@ public struct UploadedWrite: Sendable {
     /// - Returns: The row; `nil` when there is none.
     /// - Throws: `DatabaseError`.
     public func storedRow(_ db: Database) throws -> Row? {
-        // As bytes: GRDB's texts end at a NUL.
-        try Row.fetchOne(
-            db,
-            sql: """
-                SELECT * FROM \(SQLText.identifier(entry.table))
-                WHERE \(SQLText.identifier(idColumn)) = CAST(? AS TEXT)
-                """,
-            arguments: [Data(entry.id.utf8)]
+        let statement = try db.makeStatement(
+            sql: "SELECT * FROM \(SQLText.identifier(entry.table)) WHERE \(SQLText.identifier(idColumn)) = ?"
         )
+        // GRDB's own texts end at a NUL, and SQLite reads the bytes of a blob in the encoding of the database. GRDB is told that
+        // there is nothing to bind, and leaves what is bound here.
+        statement.setUncheckedArguments(StatementArguments())
+        let code = PreparedStatement(borrowing: statement.sqliteStatement).bind(entry.id, at: 1)
+        guard code == 0 else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        return try Row.fetchOne(statement)
     }
 }
 
