@@ -19,7 +19,7 @@ extension PostgresSettings {
     /// - Throws: ``ServiceError`` with code `invalidConfiguration`, without any value.
     package func connectionString() throws(ServiceError) -> PostgresConnectionString {
         var keywords = try checkedKeywords()
-        let mode = tls?.sslmode ?? keywords["sslmode"] ?? TLSMode.verifyFull.sslmode
+        let mode = try effectiveMode(keywords).sslmode
         keywords["sslmode"] = mode
         if let tlsServerName {
             guard let host = keywords["host"], Self.isAddress(host) else {
@@ -82,6 +82,43 @@ extension PostgresSettings {
             throw error(overrides["port"] == nil ? "uri" : "port", "the port is not a number; write host:5432")
         }
         return keywords
+    }
+
+    /// How the connection is protected, whoever says so.
+    private func effectiveMode(_ keywords: [String: String]) throws(ServiceError) -> TLSMode {
+        if let tls { return tls }
+        guard let name = keywords["sslmode"] else { return .verifyFull }
+        guard let mode = TLSMode.all.first(where: { $0.sslmode == name }) else {
+            throw error(
+                "uri",
+                "its parameter sslmode is not one of \(TLSMode.names); with allow and prefer, nothing may be encrypted"
+            )
+        }
+        return mode
+    }
+
+    /// What is not safe about how the connection is protected, with the key that says so; `nil` when all is well, or not allowed.
+    var protectionWarning: (key: String, message: String)? {
+        guard let keywords, let mode = try? effectiveMode(keywords) else { return nil }
+        let message: String
+        if mode == .require {
+            message = "\"require\" does not check who answers; use verify-full"
+        } else if mode == .disable, !Self.isThisMachine(keywords) {
+            message = "\"disable\" encrypts nothing; use verify-full, unless nobody else can read the network"
+        } else {
+            return nil
+        }
+        if tls == nil { return (key: "uri", message: "its parameter sslmode: \(message)") }
+        return (key: "sslmode", message: message)
+    }
+
+    /// Whether nothing of the connection is on a network: each host is a socket in the file system, or a name of this machine.
+    private static func isThisMachine(_ keywords: [String: String]) -> Bool {
+        let hosts = keywords["hostaddr"] ?? keywords["host"] ?? ""
+        return hosts.split(separator: ",").allSatisfy { host in
+            ["localhost", "::1"].contains(host) || host.hasPrefix("/") || host.hasPrefix("@")
+                || host.hasPrefix("127.") && isAddress(String(host))
+        }
     }
 
     private func error(_ key: String, _ message: String) -> ServiceError {

@@ -92,20 +92,11 @@ extension PostgresSettings {
         _ path: (String) -> String,
         _ warnings: inout [String]
     ) throws(ServiceError) {
-        switch try section.string("sslmode") {
-        case nil: break
-        case "verify-full": tls = .verifyFull
-        case "verify-ca": tls = .verifyCA
-        case "require": tls = .require
-        case "disable": tls = .disable
-        case .some(let other):
-            throw section.error("sslmode", "\"\(other)\" is not one of verify-full, verify-ca, require, disable")
+        if let name = try section.string("sslmode") {
+            tls = TLSMode.all.first { $0.sslmode == name }
+            guard tls != nil else { throw section.error("sslmode", "\"\(name)\" is not one of \(TLSMode.names)") }
         }
-        if tls == .require {
-            warnings.append(
-                section.error("sslmode", "\"require\" does not check who answers; use verify-full").description
-            )
-        }
+        if let (key, message) = protectionWarning { warnings.append(section.error(key, message).description) }
         func pem(_ key: String) throws(ServiceError) -> String? {
             guard let value = try section.string(key) else { return nil }
             return value.contains("-----BEGIN") ? value : path(value)

@@ -22,6 +22,12 @@ public struct PostgresSettings: Sendable, Equatable {
         public static let require = TLSMode(sslmode: "require")
         /// Not encrypted.
         public static let disable = TLSMode(sslmode: "disable")
+
+        /// All of them; with the others of libpq it is the server that says whether anything is encrypted.
+        static let all = [verifyFull, verifyCA, require, disable]
+
+        /// Their names, for errors.
+        static let names = all.map(\.sslmode).joined(separator: ", ")
     }
 
     /// Where the settings are in the configuration, for errors.
@@ -32,6 +38,8 @@ public struct PostgresSettings: Sendable, Equatable {
     var uri: PostgresConnectionString?
 
     /// How the connection is protected; `nil` for what the URI says, or else ``TLSMode/verifyFull``.
+    ///
+    /// A URI may name these modes only: `sslmode=prefer` and `sslmode=allow` are refused.
     public var tls: TLSMode?
     /// The certificates that are trusted: PEM, or the path of a file with it.
     ///

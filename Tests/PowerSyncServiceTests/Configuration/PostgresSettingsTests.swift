@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func publicationAndPrefixHaveDefaults() throws {
-        let (settings, warnings) = try Self.read("uri: postgresql://a@c/d, sslmode: disable")
+        let (settings, warnings) = try Self.read("uri: postgresql://a@localhost/d, sslmode: disable")
         #expect(settings.publication == "powersync")
         #expect(settings.slotNamePrefix == "powersync_")
         #expect(warnings == [])
@@ -127,7 +127,7 @@ import Testing
         #expect(settings.keywords?["connect_timeout"] == nil)
         let (other, warnings) = try Self.read(
             """
-            uri: postgresql://a@c/d?connect_timeout=7, sslmode: disable, max_pool_size: 3, connect_timeout: 5,
+            uri: postgresql://a@localhost/d?connect_timeout=7, sslmode: disable, max_pool_size: 3, connect_timeout: 5,
             heartbeat_interval_seconds: 10
             """
         )
@@ -141,7 +141,7 @@ import Testing
         let (none, _) = try Self.read("uri: postgresql://a@c/d, sslmode: disable")
         #expect(try none.connectionString().rejectedAddresses == .none)
         let (settings, warnings) = try Self.read(
-            "uri: postgresql://a@c/d, sslmode: disable, reject_ip_ranges: [local, 203.0.113.0/24]"
+            "uri: postgresql://a@localhost/d, sslmode: disable, reject_ip_ranges: [local, 203.0.113.0/24]"
         )
         var ranges = AddressRanges.local
         ranges.insert("203.0.113.0/24")
@@ -154,6 +154,46 @@ import Testing
         #expect(warnings.count == 2)
         #expect(warnings.contains { $0.contains("connections[0].sslmode: \"require\" does not check who answers") })
         #expect(warnings.contains { $0.contains("connections[0].sslmod: unknown key") })
+    }
+
+    @Test(arguments: [
+        ("uri: !env PS_URI", "require", "uri: its parameter sslmode: \"require\" does not check who answers"),
+        ("uri: !env PS_URI", "disable", "uri: its parameter sslmode: \"disable\" encrypts nothing"),
+        ("uri: !env PS_URI, hostname: localhost", "require", "uri: its parameter sslmode: \"require\""),
+        ("uri: !env PS_URI, sslmode: disable", "verify-full", "sslmode: \"disable\" encrypts nothing"),
+        ("uri: !env PS_URI, sslmode: require", "prefer", "sslmode: \"require\" does not check who answers"),
+    ])
+    func whatIsNotSafeIsAWarningWhoeverSaysSo(_ connection: String, _ mode: String, _ warning: String) throws {
+        let uri = "postgresql://me:hunter2@db.example.com/app?sslmode=\(mode)"
+        let (_, warnings) = try Self.read(connection, ["PS_URI": uri])
+        #expect(warnings.count == 1)
+        #expect(warnings.first?.contains("connections[0].\(warning)") == true, "\(warnings)")
+        #expect(warnings.first?.contains("hunter2") == false)
+    }
+
+    @Test(arguments: [
+        "uri: postgresql://a@c/d", "uri: postgresql://a@c/d?sslmode=verify-ca",
+        "uri: postgresql://a@c/d?sslmode=require, sslmode: verify-full",
+        "uri: postgresql://a@localhost/d?sslmode=disable",
+        "uri: 'postgresql://a@127.0.0.1:1,[::1]:2/d', sslmode: disable",
+        "uri: postgresql:///d?user=a&host=/run/postgresql&sslmode=disable",
+    ])
+    func whatIsSafeIsNoWarning(_ connection: String) throws {
+        #expect(try Self.read(connection).warnings == [])
+    }
+
+    @Test(arguments: ["prefer", "allow", "", "Require"])
+    func aURIMayNotLeaveTLSToTheServer(_ mode: String) throws {
+        let uri = "postgresql://me:hunter2@db.example.com/app?sslmode=\(mode)"
+        let error = #expect(throws: ServiceError.self) { try Self.read("uri: !env PS_URI", ["PS_URI": uri]) }
+        #expect(error?.key == "replication.connections[0].uri")
+        #expect(error?.line == 1)
+        #expect(error?.message.contains("sslmode is not one of verify-full, verify-ca, require, disable") == true)
+        #expect(error?.description.contains("hunter2") == false)
+        let inCode = #expect(throws: ServiceError.self) { try PostgresSettings(uri: uri).connectionString() }
+        #expect(inCode?.key == "replication.connections[0].uri")
+        // The key counts more.
+        _ = try Self.read("uri: !env PS_URI, sslmode: require", ["PS_URI": uri])
     }
 
     /// Connections that are refused, with the key and what is said about it.
