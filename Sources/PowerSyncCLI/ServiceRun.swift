@@ -36,6 +36,7 @@ struct ServiceRun {
             MetricsSystem.bootstrap(PrometheusMetricsFactory(registry: registry))
             services.append(.init(service: MetricsEndpoint(port: port, registry: registry, logger: logger)))
         }
+        configuration.raiseOpenFileLimit()
         let service = try SyncService(configuration: configuration, logger: logger)
         // A process that never replicates never deploys, either.
         let configFile =

@@ -15,6 +15,7 @@ extension SyncService {
         for warning in configuration.warnings {
             logger.warning("The configuration has a warning", metadata: ["warning": "\(warning)"])
         }
+        configuration.checkConnections(possible: connectionLimits.connectionCount, logger: logger)
         try await configuration.authentication.checkKeys()
         try configuration.checkRole()
         try configuration.checkFiles()
@@ -174,6 +175,7 @@ extension SyncService {
             probeOptions: configuration.probes,
             writableSource: configuration.development.writeEndpoint ? source as? any WritableSource : nil,
             tokenSigner: tokenSigner,
+            developmentAccess: DevelopmentAccess(host: configuration.host),
             admin: admin,
             dashboard: dashboard,
             formats: configuration.formats,

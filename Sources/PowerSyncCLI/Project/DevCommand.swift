@@ -9,7 +9,8 @@ struct DevCommand: AsyncParsableCommand {
         abstract: "Run a service for development: sample rows, tokens for any user, writes without a backend.",
         discussion: """
             The endpoints POST /dev/token and POST /dev/write are on, whatever the configuration says, and the service \
-            listens on 127.0.0.1 only: anybody who reaches it can read and write all rows. The dashboard, at the address that \
+            listens on 127.0.0.1 only: anybody who reaches it can read and write all rows. Web pages of other places than \
+            this machine are refused there. The dashboard, at the address that \
             is printed, shows what it does. Rows of the seed are inserted when all tables of the source are empty. Changes of the sync config are \
             deployed as they are saved.
 

@@ -228,6 +228,9 @@ extension ServiceConfiguration {
 /// Limits per process and per connection.
 public struct ServiceLimits: Sendable, Equatable {
     /// Sync streams that may be open at the same time; more are answered with 429.
+    ///
+    /// Each is an open file. `powersync serve` raises its limit of them (`ulimit -n`) where it may; a process of your own does that itself,
+    /// before it creates the service.
     public var maxConcurrentConnections = 200
     /// Sync streams that one user may have open at the same time, over all devices; more are answered with 429.
     public var maxStreamsPerUser = 100
@@ -302,7 +305,9 @@ extension AdminOptions: CustomStringConvertible, CustomDebugStringConvertible, C
 
 /// Endpoints that make a back end unnecessary while developing.
 ///
-/// Those for rows and tokens need the embedded source. All are off unless they are switched on.
+/// Those for rows and tokens need the embedded source. They answer programs, and web pages of this machine, `http://localhost:5173` for
+/// example; pages of other places get 403, and so does who asks by a host name that is neither `localhost`, below it, nor
+/// ``ServiceConfiguration/host``. All are off unless they are switched on.
 public struct DevelopmentEndpoints: Sendable, Equatable {
     /// Whether `POST /dev/write` exists: any holder of a valid token may write any row of the embedded source.
     public var writeEndpoint = false

@@ -34,6 +34,8 @@ struct ServiceRoutes: Sendable {
     var writableSource: (any WritableSource)?
     /// Signs tokens, if there is `POST /dev/token`.
     var tokenSigner: SyncTokenSigner?
+    /// Who may use these two endpoints.
+    var developmentAccess = DevelopmentAccess()
     /// What operators may ask and do.
     var admin: AdminRoutes?
     /// The dashboard, if somebody may see it.
@@ -64,10 +66,16 @@ struct ServiceRoutes: Sendable {
             router.get("sync/stream") { request, _ in try await probeStreaming(request) }
         }
         if let writableSource {
-            router.post("dev/write") { request, _ in try await write(request, to: writableSource) }
+            router.post("dev/write") { request, _ in
+                try developmentAccess.check(request)
+                return try await write(request, to: writableSource)
+            }
         }
         if let tokenSigner {
-            router.post("dev/token") { request, _ in try await signToken(request, with: tokenSigner) }
+            router.post("dev/token") { request, _ in
+                try developmentAccess.check(request)
+                return try await signToken(request, with: tokenSigner)
+            }
         }
         admin?.add(to: router)
         dashboard?.add(to: router)

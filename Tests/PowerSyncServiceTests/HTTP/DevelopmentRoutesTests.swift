@@ -81,6 +81,89 @@ import Testing
         }
     }
 
+    // MARK: Web pages
+
+    private static let preflight = ["Access-Control-Request-Method": "POST"]
+
+    /// Runs a service with both endpoints.
+    private static func runBoth(_ body: (Scenario) async throws -> Void) async throws {
+        try await Scenario.run(configure: { $0.development.tokenEndpoint = true }, body)
+    }
+
+    @Test(arguments: ["https://evil.example", "http://localhost.evil.example", "http://192.168.1.7:8080", "null"])
+    func pagesOfOtherPlacesAreRefused(_ origin: String) async throws {
+        try await Self.runBoth { scenario in
+            let headers = ["Origin": origin]
+            for path in ["/dev/token", "/dev/write"] {
+                let asked = try await scenario.send(
+                    "OPTIONS",
+                    path,
+                    headers: headers.merging(Self.preflight) { first, _ in first }
+                )
+                let token = try scenario.token()
+                let body = #"{"user_id":"u7","data":[]}"#
+                let done = try await scenario.send("POST", path, token: token, headers: headers, body: body)
+                for reply in [asked, done] {
+                    #expect(reply.status == 403, "\(path)")
+                    #expect(try reply.error("code") == "PSYNC_S2001")
+                    #expect(reply.headers.keys.allSatisfy { !$0.hasPrefix("access-control-") }, "\(path)")
+                }
+            }
+            // A slash more is the same route, and leads around nothing.
+            let reply = try await scenario.send("POST", "//dev/token", headers: headers, body: #"{"user_id":"u7"}"#)
+            #expect(reply.status == 403 && reply.headers["access-control-allow-origin"] == nil)
+            // Everything else is for them, too.
+            let probe = try await scenario.send("GET", "/probes/liveness", headers: headers)
+            #expect(probe.headers["access-control-allow-origin"] == "*")
+        }
+    }
+
+    @Test(arguments: ["http://localhost:5173", "https://app.localhost", "http://127.0.0.1:3000", "http://[::1]:8000"])
+    func pagesOfThisMachineAreAnswered(_ origin: String) async throws {
+        try await Self.runBoth { scenario in
+            let headers = ["Origin": origin]
+            let asked = try await scenario.send(
+                "OPTIONS",
+                "/dev/token",
+                headers: headers.merging(Self.preflight) { first, _ in first }
+            )
+            #expect(asked.status == 204)
+            let signed = try await scenario.send("POST", "/dev/token", headers: headers, body: #"{"user_id":"u7"}"#)
+            #expect(signed.status == 200)
+            let token = try signed.json.object("data").text("token")
+            let body = #"{"data":[{"op":"PUT","type":"lists","id":"a","data":{"owner_id":"u7"}}]}"#
+            let written = try await scenario.send("POST", "/dev/write", token: token, headers: headers, body: body)
+            #expect(written.body == #"{"data":{"applied":1}}"#)
+            for reply in [asked, signed, written] {
+                #expect(reply.headers["access-control-allow-origin"] == origin)
+                #expect(reply.headers["vary"] == "Origin")
+            }
+        }
+    }
+
+    @Test func programsAreAnsweredByAddressesAndKnownNames() async throws {
+        try await Self.runBoth { scenario in
+            let body = #"{"user_id":"u7"}"#
+            let plain = try await scenario.send("POST", "/dev/token", body: body)
+            #expect(plain.status == 200 && plain.headers["access-control-allow-origin"] == nil)
+            for (host, status) in [
+                ("localhost:8080", 200), ("192.168.1.7:8080", 200), ("evil.example", 403), ("evil.example:8080", 403),
+            ] {
+                let reply = try await scenario.send("POST", "/dev/token", headers: ["Host": host], body: body)
+                #expect(reply.status == status, "\(host)")
+            }
+            let write = try await scenario.send(
+                "POST",
+                "/dev/write",
+                token: try scenario.token(),
+                headers: ["Host": "evil.example"],
+                body: #"{"data":[]}"#
+            )
+            #expect(write.status == 403)
+            #expect(try write.error("code") == "PSYNC_S2001")
+        }
+    }
+
     @Test func bothEndpointsAreOffUnlessSwitchedOn() async throws {
         try await Scenario.run(configure: { $0.development = DevelopmentEndpoints() }) { scenario in
             for path in ["/dev/token", "/dev/write"] {

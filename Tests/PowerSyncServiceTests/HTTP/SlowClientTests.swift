@@ -82,7 +82,7 @@ import Testing
                 try await connection.send(
                     """
                     POST \(path) HTTP/1.1\r
-                    Host: x\r
+                    Host: localhost\r
                     Authorization: Token \(token)\r
                     Content-Type: application/json\r
                     Content-Length: 100\r

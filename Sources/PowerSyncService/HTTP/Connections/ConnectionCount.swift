@@ -65,15 +65,22 @@ final class ConnectionCount: Sendable {
 }
 
 extension ConnectionCount {
-    /// The limit for this process: what its limit of open files leaves beside the files of the storage, the listener, and
-    /// three descriptors for each core's event loop.
+    /// The limit for this process: what its limit of open files leaves.
     static var limitOfProcess: Int {
         guard let openFiles = OpenFileLimit.ofProcess else { return limit(openFiles: 1024, cores: 1) }
-        return limit(openFiles: openFiles, cores: ProcessInfo.processInfo.activeProcessorCount)
+        return limit(openFiles: openFiles.current, cores: ProcessInfo.processInfo.activeProcessorCount)
     }
 
     /// The limit for a limit of open files: at least 16.
     static func limit(openFiles: Int, cores: Int) -> Int {
-        max(16, openFiles - 64 - 4 * cores)
+        max(16, openFiles - otherFiles(cores: cores))
     }
+
+    /// The limit of open files for a number of connections.
+    static func openFiles(for connections: Int, cores: Int) -> Int {
+        connections + otherFiles(cores: cores)
+    }
+
+    /// The files of the storage, the listener, and three descriptors for each core's event loop.
+    private static func otherFiles(cores: Int) -> Int { 64 + 4 * cores }
 }

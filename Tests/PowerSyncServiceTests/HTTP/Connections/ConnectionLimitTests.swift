@@ -101,6 +101,26 @@ import Testing
         #expect(ConnectionCount.limit(openFiles: 20, cores: 2) == 16)
         #expect(ConnectionCount.limit(openFiles: .max, cores: 2) > 1_000_000)
         #expect(ConnectionCount.limitOfProcess >= 16)
+        for connections in [16, 500, 20_000] {
+            let openFiles = ConnectionCount.openFiles(for: connections, cores: 8)
+            #expect(ConnectionCount.limit(openFiles: openFiles, cores: 8) == connections)
+        }
+    }
+
+    @Test("more streams than there can be connections are a warning, which says what to do", arguments: [59, 60])
+    func streamLimit(possible: Int) async throws {
+        let log = CollectedLog()
+        var few = HTTPConnectionLimits()
+        few.connectionCount = possible
+        try await Scenario.run(log: log, connectionLimits: few) {
+            $0.limits.maxConcurrentConnections = 60
+        } _: { _ in
+        }
+        let warnings = log.lines.filter { $0.hasPrefix("warning ") && $0.contains("max_concurrent_connections") }
+        #expect(warnings.count == (possible < 60 ? 1 : 0))
+        for text in ["ulimit -n", "LimitNOFILE=", "max_concurrent_connections=60", "possible_connections=59"] {
+            #expect(warnings.allSatisfy { $0.contains(text) }, "\(text)")
+        }
     }
 
     @Test("before its SETUP is complete, a WebSocket may send 64 KiB", arguments: [1, 100])

@@ -11,7 +11,7 @@ enum RawRequests {
 
     /// A request without a body.
     static func request(_ line: String, _ fields: [String] = []) -> String {
-        ([line + " HTTP/1.1", "Host: x"] + fields).joined(separator: "\r\n") + "\r\n\r\n"
+        ([line + " HTTP/1.1", "Host: localhost"] + fields).joined(separator: "\r\n") + "\r\n\r\n"
     }
 
     /// A request that is answered at once with 200 and a body that has `touched_at`.
