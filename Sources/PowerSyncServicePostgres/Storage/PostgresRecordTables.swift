@@ -74,8 +74,9 @@ struct PostgresRecordTables: RecordTables {
             for entry in content.entries { lookupNames.insert(entry.lookup) }
         }
         let interned = (
-            Interning(names, in: "names") { $0 }, Interning(bucketNames, in: "buckets") { Array($0.rawValue.utf8) },
-            Interning(lookupNames, in: "lookups") { Array($0.rawValue.utf8) }
+            PostgresInterning(names, in: "names") { $0 },
+            PostgresInterning(bucketNames, in: "buckets") { Array($0.rawValue.utf8) },
+            PostgresInterning(lookupNames, in: "lookups") { Array($0.rawValue.utf8) }
         )
         try db.run(
             together: [interned.0.find(self.stream), interned.1.find(self.stream), interned.2.find(self.stream)]
@@ -94,7 +95,7 @@ struct PostgresRecordTables: RecordTables {
     mutating func number(of name: String) throws -> Int64 {
         let name = Array(name.utf8)
         if let number = numbers[name] { return number }
-        let interning = Interning([name], in: "names") { $0 }
+        let interning = PostgresInterning([name], in: "names") { $0 }
         try db.run(together: [interning.find(stream)].compactMap(\.self))
         try db.run(together: [interning.insert(stream)].compactMap(\.self))
         numbers.merge(interning.numbers) { $1 }
@@ -356,47 +357,5 @@ extension Array {
     /// The elements in their order, in slices that are not longer than `count`.
     fileprivate func parts(of count: Int) -> [ArraySlice<Element>] {
         stride(from: 0, to: self.count, by: count).map { self[$0..<Swift.min($0 + count, self.count)] }
-    }
-}
-
-/// Finds the numbers of names, and gives new ones to those that have none.
-private final class Interning<Name: Hashable> {
-    private let table: String
-    /// Those that have no number yet, by their bytes.
-    private var missing: [[UInt8]: Name]
-    /// What is known.
-    private(set) var numbers: [Name: Int64] = [:]
-
-    init(_ names: Set<Name>, in table: String, _ bytes: (Name) -> [UInt8]) {
-        self.table = table
-        missing = Dictionary(uniqueKeysWithValues: names.map { (bytes($0), $0) })
-        numbers.reserveCapacity(names.count)
-    }
-
-    /// Reads the numbers that there are.
-    func find(_ stream: PostgresArgument) -> PostgresStatements.Statement? {
-        statement(
-            """
-            SELECT t.id, t.name
-            FROM unnest($2::bytea[]) AS given (name)
-                JOIN \(PostgresStorageSchema.named(table, "given.name", as: "t"))
-            """,
-            stream
-        )
-    }
-
-    /// Stores those that were not found; `nil` when there are none.
-    func insert(_ stream: PostgresArgument) -> PostgresStatements.Statement? {
-        statement(
-            "INSERT INTO \(table) (stream, name) SELECT $1, name FROM unnest($2::bytea[]) AS given (name) RETURNING id, name",
-            stream
-        )
-    }
-
-    private func statement(_ sql: String, _ stream: PostgresArgument) -> PostgresStatements.Statement? {
-        if missing.isEmpty { return nil }
-        return PostgresStatements.Statement(sql: sql, arguments: [stream, .byteStrings(missing.keys)]) { row in
-            if let name = self.missing.removeValue(forKey: row.bytes(1) ?? []) { self.numbers[name] = row.integer(0) }
-        }
     }
 }
