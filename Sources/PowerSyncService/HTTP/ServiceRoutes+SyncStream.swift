@@ -15,6 +15,8 @@ extension ServiceRoutes {
         let slot = try await streamQueue.acquire()
         guard !Task.isShuttingDownGracefully else { throw ErrorEnvelope.shuttingDown }
         let token = try await authorize(request)
+        // Before the body, which may take its time: the places are not for one user.
+        let reservation = try sessions.userStreams.reserve(token.userID)
         var request = request
         let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
         let syncRequest = try Self.syncRequest(parameters)
@@ -22,6 +24,7 @@ extension ServiceRoutes {
         let opened = try await OpenedSyncStream(
             syncRequest,
             token: token,
+            reservation: reservation,
             schedule: KeepaliveSchedule(expiresAt: token.expiresAt),
             format: format,
             // A part at a time, over TLS or compressed.

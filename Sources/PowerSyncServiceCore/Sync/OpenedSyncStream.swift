@@ -33,6 +33,7 @@ package struct OpenedSyncStream: Sendable {
     /// - Parameters:
     ///   - request: What the client asks for.
     ///   - token: Who the client is.
+    ///   - reservation: The place that the client has already.
     ///   - schedule: When to tell the client how long its token lives.
     ///   - format: How lines are encoded.
     ///   - copiesLines: Whether a line is copied before it is written.
@@ -43,6 +44,7 @@ package struct OpenedSyncStream: Sendable {
     package init(
         _ request: StreamingSyncRequest,
         token: VerifiedToken,
+        reservation: UserStreams.Reservation? = nil,
         schedule: KeepaliveSchedule,
         format: SyncLineFormat,
         copiesLines: Bool,
@@ -56,7 +58,7 @@ package struct OpenedSyncStream: Sendable {
             userAgent: userAgent,
             format: format
         )
-        place = try environment.userStreams.enter(client)
+        place = try environment.userStreams.enter(client, with: reservation)
         var active = try await environment.storage.activeStream()
         if active == nil { throw BucketStorageError.noActiveStream }
         var logger = logger

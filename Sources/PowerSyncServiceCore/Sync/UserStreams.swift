@@ -19,6 +19,34 @@ package final class UserStreams: Sendable {
         deinit { streams.leave(id) }
     }
 
+    /// A place of a user whose stream is not open yet: the request is still coming in.
+    ///
+    /// It counts until a stream has it, or nobody holds this.
+    package final class Reservation: Sendable {
+        private let streams: UserStreams
+        private let userID: String
+        private let isOpen = NIOLockedValueBox(true)
+
+        fileprivate init(_ streams: UserStreams, _ userID: String) {
+            self.streams = streams
+            self.userID = userID
+        }
+
+        deinit {
+            if take() { streams.release(userID) }
+        }
+
+        /// Takes the place.
+        ///
+        /// - Returns: Whether nobody has taken it before.
+        fileprivate func take() -> Bool {
+            isOpen.withLockedValue { isOpen in
+                defer { isOpen = false }
+                return isOpen
+            }
+        }
+    }
+
     /// The user has as many streams as one may have.
     package struct Overflow: Error, Equatable {
         /// How many that are.
@@ -33,13 +61,13 @@ package final class UserStreams: Sendable {
         package var bytes = 0
     }
 
-    private struct Entry {
+    fileprivate struct Entry {
         var client: StreamClient
         var openedAt: Double
         var statistics: StreamStatistics
     }
 
-    private struct State {
+    fileprivate struct State {
         var lastID: UInt64 = 0
         var counts: [String: Int] = [:]
         var entries: [UInt64: Entry] = [:]
@@ -61,7 +89,7 @@ package final class UserStreams: Sendable {
         self.now = now
     }
 
-    /// How many users have streams.
+    /// How many users have streams, or are about to.
     package var userCount: Int { state.withLockedValue(\.counts.count) }
 
     /// How many streams are open.
@@ -99,15 +127,27 @@ package final class UserStreams: Sendable {
         return (reports, totals)
     }
 
-    /// Takes a place for a stream.
+    /// Takes a place for a stream that a user is about to open.
     ///
     /// - Throws: ``Overflow`` when there is none.
-    package func enter(_ client: StreamClient) throws(Overflow) -> Place {
+    package func reserve(_ userID: String) throws(Overflow) -> Reservation {
+        guard state.withLockedValue({ $0.take(userID, limit) }) else { throw Overflow(limit: limit) }
+        return Reservation(self, userID)
+    }
+
+    /// Takes a place for a stream.
+    ///
+    /// - Parameters:
+    ///   - client: Who opens it.
+    ///   - reservation: What was reserved for its user.
+    /// - Returns: The place.
+    /// - Throws: ``Overflow`` when there is none.
+    package func enter(_ client: StreamClient, with reservation: Reservation? = nil) throws(Overflow) -> Place {
         let statistics = StreamStatistics(now: now)
         let openedAt = now()
+        let isReserved = reservation?.take() ?? false
         let id = state.withLockedValue { state -> UInt64? in
-            guard state.counts[client.userID, default: 0] < limit else { return nil }
-            state.counts[client.userID, default: 0] += 1
+            guard isReserved || state.take(client.userID, limit) else { return nil }
             state.lastID += 1
             state.entries[state.lastID] = Entry(client: client, openedAt: openedAt, statistics: statistics)
             return state.lastID
@@ -122,8 +162,26 @@ package final class UserStreams: Sendable {
             let sent = entry.statistics.state
             state.ended.operations += sent.operations
             state.ended.bytes += sent.bytes
-            let left = state.counts[entry.client.userID, default: 1] - 1
-            state.counts[entry.client.userID] = left > 0 ? left : nil
+            state.release(entry.client.userID)
         }
+    }
+
+    private func release(_ userID: String) {
+        state.withLockedValue { $0.release(userID) }
+    }
+}
+
+extension UserStreams.State {
+    /// Counts one more of a user, unless there are as many as one may have.
+    fileprivate mutating func take(_ userID: String, _ limit: Int) -> Bool {
+        let count = counts[userID, default: 0]
+        guard count < limit else { return false }
+        counts[userID] = count + 1
+        return true
+    }
+
+    fileprivate mutating func release(_ userID: String) {
+        let left = counts[userID, default: 1] - 1
+        counts[userID] = left > 0 ? left : nil
     }
 }

@@ -39,13 +39,13 @@ extension Frame {
         .setup(.example(metadata: metadata, mimeTypes: mimeTypes))
     }
 
-    static func request(_ streamID: UInt32, credit: Int) -> Frame {
+    static func request(_ streamID: UInt32, path: String = "/sync/stream", credit: Int) -> Frame {
         .requestStream(
             RequestStreamFrame(
                 streamID: StreamID(streamID),
                 initialRequestN: RequestN(clamping: credit),
                 payload: Payload(
-                    metadata: ByteBuffer(string: #"{"path":"/sync/stream"}"#),
+                    metadata: ByteBuffer(string: #"{"path":"\#(path)"}"#),
                     data: ByteBuffer(string: #"{"buckets":[],"client_id":"c1"}"#)
                 )
             )

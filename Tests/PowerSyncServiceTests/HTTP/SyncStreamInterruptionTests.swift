@@ -150,6 +150,46 @@ import Testing
         }
     }
 
+    @Test("connections without a stream count among the streams of their user")
+    func idleConnectionsOfAUser() async throws {
+        try await Scenario.run(configure: { configuration in
+            configuration.limits.maxStreamsPerUser = 2
+            configuration.limits.maxConcurrentConnections = 3
+        }) { scenario in
+            let token = try scenario.token("u1")
+            /// Opens a connection of the user, of which the only request is refused.
+            func withIdleConnection(_ body: () async throws -> Void) async throws {
+                try await RSocketPeer.connect(port: scenario.address.port) { peer in
+                    let frames: [Frame] = [.setup(token: token), .request(1, path: "/other", credit: 1)]
+                    for frame in frames { try await peer.send(frame) }
+                    guard case .error(let error) = try await peer.next() else {
+                        Issue.record("no ERROR")
+                        return
+                    }
+                    #expect(error.message.hasPrefix("[PSYNC_S2002]"), "\(error.message)")
+                    try await body()
+                }
+            }
+            try await withIdleConnection {
+                try await withIdleConnection {
+                    let reply = try await scenario.send("POST", "/sync/stream", token: token, body: "{}")
+                    #expect(reply.status == 429)
+                    #expect(try reply.error("code") == "PSYNC_S2304")
+                    try await RSocketPeer.connect(port: scenario.address.port) { refused in
+                        try await refused.send(.setup(token: token))
+                        guard case .error(let error) = try await refused.next() else {
+                            Issue.record("no ERROR")
+                            return
+                        }
+                        #expect(error.message.hasPrefix("[PSYNC_S2304]"), "\(error.message)")
+                    }
+                    var other = try await scenario.stream(try scenario.token("u2"))
+                    #expect(try await other.untilComplete().last?.hasPrefix("complete") == true)
+                }
+            }
+        }
+    }
+
     /// Writes 16 MB of todos in one list of `u1`: more than the buffers between service and client hold, so that the
     /// service has to wait for the reader.
     private static func write(rows count: Int, to scenario: Scenario) async throws {

@@ -17,6 +17,29 @@ import Testing
         withExtendedLifetime((first, third, other)) {}
     }
 
+    @Test func aReservationCountsUntilAStreamHasIt() throws {
+        let streams = UserStreams(limit: 2)
+        var reservation: UserStreams.Reservation? = try streams.reserve("a")
+        let first = try streams.enter(StreamClient(userID: "a"))
+        #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.reserve("a") }
+        #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.enter(StreamClient(userID: "a")) }
+        var second: UserStreams.Place? = try streams.enter(StreamClient(userID: "a"), with: reservation)
+        // It has been taken, and counts no more.
+        #expect(throws: UserStreams.Overflow(limit: 2)) {
+            _ = try streams.enter(StreamClient(userID: "a"), with: reservation)
+        }
+        reservation = nil
+        #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.reserve("a") }
+        second = nil
+        #expect(second == nil)
+        reservation = try streams.reserve("a")
+        #expect(reservation != nil)
+        reservation = nil
+        let third = try streams.enter(StreamClient(userID: "a"))
+        withExtendedLifetime((first, third)) {}
+        #expect(streams.streamCount == 2)
+    }
+
     @Test func whatAClientSaysIsCutWhateverItsCharactersAre() throws {
         // One character for people.
         let endless = "e" + String(repeating: "\u{301}", count: 30_000)

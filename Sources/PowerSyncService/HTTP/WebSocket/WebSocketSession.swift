@@ -17,6 +17,8 @@ struct WebSocketSession: Sendable {
         var data: RequestEncoding
         /// The place among the concurrent connections.
         var slot: ConcurrencyQueue.Slot
+        /// The place among the streams of the user.
+        var place: ConnectionPlace
     }
 
     /// Checks tokens.
@@ -124,12 +126,14 @@ struct WebSocketSession: Sendable {
         guard let bytes = setup.payload.metadata else { throw ErrorEnvelope.noSetupMetadata }
         let metadata = try metadataEncoding.object(bytes)
         let header = metadata.string("token").flatMap { $0.isEmpty ? nil : $0 }
+        let token = try await tokens.verify(authorization: header, now: sessions.timing.seconds)
         return Client(
-            token: try await tokens.verify(authorization: header, now: sessions.timing.seconds),
+            token: token,
             userAgent: metadata.string("user_agent") ?? "",
             metadata: metadataEncoding,
             data: dataEncoding,
-            slot: slot
+            slot: slot,
+            place: try ConnectionPlace(of: token.userID, among: sessions.userStreams)
         )
     }
 
@@ -144,6 +148,19 @@ struct WebSocketSession: Sendable {
         _ channel: any Channel
     ) async {
         defer { withExtendedLifetime(client.slot) {} }
+        let hasPlace = await client.place.withStream {
+            await serveStream(unread, on: streamID, client, lines, channel)
+        }
+        if !hasPlace { channel.close(promise: nil) }
+    }
+
+    private func serveStream(
+        _ unread: NIOLockedValueBox<StreamRequest?>,
+        on streamID: StreamID,
+        _ client: Client,
+        _ lines: LineQueue,
+        _ channel: any Channel
+    ) async {
         do {
             let opened = try await open(unread, client)
             opened.whenStalled { [weak lines] in
@@ -183,6 +200,7 @@ struct WebSocketSession: Sendable {
         return try await OpenedSyncStream(
             syncRequest,
             token: client.token,
+            reservation: client.place.take(),
             schedule: KeepaliveSchedule(expiresAt: client.token.expiresAt, isPeriodic: false),
             format: .bson,
             // Into its frame.
