@@ -168,13 +168,13 @@ final class LocalDatabase: Sendable {
             clock: clock
         )
         let versions = try await writeAlone(to: writer) { db in
-            // Before the status is read, which others may change.
-            try externalCommits?.synchronize(db)
             try db.inTransaction(.immediate) {
                 try SystemTables.migrate(db)
                 try schema.apply(to: db)
                 // Before anybody can connect, since a connection's status must not be overwritten.
                 self.state.withLockedValue { $0.onOpen }?(try DownloadStatus.offline(db))
+                // With the status, which others may change as soon as the transaction has ended.
+                try externalCommits?.synchronize(db)
                 return .commit
             }
             // Before anybody is there to see it as a change.

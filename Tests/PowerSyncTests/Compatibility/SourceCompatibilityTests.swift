@@ -104,6 +104,8 @@ import Testing
             #expect(stream.token == "jwt")
             #expect(stream.requestText.contains(#""tenant":"acme""#))
             stream.accept()
+            // What is written before begins no upload without a line.
+            for await status in app.db.currentStatus.asFlow() where status.connected { break }
             try await app.insertTodo(todo("t1", "Milk"))
             try await app.insertTodo(todo("t2", "Tea"))
             try await app.setComplete(true, id: "t1")
