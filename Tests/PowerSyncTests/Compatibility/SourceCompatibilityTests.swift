@@ -103,14 +103,14 @@ import Testing
             let stream = try await service.nextStream()
             #expect(stream.token == "jwt")
             #expect(stream.requestText.contains(#""tenant":"acme""#))
-            stream.accept()
-            // What is written before begins no upload without a line.
-            for await status in app.db.currentStatus.asFlow() where status.connected { break }
             try await app.insertTodo(todo("t1", "Milk"))
             try await app.insertTodo(todo("t2", "Tea"))
             try await app.setComplete(true, id: "t1")
             try await app.db.execute("DELETE FROM todos WHERE id = 't2'")
             try await app.db.execute("INSERT INTO logs (id, line) VALUES ('1', 'hello')")
+            // After the writes, which are uploaded together then.
+            stream.accept()
+            stream.send(#"{"token_expires_in":3600}"#)
             let checkpoint = try await service.nextWriteCheckpoint()
             #expect(try await app.db.getNextCrudTransaction() == nil)
             let rows = await backend.rows

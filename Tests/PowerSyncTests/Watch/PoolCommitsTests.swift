@@ -110,8 +110,10 @@ import Testing
             #expect(try await watch.next()?.contains("users") == true)
             try await finishLooks()
             _ = try await pool.write { try $0.execute(sql: "CREATE TABLE notes (id)", parameters: []) }
-            try await finishLooks()
-            while try await watch.next() != ["users", "notes"] {}
+            // The system may have told of the write before once more, and looks for that one are left.
+            try await clock.withoutDelays {
+                while try await watch.next() != ["users", "notes"] {}
+            }
         }
     }
 }
