@@ -102,6 +102,8 @@ final class ExternalCommits: Sendable {
                 for await _ in self.log.changes {
                     quietTime.yield()
                     await self.look(after: ExternalCommits.delay, writer)
+                    // The looks that follow may have come before this one, which another has to follow.
+                    if self.pool?.awaitsNames == true { quietTime.yield() }
                 }
                 quietTime.finish()
             }

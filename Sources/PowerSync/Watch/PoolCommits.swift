@@ -78,6 +78,9 @@ final class PoolCommits: Sendable {
         state.withLockedValue { $0.names = $0.names == .awaited ? .unknown : .told }
     }
 
+    /// Whether a commit was seen, and the next look decides whether the pool has named its tables.
+    var awaitsNames: Bool { state.withLockedValue { $0.names == .awaited } }
+
     /// Whether there may be commits whose tables nobody names.
     ///
     /// - Parameters:
