@@ -37,6 +37,7 @@ struct ServiceRun {
             services.append(.init(service: MetricsEndpoint(port: port, registry: registry, logger: logger)))
         }
         configuration.raiseOpenFileLimit()
+        FreedMemory.giveBackLargeBlocks()
         let service = try SyncService(configuration: configuration, logger: logger)
         // A process that never replicates never deploys, either.
         let configFile =

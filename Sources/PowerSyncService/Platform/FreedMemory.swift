@@ -5,7 +5,27 @@ import Glibc
 #endif
 
 /// Memory that the process does not use any more.
-enum FreedMemory {
+package enum FreedMemory {
+    /// From which size on a block is given back as soon as it is freed: 4 MiB.
+    private static let largeBlock: CInt = 4 << 20
+
+    /// Has large blocks given back to the system as soon as they are freed; does nothing without glibc.
+    ///
+    /// After the first of them, glibc takes blocks of up to 32 MiB from its heaps, and keeps them there: a service that had copied
+    /// rows of 10 MB kept 320 to 390 MiB of memory instead of 120. It concerns the whole process, so only one that is nothing but
+    /// the service does it, at its start.
+    package static func giveBackLargeBlocks() {
+        #if canImport(Glibc)
+        // `malloc.h` is not in the module; these are its `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD`, which glibc itself makes twice as
+        // large.
+        guard let symbol = dlsym(nil, "mallopt") else { return }
+        typealias SetOption = @convention(c) (CInt, CInt) -> CInt
+        let set = unsafeBitCast(symbol, to: SetOption.self)
+        _ = set(-3, largeBlock)
+        _ = set(-1, 2 * largeBlock)
+        #endif
+    }
+
     /// Gives it back to the system; does nothing without glibc.
     ///
     /// The allocator of glibc gives back what lies at the end of its heaps, and keeps all that was freed between things in use.
