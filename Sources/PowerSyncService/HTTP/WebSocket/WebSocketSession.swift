@@ -72,7 +72,12 @@ struct WebSocketSession: Sendable {
                     // A stream lasts for longer than its request, which may be large.
                     let unread = NIOLockedValueBox<StreamRequest?>(request)
                     let streamID = request.streamID
-                    group.addTask { await serve(unread, on: streamID, client, lines, channel) }
+                    group.addTask {
+                        let hasPlace = await client.place.withStream {
+                            await serve(unread, on: streamID, client, lines, channel)
+                        }
+                        if !hasPlace { channel.close(promise: nil) }
+                    }
                 case .cancelled(let streamID):
                     queues.removeValue(forKey: streamID)?.finish(.clientClosed)
                 case .shutdown:
@@ -148,19 +153,6 @@ struct WebSocketSession: Sendable {
         _ channel: any Channel
     ) async {
         defer { withExtendedLifetime(client.slot) {} }
-        let hasPlace = await client.place.withStream {
-            await serveStream(unread, on: streamID, client, lines, channel)
-        }
-        if !hasPlace { channel.close(promise: nil) }
-    }
-
-    private func serveStream(
-        _ unread: NIOLockedValueBox<StreamRequest?>,
-        on streamID: StreamID,
-        _ client: Client,
-        _ lines: LineQueue,
-        _ channel: any Channel
-    ) async {
         do {
             let opened = try await open(unread, client)
             opened.whenStalled { [weak lines] in
