@@ -9,7 +9,7 @@ import NIOPosix
 /// | --- | --- |
 /// | `GET /stream` | the bytes of an idle stream, and of one change for each broadcast |
 /// | `GET /bulk` | as many bytes as asked for |
-/// | `GET /broadcast` | one change for all streams |
+/// | `GET /broadcast` and a text | one change for all streams, with the text in it |
 struct PlainServer: Codable {
     /// How many bytes `GET /bulk` is answered with.
     var bulkBytes: Int
@@ -41,8 +41,8 @@ struct PlainServer: Codable {
 
         func add(_ channel: any Channel) { channels.withLockedValue { $0.append(channel) } }
 
-        func broadcast() {
-            let change = ByteBuffer(string: String(repeating: "x", count: 500) + PlainServer.end)
+        func broadcast(_ text: Substring) {
+            let change = ByteBuffer(string: String(repeating: "x", count: 500) + text + PlainServer.end)
             for channel in channels.withLockedValue({ $0 }) { channel.writeAndFlush(change, promise: nil) }
         }
     }
@@ -69,7 +69,7 @@ struct PlainServer: Codable {
                 isWriting = true
                 writeBulk(context)
             } else if request.hasPrefix("GET /broadcast") {
-                streams.broadcast()
+                streams.broadcast(request.prefix { $0 != "\r\n" }.dropFirst("GET /broadcast".count))
             } else {
                 streams.add(context.channel)
                 let answer = String(repeating: "x", count: 500) + PlainServer.end

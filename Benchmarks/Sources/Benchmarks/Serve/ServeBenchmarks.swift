@@ -14,6 +14,8 @@ import Foundation
 /// The floor is a server that knows nothing, and writes as many bytes. Both ends share the machine's cores.
 enum ServeBenchmarks {
     private static let bulkRows = 100_000
+    /// The streams that get something all the time.
+    private static let changedStreams = 1_000
     /// Between two keepalives of a stream, so that each measurement has one of all streams in it.
     private static let measuredTime = Duration.seconds(20)
 
@@ -124,24 +126,35 @@ enum ServeBenchmarks {
     }
 
     private static func changes(_ scenario: ServeScenario, _ address: ServiceProcess.Address) async throws {
-        let count = 1_000
+        let requests = try (0..<changedStreams).map { try scenario.request(user: "busy-\($0)") }
+        try await changes("serve", requests, port: address.port) { stamp in
+            try await write(
+                address,
+                (0..<changedStreams).map { row("mine", "busy-\($0)", owner: "busy-\($0)", title: stamp) }
+            )
+        }
+    }
+
+    /// Has something written for each of some streams, ten times a second.
+    private static func changes(
+        _ prefix: String,
+        _ requests: [String],
+        port: Int,
+        write: (_ stamp: String) async throws -> Void
+    ) async throws {
         let clients = StreamClients()
-        try await clients.open((0..<count).map { try scenario.request(user: "busy-\($0)") }, port: address.port)
+        try await clients.open(requests, port: port)
         _ = clients.takeDelays()
         let pace = Duration.milliseconds(100)
         let start = ContinuousClock.now
         for round in 0..<100 {
-            let stamp = clients.stamp
-            try await write(
-                address,
-                (0..<count).map { row("mine", "busy-\($0)", owner: "busy-\($0)", title: stamp) }
-            )
+            try await write(clients.stamp)
             try await Task.sleep(until: start + pace * (round + 1), clock: .continuous)
         }
         let duration = ContinuousClock.now - start
         try await Task.sleep(for: .seconds(2))
         let delays = clients.takeDelays()
-        let name = "serve.\(count)_streams.10_changes"
+        let name = "\(prefix).\(requests.count)_streams.10_changes"
         Report.line("\(name).arrived", ours: Double(delays.count) / (duration / .seconds(1)), floors: [])
         try Report.delays(name, delays)
         await clients.close()
@@ -171,6 +184,12 @@ enum ServeBenchmarks {
         let time = Measurement(best: clients.lastCompletion - start)
         Report.time("serve.floor.\(count)_idle.one_change_for_all", ours: time, floors: [])
         await clients.close()
+        let writer = StreamClients()
+        let requests = Array(repeating: "GET /stream\r\n\r\n", count: changedStreams)
+        try await changes("serve.floor", requests, port: address.port) { stamp in
+            try await writer.send("GET /broadcast \(stamp)\r\n\r\n", port: address.port)
+        }
+        await writer.close()
         try server.end()
     }
 
