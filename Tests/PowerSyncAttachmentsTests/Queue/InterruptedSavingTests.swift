@@ -111,16 +111,10 @@ import Testing
             let queue = harness.makeQueue(directory: folder("attachments"), localStorage: storage)
             try await queue.waitForInit()
             let scene = Scene(folder: folder, harness: harness, storage: storage, queue: queue)
-            do {
+            try await harness.closing(queue) {
                 try await scene.prepare()
                 try await body(scene)
-            } catch {
-                try? await queue.close()
-                try? await harness.database.close()
-                throw error
             }
-            try await queue.close()
-            try await harness.database.close()
         }
     }
 

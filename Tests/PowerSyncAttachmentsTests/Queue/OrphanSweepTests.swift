@@ -69,16 +69,10 @@ struct OrphanSweepTests {
                 localStorage: localStorage
             )
             let scene = Scene(folder: folder, harness: harness, queue: queue)
-            do {
+            try await harness.closing(queue) {
                 try await scene.prepare()
                 try await body(scene)
-            } catch {
-                try? await queue.close()
-                try? await harness.database.close()
-                throw error
             }
-            try await queue.close()
-            try await harness.database.close()
         }
     }
 

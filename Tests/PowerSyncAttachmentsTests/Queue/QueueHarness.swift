@@ -49,14 +49,21 @@ final class QueueHarness: Sendable {
     ) async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: files.mapValues { Data($0.utf8) }))
         let queue = harness.makeQueue(options)
-        do {
+        try await harness.closing(queue) {
             try await queue.waitForInit()
             try await body(harness, queue)
+        }
+    }
+
+    /// Runs a test, and closes its queue and the database whatever becomes of it.
+    func closing(_ queue: AttachmentQueue, _ body: () async throws -> Void) async throws {
+        do {
+            try await body()
         } catch {
-            try? await harness.end(queue)
+            try? await end(queue)
             throw error
         }
-        try await harness.end(queue)
+        try await end(queue)
     }
 
     private func end(_ queue: AttachmentQueue) async throws {

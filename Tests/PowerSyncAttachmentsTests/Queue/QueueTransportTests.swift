@@ -75,14 +75,7 @@ struct QueueTransportTests {
         let harness = QueueHarness()
         let transport = PartialTransport(local: harness.local, interruptions: interruptions)
         let queue = harness.makeQueue(storage: .transport(transport))
-        do {
-            try await body(harness, transport, queue)
-        } catch {
-            try? await queue.close()
-            throw error
-        }
-        try await queue.close()
-        try await harness.database.close()
+        try await harness.closing(queue) { try await body(harness, transport, queue) }
     }
 }
 

@@ -11,23 +11,6 @@ import Testing
     private let optionalStream = StreamDescription(name: "s", isDefault: false)
     private let key = StreamKey(name: "s")
 
-    private func subscribe(
-        _ key: StreamKey,
-        timeToLive: Int64? = nil,
-        priority: Int32? = nil,
-        _ scenario: SyncScenario
-    ) throws {
-        try scenario.write { db in
-            try StreamSubscriptions.subscribe(
-                key,
-                timeToLive: timeToLive,
-                priority: priority.map { Priority($0) },
-                now: scenario.now,
-                db
-            )
-        }
-    }
-
     /// `name|params|active|default|ttl`.
     private func rows(_ scenario: SyncScenario) throws -> [String] {
         try scenario.database.rows(
@@ -79,7 +62,7 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(.cp(1, [], streams: [defaultStream]))
-        try subscribe(key, timeToLive: 60, scenario)
+        try scenario.subscribe(key, timeToLive: 60)
         #expect(try rows(scenario) == ["s|null|1|1|60"])
         try scenario.receive(.cp(1, []))
         #expect(try rows(scenario) == ["s|null|0|0|60"])
@@ -90,7 +73,7 @@ import Testing
     @Test("unsubscribing")
     func unsubscribeAll() throws {
         let scenario = try SyncScenario()
-        try subscribe(key, scenario)
+        try scenario.subscribe(key)
         #expect(try scenario.start().streams.subscriptions.map(\.stream) == ["s"])
         try scenario.receive(.cp(1, [], streams: [optionalStream]))
         try scenario.write { try StreamSubscriptions.unsubscribeAll(key, $0) }
@@ -101,76 +84,10 @@ import Testing
         #expect(try rows(scenario).isEmpty)
     }
 
-    @Test("a subscription that was taken back waits for its data when it is made again")
-    func subscribingAgain() throws {
-        let first = StreamKey(name: "s", parameters: ["list": 1])
-        let second = StreamKey(name: "s", parameters: ["list": 2])
-        let buckets = [BucketDescription.bucket("a", .subscription(0)), .bucket("b", .subscription(1))]
-        let scenario = try SyncScenario()
-        try subscribe(first, scenario)
-        try subscribe(second, scenario)
-        try scenario.start()
-        try scenario.receive(.cp(1, buckets, streams: [optionalStream]), .done)
-        #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
-
-        try scenario.write { try StreamSubscriptions.unsubscribeAll(first, $0) }
-        try scenario.send(.subscriptionsChanged(live: [second]))
-        try scenario.start()
-        // The row stays, since the stream is listed. Its bucket goes.
-        try scenario.receive(.cp(2, [.bucket("b", .subscription(0))], streams: [optionalStream]), .done)
-        #expect(scenario.status.streams?.map(\.key) == [first, second])
-        #expect(scenario.status.streams?.map(\.lastSyncedAt) == [nil, scenario.now])
-
-        try subscribe(first, scenario)
-        #expect(
-            try scenario.database.rows("SELECT last_synced_at IS NULL FROM ps_stream_subscriptions ORDER BY id")
-                == ["1", "0"]
-        )
-        // Before the iteration hears of it, and after.
-        #expect(scenario.status.streams?.map(\.lastSyncedAt) == [nil, scenario.now])
-        try scenario.send(.subscriptionsChanged(live: [first, second]))
-        try scenario.start()
-        #expect(scenario.status.streams?.map(\.lastSyncedAt) == [nil, scenario.now])
-        try scenario.receive(.cp(3, buckets, streams: [optionalStream]), .done)
-        #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
-    }
-
-    @Test("a checkpoint does not answer parameters of a default stream that were not asked for")
-    func parametersAfterTheRequest() throws {
-        let withParameters = StreamKey(name: "s", parameters: ["list": 1])
-        let scenario = try SyncScenario()
-        try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", .defaultStream(0))], streams: [defaultStream]))
-        try subscribe(withParameters, scenario)
-        try scenario.receive(.diff(2), .done)
-        #expect(scenario.status.streams?.map(\.key) == [key, withParameters])
-        #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, nil])
-
-        try scenario.send(.subscriptionsChanged(live: [withParameters]))
-        try scenario.start()
-        try scenario.receive(
-            .cp(2, [.bucket("a", .defaultStream(0)), .bucket("b", .subscription(0))], streams: [defaultStream]),
-            .done
-        )
-        #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
-    }
-
-    @Test("a default stream that was declined is synced only when it was asked for")
-    func declinedDefaultStream() throws {
-        let withParameters = StreamKey(name: "s", parameters: ["list": 1])
-        let scenario = try SyncScenario()
-        try subscribe(withParameters, scenario)
-        try scenario.start(includeDefaultStreams: false)
-        try subscribe(key, scenario)
-        try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: [defaultStream]), .done)
-        #expect(scenario.status.streams?.map(\.key) == [withParameters, key])
-        #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, nil])
-    }
-
     @Test("an expired subscription lives on only with a handle", arguments: [false, true])
     func expiry(hasHandle: Bool) throws {
         let scenario = try SyncScenario()
-        try subscribe(key, timeToLive: 3600, scenario)
+        try scenario.subscribe(key, timeToLive: 3600)
         scenario.now = scenario.now.adding(seconds: 7200)
         let request = try scenario.start(live: hasHandle ? [key] : [])
         #expect(request.streams.subscriptions.count == (hasHandle ? 1 : 0))
@@ -180,7 +97,7 @@ import Testing
     @Test("keepalives renew, stopping does not")
     func keepaliveRenews() throws {
         let scenario = try SyncScenario()
-        try subscribe(key, timeToLive: 3600, scenario)
+        try scenario.subscribe(key, timeToLive: 3600)
         try scenario.start(live: [key])
         for seconds in [10, 20, 4000] as [Int32] {
             scenario.now = scenario.now.adding(seconds: 60)
@@ -200,7 +117,7 @@ import Testing
     func newSubscriptionRestarts() throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try subscribe(key, scenario)
+        try scenario.subscribe(key)
         let actions = try scenario.send(.subscriptionsChanged(live: [key]))
         #expect(actions == [.closeStream(hideDisconnect: true)])
         #expect(scenario.status.isConnected)
@@ -209,12 +126,12 @@ import Testing
         #expect(
             try scenario.start(live: [key]).streams.subscriptions == [.init(stream: "s", overridePriority: nil)]
         )
-        try subscribe(key, priority: 1, scenario)
+        try scenario.subscribe(key, priority: 1)
         #expect(try scenario.send(.subscriptionsChanged(live: [key])).count == 1)
         let request = try scenario.start(live: [key])
         #expect(request.streams.subscriptions == [.init(stream: "s", overridePriority: Priority(1))])
         // The more urgent of two priorities stays.
-        try subscribe(key, priority: 2, scenario)
+        try scenario.subscribe(key, priority: 2)
         #expect(try scenario.send(.subscriptionsChanged(live: [key])).isEmpty)
     }
 
@@ -222,7 +139,7 @@ import Testing
     func lastHandleReleased(isKeepaliveALine: Bool) throws {
         let keepalive = isKeepaliveALine ? SyncEvent.line(.tokenExpires(in: 4000)) : .keepaliveAnswered
         let scenario = try SyncScenario()
-        try subscribe(key, timeToLive: 60, scenario)
+        try scenario.subscribe(key, timeToLive: 60)
         try scenario.start(live: [key])
         #expect(try scenario.send(.subscriptionsChanged(live: [])).isEmpty)
         scenario.now = scenario.now.adding(seconds: 59)
@@ -234,8 +151,8 @@ import Testing
     @Test("the order of parameters does not matter")
     func parameterOrder() throws {
         let scenario = try SyncScenario()
-        try subscribe(StreamKey(name: "s", parameters: ["b": 1, "a": ["y": "/", "x": 2]]), scenario)
-        try subscribe(StreamKey(name: "s", parameters: ["a": ["x": 2, "y": "/"], "b": 1]), scenario)
+        try scenario.subscribe(StreamKey(name: "s", parameters: ["b": 1, "a": ["y": "/", "x": 2]]))
+        try scenario.subscribe(StreamKey(name: "s", parameters: ["a": ["x": 2, "y": "/"], "b": 1]))
         #expect(
             try scenario.database.rows("SELECT local_params FROM ps_stream_subscriptions")
                 == [#"{"a":{"x":2,"y":"/"},"b":1}"#]
@@ -247,7 +164,7 @@ import Testing
     @Test("a stream is synced when all its buckets are")
     func streamWithTwoPriorities() throws {
         let scenario = try SyncScenario()
-        try subscribe(key, scenario)
+        try scenario.subscribe(key)
         try scenario.start()
         try scenario.receive(
             .cp(
@@ -266,7 +183,7 @@ import Testing
     @Test("a subscription without buckets is synced by a complete checkpoint")
     func subscriptionWithoutBuckets() throws {
         let scenario = try SyncScenario()
-        try subscribe(key, scenario)
+        try scenario.subscribe(key)
         try scenario.start()
         try scenario.receive(.cp(1, [.bucket("a", priority: 1)], streams: [optionalStream]), .part(1))
         #expect(scenario.status.streams?[0].lastSyncedAt == nil)
@@ -278,7 +195,7 @@ import Testing
     @Test("errors of streams are logged")
     func streamErrors() throws {
         let scenario = try SyncScenario()
-        try subscribe(StreamKey(name: "s", parameters: ["list": 5]), scenario)
+        try scenario.subscribe(StreamKey(name: "s", parameters: ["list": 5]))
         try scenario.start()
         let streams = [
             StreamDescription(
@@ -304,7 +221,7 @@ import Testing
     @Test("an offline subscription is listed and not active")
     func offlineSubscription() throws {
         let scenario = try SyncScenario()
-        try subscribe(key, timeToLive: 60, scenario)
+        try scenario.subscribe(key, timeToLive: 60)
         let status = try scenario.write { try DownloadStatus.offline($0) }
         #expect(
             status.streams == [
@@ -326,7 +243,7 @@ import Testing
     @Test("clearing removes all subscriptions")
     func clearing() throws {
         let scenario = try SyncScenario()
-        try subscribe(key, scenario)
+        try scenario.subscribe(key)
         try scenario.write { try LocalData.clear($0, []) }
         #expect(try scenario.write { try DownloadStatus.offline($0) }.streams == [])
     }
@@ -334,7 +251,7 @@ import Testing
     @Test("a lifetime of 0 lasts as long as there are handles")
     func lifetimeOfZero() throws {
         let scenario = try SyncScenario()
-        try subscribe(key, timeToLive: 0, scenario)
+        try scenario.subscribe(key, timeToLive: 0)
         scenario.now = scenario.now.adding(seconds: 1)
         #expect(try scenario.start(live: [key]).streams.subscriptions.count == 1)
         for _ in 0..<3 {
@@ -350,9 +267,9 @@ import Testing
     @Test("lifetimes are limited to 100 years")
     func infiniteLifetime() throws {
         let scenario = try SyncScenario()
-        try subscribe(key, timeToLive: .max, scenario)
+        try scenario.subscribe(key, timeToLive: .max)
         #expect(try rows(scenario) == ["s|null|0|0|\(StreamSubscriptions.maximumTimeToLive)"])
-        let error = #expect(throws: SyncEngineError.self) { try subscribe(key, timeToLive: -1, scenario) }
+        let error = #expect(throws: SyncEngineError.self) { try scenario.subscribe(key, timeToLive: -1) }
         #expect(error?.code == .argument)
         // Another writer may store anything; renewing it must not overflow.
         try scenario.database.write("UPDATE ps_stream_subscriptions SET ttl = 9223372036854775807")
@@ -380,7 +297,7 @@ import Testing
     func sharedBucket() throws {
         let scenario = try SyncScenario()
         let keys = [StreamKey(name: "s", parameters: ["n": 1]), StreamKey(name: "s", parameters: ["n": 2])]
-        for key in keys { try subscribe(key, scenario) }
+        for key in keys { try scenario.subscribe(key) }
         try scenario.start()
         try scenario.receive(
             .cp(
@@ -397,7 +314,7 @@ import Testing
     @Test("an expired token renews the subscriptions that are in use")
     func expiredTokenRenews() throws {
         let scenario = try SyncScenario()
-        try subscribe(key, timeToLive: 60, scenario)
+        try scenario.subscribe(key, timeToLive: 60)
         try scenario.start(live: [key])
         scenario.now = scenario.now.adding(seconds: 50)
         try scenario.receive(.tokenExpires(in: 0))

@@ -1,7 +1,5 @@
 import Foundation
 import GRDB
-import IntegrationTestSupport
-import PowerSyncService
 import TestSupport
 import Testing
 
@@ -19,43 +17,25 @@ import Testing
 
     @Test("take no more memory than the limit", .enabled(if: ProcessMemory.isKnown))
     func memory() async throws {
-        let service = try TodoService()
-        try await service.writeToSource { db in
-            for statement in TodoService.statements { try db.execute(sql: statement) }
+        let service = try await MeasuredService(
+            parameters: [
+                ("max_concurrent_connections", 2 * Self.clients), ("max_read_ahead_bytes", Self.limit),
+                ("max_data_fetch_concurrency", Self.reads),
+            ],
+            logLevel: "info"
+        ) { db in
             for user in 0..<Self.users {
                 let row = "('list-\(user)', 'user-\(user)', hex(zeroblob(\(Self.rowBytes / 2))))"
                 try db.execute(sql: "INSERT INTO lists VALUES \(row)")
             }
         }
-        let (config, port) = (service.folder.appending(path: "powersync.yaml").path, FreePort.take())
-        let tables = TodoService.statements.map { "\"\($0)\"" }.joined(separator: ", ")
-        try """
-        replication: {connections: [{type: embedded, path: source.db, tables: [\(tables)]}]}
-        storage: {type: sqlite, path: buckets.db}
-        sync_config: {path: sync.yaml}
-        api:
-          parameters:
-            max_concurrent_connections: \(2 * Self.clients)
-            max_read_ahead_bytes: \(Self.limit)
-            max_data_fetch_concurrency: \(Self.reads)
-        host: 127.0.0.1
-        port: \(port)
-        client_auth: \(TodoService.clientAuth)
-        system: {logging: {level: info, format: text}}
-        """.write(toFile: config, atomically: true, encoding: .utf8)
-        try service.writeSyncConfig()
-        let command = try RunningCommand(["serve", "--config", config])
-        try await command.wait(for: "The service is ready.")
-
-        let readers = try (0..<Self.users).map { user in
-            RawClients(port: port, token: try service.configuration.makeDevelopmentToken(userID: "user-\(user)"))
-        }
-        let memory = ProcessMemory(of: command.processIdentifier)
+        let readers = try (0..<Self.users).map { try service.clients(of: "user-\($0)") }
+        let (command, memory) = (service.command, service.memory)
         try memory.forgetPeak()
         let before = try memory.now
         let silent = try await IdleConnections(
             saying: (0..<Self.clients).map { readers[$0 % Self.users].request },
-            to: port
+            to: service.port
         )
         // They have had what they get when the first ones have been waited for in vain.
         try await command.wait(for: "close_reason=client not reading")
