@@ -5,6 +5,8 @@ import PowerSyncSQLite
 ///
 /// A row is identified by (type, id). Its value is the data of its operation with the highest op id; without one, or
 /// with NULL data, it is to be deleted. Operations without type or id cannot be shown.
+///
+/// All but ``partialAmong(_:covered:)`` need the indexes of `ps_oplog`.
 enum ChangedRows {
     /// Complete checkpoint when nothing was applied before: every row is due, and so are those of `ps_updated_rows`.
     case everything
@@ -35,7 +37,7 @@ enum ChangedRows {
             let rows = try PreparedStatement(db, sql: sql)
             defer { rows.reset() }
             for (index, argument) in arguments.enumerated() {
-                rows.bind(argument, at: CInt(index + 1))
+                try rows.bind(checkedText: argument, at: CInt(index + 1))
             }
             while try rows.step() {
                 guard let type = rows.text(at: 0), let id = rows.text(at: 1) else { continue }
@@ -72,6 +74,10 @@ enum ChangedRows {
 // Notes on the shapes: CROSS JOIN keeps SQLite from reordering, so that operations are found through `ps_oplog_opid`.
 // There is no DISTINCT and no UNION, since the GROUP BY removes duplicates with one temporary b-tree. A bare column
 // beside a single max() comes from the row with the maximum.
+//
+// INDEXED BY, because the planner may believe statistics that ANALYZE has left when there were few operations: it would then read
+// all of `ps_oplog` for every bucket and for every changed row. Without the index it is an error, so these run only when
+// ``OplogAccess`` has found that it exists.
 extension ChangedRows {
     /// In the order of the index `ps_oplog_row`, hence without sorting, and in the order of the tables written to.
     private static let storedRows = """
@@ -83,13 +89,13 @@ extension ChangedRows {
     private static let vanishedRows = """
         SELECT row_type, row_id, NULL FROM ps_updated_rows AS updated
         WHERE NOT EXISTS (
-            SELECT 1 FROM ps_oplog AS r
+            SELECT 1 FROM ps_oplog AS r INDEXED BY ps_oplog_row
             WHERE r.row_type = updated.row_type AND r.row_id = updated.row_id AND r.op_id > 0
         )
         """
 
     private static let newestData = """
-        SELECT iif(max(r.op_id), r.data, NULL) FROM ps_oplog AS r
+        SELECT iif(max(r.op_id), r.data, NULL) FROM ps_oplog AS r INDEXED BY ps_oplog_row
         WHERE r.row_type = changed.row_type AND r.row_id = changed.row_id
         """
 
@@ -105,7 +111,7 @@ extension ChangedRows {
         WITH changed AS (
             SELECT o.row_type, o.row_id
             FROM ps_buckets AS b
-            CROSS JOIN ps_oplog AS o ON o.bucket = b.id AND o.op_id > b.last_applied_op
+            CROSS JOIN ps_oplog AS o INDEXED BY ps_oplog_opid ON o.bucket = b.id AND o.op_id > b.last_applied_op
             WHERE \(condition)
             UNION ALL
             SELECT row_type, row_id FROM ps_updated_rows
@@ -121,7 +127,7 @@ extension ChangedRows {
             SELECT o.row_type, o.row_id
             FROM unapplied
             CROSS JOIN ps_buckets AS b ON b.id = unapplied.id
-            CROSS JOIN ps_oplog AS o ON o.bucket = b.id AND o.op_id > b.last_applied_op
+            CROSS JOIN ps_oplog AS o INDEXED BY ps_oplog_opid ON o.bucket = b.id AND o.op_id > b.last_applied_op
             UNION ALL
             SELECT row_type, row_id FROM ps_updated_rows
         )
@@ -136,7 +142,7 @@ extension ChangedRows {
             SELECT o.row_type, o.row_id
             FROM unapplied
             CROSS JOIN ps_buckets AS b ON b.id = unapplied.id
-            CROSS JOIN ps_oplog AS o ON o.bucket = b.id AND o.op_id > b.last_applied_op
+            CROSS JOIN ps_oplog AS o INDEXED BY ps_oplog_opid ON o.bucket = b.id AND o.op_id > b.last_applied_op
         )
         SELECT row_type, row_id, (
             \(newestData) AND (

@@ -21,6 +21,11 @@ struct BulkLoad: Sendable {
     private var covered: [Entry] = []
     /// The buckets whose rows are in ``covered`` without being counted.
     private var uncounted: Set<Int64> = []
+    /// The version of the schema with which rows have the ids that are known here.
+    ///
+    /// VACUUM counts the rows of `ps_oplog` anew, which has no primary key, and no indexes now. It changes this version, and for
+    /// the connection that runs it nothing else: `PRAGMA data_version` is about other connections.
+    private var schemaVersion: Int64?
 
     /// A row of `ps_oplog`, and the hash of the type and the id that it is about.
     private struct Entry: Sendable, Comparable {
@@ -40,6 +45,21 @@ struct BulkLoad: Sendable {
             if let key = rows.text(at: 2) { keys.insert(OplogKey.hash(key, bucket: bucket), rowID: rowID) }
             stored.append(rowID, bucket: bucket)
         }
+        try rememberSchema(db)
+    }
+
+    /// The schema was changed by what leaves row ids alone.
+    mutating func rememberSchema(_ db: Database) throws {
+        schemaVersion = try Self.schemaVersion(db)
+    }
+
+    /// Whether rows certainly have the ids that they had.
+    func isCurrent(_ db: Database) throws -> Bool {
+        try schemaVersion == Self.schemaVersion(db)
+    }
+
+    private static func schemaVersion(_ db: Database) throws -> Int64? {
+        try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA main.schema_version"))
     }
 
     /// Whether the rows of so many more operations can be found.

@@ -34,6 +34,19 @@ enum OplogAccess: Sendable {
     /// The number of operations still to download from which a bulk load pays off.
     static let bulkLoadThreshold: Int64 = 20_000
 
+    /// Looks up anew what a bulk load knows of rows, if they may have got other ids since the last transaction.
+    ///
+    /// Once for each transaction is enough: VACUUM runs in none. Every other change of the schema counts as well, of which an
+    /// app makes few while it downloads for the first time.
+    mutating func revalidate(_ db: Database) throws {
+        switch self {
+        case .undecided, .indexing, .indexed, .indexedForGood:
+            break
+        case .bulkLoad(let load):
+            if try !load.isCurrent(db) { self = .bulkLoad(try BulkLoad(continuing: db)) }
+        }
+    }
+
     /// Decides how to find keys for the next data line.
     ///
     /// A directory that could miss a key of the line is not used: a REMOVE would not find its row.
@@ -49,9 +62,10 @@ enum OplogAccess: Sendable {
         case .indexedForGood:
             return true
         case .undecided where asBulkLoad, .indexed where asBulkLoad:
-            let load = try BulkLoad(continuing: db)
+            var load = try BulkLoad(continuing: db)
             if load.hasRoom(for: operationCount) {
                 try OplogIndexes.drop(db)
+                try load.rememberSchema(db)
                 self = .bulkLoad(load)
                 return true
             }

@@ -83,7 +83,7 @@ package struct SyncEngine: Sendable {
     ) throws(SyncEngineError) -> SyncStep {
         do {
             var step = SyncStep(handledEvents: 0, actions: [])
-            var isCleared = try isActive && revalidateBuckets(db)
+            var isCleared = try isActive && revalidate(db)
             for event in events {
                 if step.handledEvents > 0, isOutOfTime() { break }
                 if isCleared, !event.replacesIteration {
@@ -105,12 +105,13 @@ package struct SyncEngine: Sendable {
         }
     }
 
-    /// Brings in line with the file what is known of buckets.
+    /// Brings in line with the file what is known of buckets and operations.
     ///
     /// - Returns: Whether what the iteration builds on is gone.
-    private mutating func revalidateBuckets(_ db: Database) throws -> Bool {
+    private mutating func revalidate(_ db: Database) throws -> Bool {
         switch try buckets.revalidate(db) {
         case .unchanged:
+            try access.revalidate(db)
             return false
         case .changed:
             access = .undecided

@@ -71,7 +71,7 @@ import Testing
 
     private struct Crash: Error {}
 
-    /// Sends lines; now and then a transaction fails and is tried again, or the process starts again after the lines.
+    /// Sends lines; now and then a transaction fails and is tried again, rows get other row ids, or the process starts again.
     private func send(_ round: Round, to scenario: SyncScenario, _ random: inout SeededGenerator) throws {
         let isRestarted = Int.random(in: 0..<6, using: &random) == 0
         if isRestarted {
@@ -89,6 +89,7 @@ import Testing
                     }
                 }
             }
+            if Int.random(in: 0..<6, using: &random) == 0 { try scenario.database.run("VACUUM") }
             try scenario.receive(line)
         }
     }

@@ -189,6 +189,22 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
+    @Test("rows are found that have got other row ids")
+    func vacuum() throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 1)
+        try scenario.start()
+        try scenario.receive(
+            .cp(4, [.bucket("a", count: 4)]),
+            .ops("a", .put(1, "x"), .put(2, "y"), .remove(3, "x"))
+        )
+        try scenario.database.run("VACUUM")
+        try scenario.receive(.ops("a", .remove(4, "y")))
+        #expect(try scenario.oplogIndexes.isEmpty)
+        #expect(try scenario.oplog.isEmpty)
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs.isEmpty)
+    }
+
     @Test("a row that comes again at the place where it was counts once")
     func rowThatComesAgain() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
@@ -236,25 +252,19 @@ import Testing
     func queryPlans() throws {
         let scenario = try SyncScenario()
         try scenario.write { db in
-            func plan(_ rows: ChangedRows) throws -> [String] {
-                try rows.statements.flatMap { sql, arguments in
-                    try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN " + sql, arguments: StatementArguments(arguments))
-                        .map { $0["detail"] as String }
-                }
-            }
-            let everything = try plan(.everything)
+            let everything = try ChangedRows.everything.plan(db)
             #expect(!everything.contains { $0.contains("TEMP B-TREE") }, "\(everything)")
             for rows in [
                 ChangedRows.complete(unapplied: nil), .complete(unapplied: [1]), .complete(unapplied: [1, 2]),
                 .partial(covered: [1], unapplied: [1]),
             ] {
-                let plan = try plan(rows)
+                let plan = try rows.plan(db)
                 #expect(plan.filter { $0.contains("TEMP B-TREE") }.count == 1, "\(plan)")
                 #expect(plan.contains { $0.contains("ps_oplog_opid (bucket=? AND op_id>?)") }, "\(plan)")
                 #expect(plan.contains { $0.contains("ps_oplog_row (row_type=? AND row_id=?)") }, "\(plan)")
             }
             try OplogIndexes.drop(db)
-            let amongOperations = try plan(.partialAmong([1...2], covered: [1]))
+            let amongOperations = try ChangedRows.partialAmong([1...2], covered: [1]).plan(db)
             #expect(amongOperations.filter { $0.contains("TEMP B-TREE") }.count == 1, "\(amongOperations)")
             #expect(
                 amongOperations.contains { $0.contains("SEARCH o USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)") }

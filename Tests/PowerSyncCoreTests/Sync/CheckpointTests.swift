@@ -225,6 +225,26 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
+    /// An app may run ANALYZE once, when there is next to nothing.
+    @Test("statistics of an operation log that has grown since do not make anybody read all of it")
+    func outdatedStatistics() throws {
+        let scenario = try SyncScenario.started()
+        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.database.run("ANALYZE")
+        try scenario.write { db in
+            for rows in [
+                ChangedRows.everything, .complete(unapplied: nil), .complete(unapplied: [1]),
+                .complete(unapplied: [1, 2]), .partial(covered: [1], unapplied: [1]),
+            ] {
+                let plan = try rows.plan(db)
+                let looks = plan.filter { $0.hasPrefix("SCAN") || $0.hasPrefix("SEARCH") }
+                    .filter { ["o", "r"].contains($0.split(separator: " ")[1]) }
+                #expect(!looks.isEmpty, "\(plan)")
+                #expect(looks.allSatisfy { $0.hasPrefix("SEARCH") && $0.contains("USING INDEX ps_oplog_") }, "\(plan)")
+            }
+        }
+    }
+
     @Test("the position of many buckets moves with one statement", arguments: [5, 40])
     func manyBuckets(_ count: Int) throws {
         let scenario = try SyncScenario.started(.batched)

@@ -244,6 +244,16 @@ extension SyncScenario {
     }
 }
 
+extension ChangedRows {
+    /// How SQLite finds the rows: a line for each step.
+    func plan(_ db: Database) throws -> [String] {
+        try statements.flatMap { sql, arguments in
+            try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN " + sql, arguments: StatementArguments(arguments))
+                .map { $0["detail"] as String }
+        }
+    }
+}
+
 // MARK: - What the engine asks for
 
 extension SyncAction {
