@@ -168,6 +168,11 @@ extension SyncEngine {
         case .indexing:
             machine.completionFinished(.heldBack, of: .complete, checkpoint)
             return false
+        case .heldBack where try LocalWriteGate.target(db) == nil:
+            // Only insert-only writes have come in between. No write checkpoint is requested for them, so the service may have no
+            // reason to send another checkpoint for a long time.
+            machine.completionFinished(.heldBack, of: .complete, checkpoint)
+            actions.log(.debug, "Could not apply pending checkpoint yet. Will retry at the next completed upload.")
         case .invalid, .heldBack:
             actions.log(
                 .warning,

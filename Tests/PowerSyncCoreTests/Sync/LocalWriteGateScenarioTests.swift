@@ -245,8 +245,8 @@ import Testing
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == .max)
     }
 
-    @Test("insert-only writes hold back until they are uploaded, and need no write checkpoint")
-    func insertOnlyWrites() throws {
+    /// A client with a checkpoint that an insert-only write has held back.
+    private func heldBackByInsertOnlyWrite() throws -> SyncScenario {
         let scenario = try SyncScenario(
             .items(),
             ClientTable(name: "logs", columns: [ClientColumn(name: "text", type: .text)], isInsertOnly: true)
@@ -256,9 +256,33 @@ import Testing
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == nil)
         try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
         #expect(try scenario.items.isEmpty)
+        return scenario
+    }
+
+    @Test("insert-only writes hold back until they are uploaded, and need no write checkpoint")
+    func insertOnlyWrites() throws {
+        let scenario = try heldBackByInsertOnlyWrite()
         try emptyQueue(scenario)
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == nil)
         try scenario.send(.uploadCompleted)
+        #expect(try scenario.itemIDs == ["remote"])
+    }
+
+    /// Nothing would make the service send another checkpoint.
+    @Test("a checkpoint waits for as many uploads of insert-only writes as it takes")
+    func insertOnlyWritesAfterTheUpload() throws {
+        let scenario = try heldBackByInsertOnlyWrite()
+        for id in 2...3 {
+            try emptyQueue(scenario)
+            try scenario.database.write("INSERT INTO logs (id, text) VALUES (?, 'hello')", ["\(id)"])
+            #expect(try scenario.send(.uploadCompleted).kinds == ["log debug"])
+            #expect(scenario.engine.hasPendingCheckpoint)
+            #expect(scenario.status.progress != nil)
+            #expect(try scenario.items.isEmpty)
+        }
+        try emptyQueue(scenario)
+        #expect(try scenario.send(.uploadCompleted).contains(.didCompleteSync(applied: nil)))
+        #expect(!scenario.engine.hasPendingCheckpoint)
         #expect(try scenario.itemIDs == ["remote"])
     }
 
