@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GRDBSQLite
 import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
@@ -31,6 +32,17 @@ struct LocalTestDatabase {
         return queue
     }
 
+    /// The encodings that SQLite has.
+    static let encodings = ["UTF-8", "UTF-16le", "UTF-16be"]
+
+    /// A new database with one of ``encodings``, which its first statement has to say.
+    init(_ tables: ClientTable..., encoding: String) throws {
+        var configuration = Configuration()
+        configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA encoding = '\(encoding)'") }
+        queue = try DatabaseQueue(configuration: configuration.forPowerSync())
+        try apply(ClientSchema(tables: tables))
+    }
+
     /// Opens a file with the schema `items(col text)`.
     init(itemsIn path: String) throws {
         queue = try DatabaseQueue(path: path, configuration: Configuration().forPowerSync())
@@ -57,6 +69,13 @@ struct LocalTestDatabase {
     /// Runs statements as they are, each in its own transaction unless they say otherwise.
     func run(_ sql: String, _ arguments: StatementArguments = []) throws {
         try queue.writeWithoutTransaction { try $0.execute(sql: sql, arguments: arguments) }
+    }
+
+    /// Lowers how long a text may be, in bytes, as apps do that run SQL of others.
+    func limitLength(to byteCount: CInt) {
+        queue.writeWithoutTransaction { db in
+            _ = sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, byteCount)
+        }
     }
 
     /// The first column of the rows that a query returns.

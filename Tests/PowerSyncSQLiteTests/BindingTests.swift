@@ -138,6 +138,35 @@ import Testing
         statement.reset()
     }
 
+    @Test(arguments: ["UTF-8", "UTF-16le", "UTF-16be"])
+    func theBytesOfATextAreUTF8(encoding: String) throws {
+        let connection = try PlainConnection()
+        try connection.run("PRAGMA encoding = '\(encoding)'")
+        let sql = "SELECT 'é' || ?1, '', x'00ff', hex('é')"
+        let statement = try #require(try PreparedStatement(preparing: sql, on: connection.handle))
+        statement.bind("麵包\0🥖", at: 1)
+        #expect(try statement.step())
+        #expect(Array(statement.blob(at: 0)) == Array("é麵包\0🥖".utf8))
+        #expect(statement.blob(at: 1).isEmpty)
+        #expect(Array(statement.blob(at: 2)) == [0, 0xff])
+        #expect(statement.string(at: 3) == ["UTF-8": "C3A9", "UTF-16le": "E900", "UTF-16be": "00E9"][encoding])
+    }
+
+    @Test func aCheckedTextIsBoundAsAWholeOrIsAnError() throws {
+        let connection = try PlainConnection()
+        let statement = try #require(try PreparedStatement(preparing: "SELECT ?1, ?2", on: connection.handle))
+        sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, 100)
+        let longest = String(repeating: "x", count: 100)
+        try statement.bind(checkedText: longest, at: 1)
+        let error = try #require(throws: DatabaseError.self) { try statement.bind(checkedText: longest + "x", at: 2) }
+        #expect(error.resultCode == .SQLITE_TOOBIG)
+        #expect(error.sql == "SELECT ?1, ?2")
+        // What was bound before is forgotten.
+        #expect(try statement.step())
+        #expect(statement.isNull(at: 0))
+        statement.reset()
+    }
+
     @Test func whatCannotBeBoundIsToldByTheResultCode() throws {
         let connection = try PlainConnection()
         let statement = try #require(try PreparedStatement(preparing: "SELECT ?1", on: connection.handle))

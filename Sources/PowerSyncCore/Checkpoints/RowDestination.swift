@@ -34,6 +34,14 @@ enum RowDestination {
         }
     }
 
+    /// What reads the rows.
+    var reader: StoredRow.Reader {
+        switch self {
+        case .dataTable: .sqlite
+        case .rawTable: .rawTable
+        }
+    }
+
     /// What has changed with the rows so far.
     var written: WrittenTables {
         switch self {
@@ -77,13 +85,13 @@ struct DataTableRows {
         data: UnsafeRawBufferPointer?
     ) throws {
         if let data {
-            replace.bind(text: id, at: 1, .inPlace)
-            replace.bind(text: data, at: 2, .inPlace)
-            if isUntyped { replace.bind(text: type, at: 3, .inPlace) }
+            try replace.bind(checkedText: id, at: 1, .inPlace)
+            try replace.bind(checkedText: data, at: 2, .inPlace)
+            if isUntyped { try replace.bind(checkedText: type, at: 3, .inPlace) }
             try replace.run()
         } else {
-            delete.bind(text: id, at: 1, .inPlace)
-            if isUntyped { delete.bind(text: type, at: 2, .inPlace) }
+            try delete.bind(checkedText: id, at: 1, .inPlace)
+            if isUntyped { try delete.bind(checkedText: type, at: 2, .inPlace) }
             try delete.run()
         }
     }

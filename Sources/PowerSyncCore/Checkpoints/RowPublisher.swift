@@ -49,7 +49,7 @@ struct RowPublisher {
                     try destination.write(type: type, id: id, data: data)
                 }
             }
-            publisher.finishCurrent()
+            publisher.noteWritten()
             // GRDB does not see statements that are stepped by hand.
             try publisher.written.announce(&schema, db)
             return publisher.unreadable
@@ -63,7 +63,7 @@ struct RowPublisher {
         data: UnsafeRawBufferPointer,
         to destination: RowDestination
     ) throws {
-        switch try StoredRow.readable(data, db) {
+        switch try StoredRow.readable(data, for: destination.reader, db) {
         case .asIs:
             try destination.write(type: type, id: id, data: data)
         case .repaired(let bytes):
@@ -84,7 +84,7 @@ struct RowPublisher {
         _ schema: inout KnownSchema
     ) throws -> RowDestination {
         if let current, current.type.elementsEqual(type) { return current.destination }
-        finishCurrent()
+        noteWritten()
         let destination = try RowDestination(
             type: String(decoding: type, as: UTF8.self),
             rawTables: rawTables,
@@ -95,8 +95,8 @@ struct RowPublisher {
         return destination
     }
 
-    private mutating func finishCurrent() {
-        if let destination = current?.destination { written.formUnion(destination.written) }
-        current = nil
+    /// Notes what the rows of the current type have changed, when there are no more of them.
+    private mutating func noteWritten() {
+        if let current { written.formUnion(current.destination.written) }
     }
 }

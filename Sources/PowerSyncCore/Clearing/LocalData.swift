@@ -52,7 +52,18 @@ package enum LocalData {
                 """
         )
         try KeyValueStore.clear(db)
+        try ConnectionState.of(db).recorder.gateMayBeOpen()
         try RejectedWrites.clear(db)
+        // Triggers of the app on these tables may write to views: a part of clearing, and no local write, which the next user
+        // would upload.
+        try Publishing.whilePublishing(db) {
+            try clearDataTables(db, options)
+            try clearRawTables(db)
+        }
+        try SyncStateReset.note(db)
+    }
+
+    private static func clearDataTables(_ db: Database, _ options: ClearOptions) throws {
         for table in try DataTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
             let name = SQLText.identifier(table.internalName)
             // Deleting one row makes SQLite's update hook report the table. The rest is then truncated, if nobody
@@ -64,25 +75,21 @@ package enum LocalData {
                     """
             )
         }
-        try clearRawTables(db)
-        try SyncStateReset.note(db)
     }
 
     /// Runs the `clear` statements of the schema that was applied last on this connection.
     ///
-    /// Nothing of it becomes a local write. Raw tables without such a statement keep their rows.
+    /// Raw tables without such a statement keep their rows.
     private static func clearRawTables(_ db: Database) throws {
         let statements = try ConnectionState.of(db).rawTables.compactMap { table in
             table.clear.map { (table: table.name, sql: $0) }
         }
         guard !statements.isEmpty else { return }
-        try Publishing.whilePublishing(db) {
-            for (table, sql) in statements {
-                do {
-                    try db.execute(sql: sql)
-                } catch {
-                    throw RawTableError(table: table, context: "Clearing raw table \(table)", error)
-                }
+        for (table, sql) in statements {
+            do {
+                try db.execute(sql: sql)
+            } catch {
+                throw RawTableError(table: table, context: "Clearing raw table \(table)", error)
             }
         }
         // GRDB does not notice what happens to tables without rowid.

@@ -90,7 +90,7 @@ struct OplogRows {
             superseded(match.hash)
             update.bind(match.rowID, at: 1)
             update.bind(row.opID.rawValue, at: 2)
-            update.bind(text: row.data, at: 3, .inPlace)
+            try update.bind(checkedText: row.data, at: 3, .inPlace)
             update.bind(Int64(row.hash.signed), at: 4)
             try update.run()
             bulkLoad?.didUpdate(match.rowID, bucket: row.bucket)
@@ -124,10 +124,10 @@ struct OplogRows {
     private func write(_ row: Row, identity: Identity?, key: UnsafeRawBufferPointer?) throws {
         insert.bind(row.bucket, at: 1)
         insert.bind(row.opID.rawValue, at: 2)
-        insert.bind(text: key, at: 3, .inPlace)
-        insert.bind(text: identity?.type, at: 4, .inPlace)
-        insert.bind(text: identity?.id, at: 5, .inPlace)
-        insert.bind(text: row.data, at: 6, .inPlace)
+        try insert.bind(checkedText: key, at: 3, .inPlace)
+        try insert.bind(checkedText: identity?.type, at: 4, .inPlace)
+        try insert.bind(checkedText: identity?.id, at: 5, .inPlace)
+        try insert.bind(checkedText: row.data, at: 6, .inPlace)
         insert.bind(Int64(row.hash.signed), at: 7)
         try insert.run()
     }
@@ -141,7 +141,7 @@ struct OplogRows {
         var others: [Match] = []
         func readMatches(_ key: UnsafeRawBufferPointer, rowID: Int64?) throws {
             find.bind(bucket, at: 1)
-            find.bind(text: key, at: 2, .inPlace)
+            try find.bind(checkedText: key, at: 2, .inPlace)
             if let rowID { find.bind(rowID, at: 3) }
             while try find.step() {
                 let match = Match(

@@ -161,8 +161,8 @@ extension OplogStore {
 
     /// Records a row that the next complete apply has to evaluate.
     private func recordUpdated(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
-        recordUpdatedRow.bind(text: type, at: 1, .inPlace)
-        recordUpdatedRow.bind(text: id, at: 2, .inPlace)
+        try recordUpdatedRow.bind(checkedText: type, at: 1, .inPlace)
+        try recordUpdatedRow.bind(checkedText: id, at: 2, .inPlace)
         try recordUpdatedRow.run()
     }
 }

@@ -60,12 +60,13 @@ struct RawTableBinding {
     ///   - id: The id, in memory until the statement has run.
     ///   - data: The JSON object, in memory until the statement has run.
     ///   - statement: The statement, without bound values.
-    /// - Throws: ``LocalDatabaseError`` with code `corruptLocalData` when the data is not a JSON object.
+    /// - Throws: ``LocalDatabaseError`` with code `corruptLocalData` when the data is not a JSON object; GRDB's `DatabaseError`
+    ///   when a value is longer than the connection allows.
     mutating func bind(
         id: UnsafeRawBufferPointer,
         data: UnsafeRawBufferPointer,
         to statement: PreparedStatement
-    ) throws(LocalDatabaseError) {
+    ) throws {
         do throws(JSONError) {
             try members.read(data, nulls: .kept)
         } catch {
@@ -77,10 +78,10 @@ struct RawTableBinding {
         sortMembers()
         for (index, source) in zip(CInt(1)..., sources) {
             switch source {
-            case .id: statement.bind(text: id, at: index, .inPlace)
-            case .member(let name): Self.bind(values[name], to: statement, at: index)
+            case .id: try statement.bind(checkedText: id, at: index, .inPlace)
+            case .member(let name): try Self.bind(values[name], to: statement, at: index)
             case .rest where rest.isEmpty: break
-            case .rest: _ = rest.withUnsafeBytes { statement.bind(text: $0, at: index, .copied) }
+            case .rest: try rest.withUnsafeBytes { try statement.bind(checkedText: $0, at: index, .copied) }
             }
         }
     }
@@ -114,16 +115,17 @@ struct RawTableBinding {
     }
 
     /// Binds a value; what is not bound is NULL.
-    private static func bind(_ value: UnsafeRawBufferPointer?, to statement: PreparedStatement, at index: CInt) {
+    private static func bind(_ value: UnsafeRawBufferPointer?, to statement: PreparedStatement, at index: CInt) throws {
         guard let value else { return }
         var scanner = JSONScanner(value)
         switch value.first {
         case UInt8(ascii: "\""):
             guard let string = try? scanner.readString() else { return }
             if string.hasEscapes {
-                _ = string.unescapedBytes.withUnsafeBytes { statement.bind(text: $0, at: index, .copied) }
+                try string.unescapedBytes.withUnsafeBytes { try statement.bind(checkedText: $0, at: index, .copied) }
             } else {
-                statement.bind(text: UnsafeRawBufferPointer(rebasing: value[1..<value.count - 1]), at: index, .inPlace)
+                let text = UnsafeRawBufferPointer(rebasing: value[1..<value.count - 1])
+                try statement.bind(checkedText: text, at: index, .inPlace)
             }
         case UInt8(ascii: "t"):
             statement.bind(Int64(1), at: index)

@@ -54,7 +54,7 @@ final class RawTableRows {
         }
         guard let delete else { return }
         for index in 0..<delete.parameterCount {
-            delete.statement.bind(text: id, at: index + 1, .inPlace)
+            try delete.statement.bind(checkedText: id, at: index + 1, .inPlace)
         }
         try delete.statement.run()
     }

@@ -6,12 +6,13 @@ import PowerSyncSQLite
 /// ```sql
 /// CREATE TRIGGER "todos_update" AFTER UPDATE ON "local_todos" FOR EACH ROW WHEN NOT powersync_in_sync_operation() AND
 /// (OLD."title" IS NOT NEW."title") BEGIN
-/// SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (FAIL, 'Cannot update id') END;
+/// SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (ABORT, 'Cannot update id') END;
 /// INSERT INTO powersync_crud(op,id,type,data,options) VALUES ('PATCH', NEW.id, 'todos', …, 0);
 /// END
 /// ```
 ///
-/// It names the columns that the table has when the trigger is made.
+/// It names the columns that the table has when the trigger is made. What it refuses it refuses with ABORT, because the row is
+/// written already: the whole statement is undone.
 struct RawTableTrigger {
     /// The kind of write that a trigger records.
     enum Write: String {
@@ -51,8 +52,6 @@ struct RawTableTrigger {
     }
 
     /// Refuses what the upload queue cannot hold.
-    ///
-    /// With ABORT, because the row is written already: the whole statement is undone.
     private static func valueChecks(
         _ write: Write,
         _ table: ClientRawTable,
@@ -91,8 +90,8 @@ struct RawTableTrigger {
         return switch write {
         case .insert where isInsertOnly: queue.insertOnlyPut
         case .insert: queue.put
-        case _ where isInsertOnly: "SELECT RAISE(FAIL, 'Unexpected update on insert-only table');\n"
-        case .update: QueueStatement.idIsUnchanged + queue.patch
+        case _ where isInsertOnly: "SELECT RAISE(ABORT, 'Unexpected update on insert-only table');\n"
+        case .update: QueueStatement.idIsUnchanged(orElse: .abort) + queue.patch
         case .delete: queue.delete
         }
     }

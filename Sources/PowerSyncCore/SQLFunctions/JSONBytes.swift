@@ -2,12 +2,17 @@ import PowerSyncProtocol
 
 /// JSON text that is put together from pieces that SQLite hands over as bytes.
 ///
-/// Its memory is used again.
+/// Its memory is used again, unless it is large: one long text should not cost its memory for as long as a connection lives.
 struct JSONBytes {
+    /// The most memory that is kept, in bytes.
+    static let keptCapacity = 65_536
+
     private var bytes: [UInt8] = []
 
     var isEmpty: Bool { bytes.isEmpty }
     var count: Int { bytes.count }
+    /// The size of the memory in bytes.
+    var capacity: Int { bytes.capacity }
 
     /// Whether these are the bytes.
     func equals(_ other: UnsafeRawBufferPointer) -> Bool {
@@ -16,6 +21,13 @@ struct JSONBytes {
 
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
+    }
+
+    /// Frees the memory if it is larger than what is kept; the text is empty then.
+    ///
+    /// For whoever keeps the value, when the text was used.
+    mutating func giveUpLargeMemory() {
+        if bytes.capacity > Self.keptCapacity { bytes = [] }
     }
 
     mutating func append(_ byte: UInt8) {

@@ -10,11 +10,11 @@ import PowerSyncProtocol
 /// ```
 ///
 /// Every write through a view calls this. Members are therefore ranges of the arguments, all lists are kept between
-/// calls, and values are copied byte by byte.
+/// calls unless they are large, and values are copied byte by byte.
 final class JSONDifference {
-    private var old = JSONMembers()
-    private var new = JSONMembers()
-    private var output = JSONBytes()
+    private(set) var old = JSONMembers()
+    private(set) var new = JSONMembers()
+    private(set) var output = JSONBytes()
 
     /// Computes the difference and lends its bytes.
     ///
@@ -24,6 +24,11 @@ final class JSONDifference {
         to newText: UnsafeRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) -> Void
     ) throws(JSONError) {
+        defer {
+            old.giveUpLargeMemory()
+            new.giveUpLargeMemory()
+            output.giveUpLargeMemory()
+        }
         try old.read(oldText, nulls: .dropped)
         try new.read(newText, nulls: .dropped)
         output.removeAll()
@@ -49,9 +54,9 @@ final class JSONDifference {
         output.withUnsafeBytes(body)
     }
 
-    /// Whether these are the bytes of the last difference.
+    /// Whether these are the bytes of the last difference, which is remembered unless it is large.
     func wroteLast(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        output.equals(bytes)
+        !output.isEmpty && output.equals(bytes)
     }
 
     /// Which name comes first, where the end of a list comes after everything.

@@ -2,7 +2,8 @@ import PowerSyncProtocol
 
 /// The members of one JSON object in the order of the bytes of their names.
 ///
-/// Of equal names the last one counts. Members are ranges of the text, and the lists are kept for the next object.
+/// Of equal names the last one counts. Members are ranges of the text, and the lists are kept for the next object
+/// unless they are large.
 struct JSONMembers {
     /// What becomes of members that are null.
     enum Nulls {
@@ -22,6 +23,9 @@ struct JSONMembers {
     private var members: [Member] = []
     /// The names that have escape sequences in ``text``, one after the other.
     private var unescapedNames: [UInt8] = []
+
+    /// The size of the memory in bytes.
+    var capacity: Int { members.capacity * MemoryLayout<Member>.stride + unescapedNames.capacity }
 
     /// The number of members.
     var count: Int { members.count }
@@ -60,6 +64,13 @@ struct JSONMembers {
         try scanner.finish()
         sort()
         removeDuplicates(nulls)
+    }
+
+    /// Frees the memory if it is larger than what is kept; there are no members then.
+    mutating func giveUpLargeMemory() {
+        guard capacity > JSONBytes.keptCapacity else { return }
+        members = []
+        unescapedNames = []
     }
 
     private mutating func sort() {

@@ -3,7 +3,7 @@ package import GRDB
 /// The flag "synced rows are being published" of a connection (docs/client-sync.md "Publishing rows").
 ///
 /// While it is set, `powersync_in_sync_operation()` is 1 and nothing is added to the upload queue, so that triggers of
-/// raw tables and of users do not turn downloaded rows into local writes.
+/// raw tables and of users do not turn downloaded rows into local writes. Clearing and repairing rows set it as well.
 package enum Publishing {
     /// Runs a closure with the flag set, and clears it on every path out.
     ///

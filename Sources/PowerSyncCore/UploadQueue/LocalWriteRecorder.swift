@@ -26,8 +26,8 @@ final class LocalWriteRecorder {
     }
 
     private var transaction: Transaction?
-    /// The entry that is being built; kept for its capacity.
-    private var entry = JSONBytes()
+    /// The entry that is being built; kept for its capacity, unless that is large.
+    private(set) var entry = JSONBytes()
 
     // Statements that run once per transaction or row do without RETURNING and IN (…): SQLite opens a temporary b-tree
     // for either, which costs more than all the rest of such a statement.
@@ -94,6 +94,11 @@ final class LocalWriteRecorder {
     /// A savepoint was rolled back, explicitly or because a statement failed.
     func rollBackToSavepoint() {
         transaction?.needsIDStored = true
+        gateMayBeOpen()
+    }
+
+    /// The open transaction may have undone that the gate was closed.
+    func gateMayBeOpen() {
         transaction?.isGateClosed = false
     }
 
@@ -127,6 +132,7 @@ final class LocalWriteRecorder {
             throw LocalDatabaseError.invalidArgument("type is required", cause: "not a text")
         }
         entry.removeAll()
+        defer { entry.giveUpLargeMemory() }
         try appendText(write.operation, named: "{\"op\":", "op")
         try appendText(write.id, named: ",\"id\":", "id")
         try appendText(write.type, named: ",\"type\":", "type")
@@ -143,12 +149,12 @@ final class LocalWriteRecorder {
         try entry.withUnsafeBytes { bytes in
             _ = try addEntry.run { statement in
                 statement.bind(id, at: 1)
-                statement.bind(text: bytes, at: 2, .inPlace)
+                try statement.bind(checkedText: bytes, at: 2, .inPlace)
             }
         }
         try markRow.run { statement in
-            statement.bind(text: write.type.bytes, at: 1, .inPlace)
-            statement.bind(text: write.id.bytes, at: 2, .inPlace)
+            try statement.bind(checkedText: write.type.bytes, at: 1, .inPlace)
+            try statement.bind(checkedText: write.id.bytes, at: 2, .inPlace)
         }
         transaction?.didAddEntries = true
         try closeGate()
@@ -168,7 +174,7 @@ final class LocalWriteRecorder {
         let id = try currentID()
         try addEntry.run { statement in
             statement.bind(id, at: 1)
-            statement.bind(text: data.bytes, at: 2, .inPlace)
+            try statement.bind(checkedText: data.bytes, at: 2, .inPlace)
         }
         transaction?.didAddEntries = true
     }
@@ -209,8 +215,8 @@ final class LocalWriteRecorder {
     private func appendObject(_ value: SQLArgument, named name: StaticString, _ state: ConnectionState) throws {
         guard value.isText else { return }
         let bytes = value.bytes
-        // Everything that our functions have not just made is checked: the JSON functions of SQLite let invalid UTF-8 and
-        // infinities through, and triggers of the application may write anything.
+        // Everything that our functions have not just made, or have forgotten because it is large, is checked: the JSON
+        // functions of SQLite let invalid UTF-8 and infinities through, and triggers of the application may write anything.
         if !state.rowObject.wroteLast(bytes), !state.difference.wroteLast(bytes) {
             do throws(JSONError) {
                 try QueueTextCheck.check(bytes)

@@ -1,5 +1,7 @@
+import Foundation
 package import GRDB
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// Local writes that the app's backend will never accept: taken out of the upload queue, and kept to be looked at, put
 /// back or removed.
@@ -113,33 +115,50 @@ package enum RejectedWrites {
     package static func restore(_ ids: [Int64], _ db: Database) throws {
         guard try db.hasTable(table) else { return }
         let ids = try ids + ParkedWrites.companions(of: ids, db)
-        let writes = try Row.fetchAll(
-            db,
-            sql: """
-                SELECT tx_id, CAST(data AS BLOB), typeof(data) = 'text' FROM \(table)
-                WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
-                """,
-            arguments: [jsonArray(ids)]
-        )
+        let writes = try kept(ids, db)
         // Removed first: what belongs to a parked row cannot be queued.
         guard try remove(ids, db) > 0 else { return }
         var earlier: Int64?
         for write in writes {
-            let transaction = Int64.fromDatabaseValue(write[0])
-            if transaction == nil || transaction != earlier {
+            if write.transaction == nil || write.transaction != earlier {
                 try db.cachedStatement(sql: "UPDATE ps_tx SET next_tx = next_tx + 1 WHERE id = 1").execute()
             }
-            earlier = transaction
-            // As bytes, since Swift's texts are always UTF-8 and these may not be.
-            let (data, isText): (DatabaseValue, Bool) = (write[1], write[2])
+            earlier = write.transaction
             try db.cachedStatement(
                 sql: """
                     INSERT INTO ps_crud(tx_id, data)
                     SELECT next_tx - 1, iif(?2, CAST(?1 AS TEXT), ?1) FROM ps_tx WHERE id = 1
                     """
-            ).execute(arguments: [data, isText])
+            ).execute(arguments: [write.data, write.isText])
         }
         try LocalWriteGate.close(db)
+    }
+
+    /// A write as it is stored.
+    private struct Kept {
+        let transaction: Int64?
+        let isText: Bool
+        /// A text that is not UTF-8, or that GRDB would cut at a NUL, is bytes, which a cast makes a text again.
+        let data: DatabaseValue
+    }
+
+    private static func kept(_ ids: [Int64], _ db: Database) throws -> [Kept] {
+        let rows = try PreparedStatement(
+            db,
+            sql: "SELECT tx_id, data FROM \(table) WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id"
+        )
+        defer { rows.reset() }
+        try rows.bind(checkedText: jsonArray(ids), at: 1)
+        var writes: [Kept] = []
+        while try rows.step() {
+            let transaction = rows.storageClass(at: 0) == .integer ? rows.integer(at: 0) : nil
+            let (isText, isNull) = (rows.storageClass(at: 1) == .text, rows.isNull(at: 1))
+            let bytes = rows.blob(at: 1)
+            let text = isText && !bytes.contains(0) ? String(validating: bytes, as: UTF8.self) : nil
+            let data = isNull ? .null : text?.databaseValue ?? Data(bytes).databaseValue
+            writes.append(Kept(transaction: transaction, isText: isText, data: data))
+        }
+        return writes
     }
 
     /// Forgets writes.

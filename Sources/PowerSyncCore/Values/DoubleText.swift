@@ -101,7 +101,7 @@ final class DoubleText {
         var text = text
         let result = text.withUTF8 { bytes in
             try? read.firstRow(
-                { $0.bind(text: UnsafeRawBufferPointer(bytes), at: 1, .inPlace) },
+                { try $0.bind(checkedText: UnsafeRawBufferPointer(bytes), at: 1, .inPlace) },
                 { $0.double(at: 0) }
             )
         }

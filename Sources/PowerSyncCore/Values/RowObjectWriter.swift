@@ -18,7 +18,7 @@ import PowerSyncProtocol
 /// surrogate pairs. An update of other columns must not fail for that. So an update hands over the old values, too, and a
 /// value that it leaves as it is, is written in any case: infinities as `9e999`, which SQLite reads as infinity again.
 ///
-/// Its memory is used again for the next row.
+/// Its memory is used again for the next row, unless it is large.
 final class RowObjectWriter {
     /// What the object is for.
     enum Purpose {
@@ -31,7 +31,7 @@ final class RowObjectWriter {
         case record
     }
 
-    private var output = JSONBytes()
+    private(set) var output = JSONBytes()
     private var isForQueue = false
     /// The names with their quotes.
     private var names: [Range<Int>] = []
@@ -64,6 +64,7 @@ final class RowObjectWriter {
             )
         }
         output.removeAll()
+        defer { output.giveUpLargeMemory() }
         isForQueue = purpose != .row
         output.append(UInt8(ascii: "{"))
         for (index, name) in names.enumerated() {
@@ -104,8 +105,10 @@ final class RowObjectWriter {
     }
 
     /// Whether these are the bytes of the last object, and that was made for the upload queue.
+    ///
+    /// A large object is not remembered.
     func wroteLast(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        isForQueue && output.equals(bytes)
+        isForQueue && !output.isEmpty && output.equals(bytes)
     }
 
     private func readNames(_ list: UnsafeRawBufferPointer) throws {

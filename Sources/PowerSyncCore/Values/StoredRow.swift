@@ -7,6 +7,14 @@ import PowerSyncSQLite
 /// Views read columns with `json_extract`, for which one row that is not JSON makes every query of its table fail ("malformed
 /// JSON"), and writes to it, too. So nothing else than JSON is published, whatever the service sends.
 enum StoredRow {
+    /// What will read the text that is stored for a row.
+    enum Reader {
+        /// The JSON functions of SQLite, for which halves of surrogate pairs, and deeper nesting than ours, are no trouble.
+        case sqlite
+        /// ``RawTableBinding``, which reads what ``isJSON(_:)`` accepts.
+        case rawTable
+    }
+
     /// What is to be stored for a row.
     enum Readable {
         /// The text as it is.
@@ -26,10 +34,9 @@ enum StoredRow {
     }
 
     /// What to store for a text.
-    static func readable(_ text: UnsafeRawBufferPointer, _ db: Database) throws -> Readable {
+    static func readable(_ text: UnsafeRawBufferPointer, for reader: Reader, _ db: Database) throws -> Readable {
         if isJSON(text) { return .asIs }
-        // Halves of surrogate pairs, and deeper nesting than ours, are no trouble for SQLite.
-        if try isJSONForSQLite(text, db) { return .asIs }
+        if reader == .sqlite, try isJSONForSQLite(text, db) { return .asIs }
         if let repaired = JSONRepair.repaired(text, infinities: .numbers) { return .repaired(repaired) }
         return .nothing(Array("{}".utf8))
     }
@@ -44,17 +51,20 @@ enum StoredRow {
         defer { rows.reset() }
         while try rows.step() {
             guard let text = rows.text(at: 1) else { continue }
-            switch try readable(text, db) {
+            switch try readable(text, for: .sqlite, db) {
             case .asIs: break
             case .repaired(let bytes), .nothing(let bytes): repaired.append((rows.integer(at: 0), bytes))
             }
         }
         guard !repaired.isEmpty else { return }
         let update = try PreparedStatement(db, sql: "UPDATE \(name) SET data = ?1 WHERE rowid = ?2")
-        for (rowID, text) in repaired {
-            _ = text.withUnsafeBytes { update.bind(text: $0, at: 1, .copied) }
-            update.bind(rowID, at: 2)
-            try update.run()
+        // Triggers of the app on the table may write to views: a part of the repair, and no local write.
+        try Publishing.whilePublishing(db) {
+            for (rowID, text) in repaired {
+                try text.withUnsafeBytes { try update.bind(checkedText: $0, at: 1, .copied) }
+                update.bind(rowID, at: 2)
+                try update.run()
+            }
         }
         try Announcement.tell([table.internalName], in: Table(table.internalName).databaseRegion(db), db)
     }
@@ -62,7 +72,7 @@ enum StoredRow {
     private static func isJSONForSQLite(_ text: UnsafeRawBufferPointer, _ db: Database) throws -> Bool {
         let statement = try PreparedStatement(db, sql: "SELECT json_valid(?1)")
         defer { statement.reset() }
-        statement.bind(text: text, at: 1, .inPlace)
+        try statement.bind(checkedText: text, at: 1, .inPlace)
         return try statement.step() && statement.integer(at: 0) == 1
     }
 }

@@ -2,11 +2,21 @@ import PowerSyncSQLite
 
 /// The statements by which triggers hand a write to the upload queue (docs/database.md "Triggers of views").
 ///
-/// Triggers of views and of raw tables have the same ones. All but ``insertOnlyPut`` end with a line feed.
+/// Triggers of views and of raw tables have the same ones, but for what a refusal undoes. All but ``insertOnlyPut`` end with a
+/// line feed.
 struct QueueStatement {
+    /// What becomes of what the statement has written, when a trigger refuses a row.
+    enum Refusal: String {
+        /// It stays, as in the triggers of views of all implementations: of the refused row nothing has been written yet.
+        case fail = "FAIL"
+        /// It is undone. For AFTER triggers, which refuse a row that has been written.
+        case abort = "ABORT"
+    }
+
     /// Refuses to change the id of a row.
-    static let idIsUnchanged =
-        "SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (FAIL, 'Cannot update id') END;\n"
+    static func idIsUnchanged(orElse refusal: Refusal) -> String {
+        "SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (\(refusal.rawValue), 'Cannot update id') END;\n"
+    }
 
     private let type: String
     private let columns: [String]

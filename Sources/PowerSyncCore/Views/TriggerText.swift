@@ -59,7 +59,7 @@ struct TriggerText {
         trigger("ps_view_update_", "UPDATE") {
             // The leading space is part of the canonical text.
             var sql = table.tracksMetadata ? " WHEN NEW._deleted IS NOT TRUE BEGIN\n" : "BEGIN\n"
-            sql += QueueStatement.idIsUnchanged
+            sql += QueueStatement.idIsUnchanged(orElse: .fail)
             sql += "UPDATE \(internalTable) SET data = \(values.updatedRow) WHERE id = NEW.id;\n"
             return table.isLocalOnly ? sql : sql + queue.patch
         }

@@ -24,10 +24,10 @@ package final class KeptStatement {
     ///
     /// - Parameter bind: Binds the parameters. What is bound in place needs to stay there until this returns.
     /// - Returns: The integer in the first column of the first row, 0 if there was no row.
-    /// - Throws: `DatabaseError`.
+    /// - Throws: `DatabaseError`, and what `bind` throws.
     @discardableResult
     @inlinable
-    package func run(_ bind: (PreparedStatement) -> Void = { _ in }) throws -> Int64 {
+    package func run(_ bind: (PreparedStatement) throws -> Void = { _ in }) throws -> Int64 {
         try firstRow(bind) { $0.integer(at: 0) } ?? 0
     }
 
@@ -37,14 +37,14 @@ package final class KeptStatement {
     ///   - bind: Binds the parameters. What is bound in place needs to stay there until this returns.
     ///   - read: Reads the columns of the first row.
     /// - Returns: What was read, `nil` if there was no row.
-    /// - Throws: `DatabaseError`.
+    /// - Throws: `DatabaseError`, and what `bind` throws.
     @inlinable
     package func firstRow<Value>(
-        _ bind: (PreparedStatement) -> Void,
+        _ bind: (PreparedStatement) throws -> Void,
         _ read: (PreparedStatement) -> Value
     ) throws -> Value? {
         let statement = try prepared()
-        bind(statement)
+        try bind(statement)
         guard try statement.step() else { return nil }
         defer { statement.reset() }
         return read(statement)

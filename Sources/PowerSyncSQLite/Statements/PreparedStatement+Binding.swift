@@ -3,7 +3,8 @@ public import GRDBSQLite
 /// Binding values to parameters, which are counted from 1.
 ///
 /// A parameter that is not bound is NULL. The result code says that there is no such parameter, or that a text or blob is longer
-/// than the connection allows, in which case the parameter is NULL; who knows that neither happens need not look.
+/// than the connection allows, in which case the parameter is NULL; who knows that neither happens need not look. An app can
+/// lower that limit to a size that rows exceed, so texts of any length are for ``bind(checkedText:at:_:)``.
 extension PreparedStatement {
     /// The number of parameters.
     package var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
@@ -56,6 +57,29 @@ extension PreparedStatement {
             memory.destructor,
             UInt8(SQLITE_UTF8)
         )
+    }
+
+    /// Binds a text, or NULL, as ``bind(text:at:_:)`` does, and never NULL for a text that is too long.
+    ///
+    /// - Parameters:
+    ///   - text: Bytes, usually of UTF-8; NULs are part of the text.
+    ///   - index: The parameter.
+    ///   - memory: Who keeps the bytes.
+    /// - Throws: `DatabaseError`, with `SQLITE_TOOBIG` for a text that is longer than the connection allows; the execution has
+    ///   ended.
+    @inlinable
+    package func bind(checkedText text: UnsafeRawBufferPointer?, at index: CInt, _ memory: BoundBytes) throws {
+        let code = bind(text: text, at: index, memory)
+        guard code == SQLITE_OK else { throw failure(code) }
+    }
+
+    /// Binds a copy of a text, and never NULL for one that is too long.
+    ///
+    /// - Throws: As the method above.
+    @inlinable
+    package func bind(checkedText text: String, at index: CInt) throws {
+        var text = text
+        try text.withUTF8 { try bind(checkedText: UnsafeRawBufferPointer($0), at: index, .copied) }
     }
 
     /// Binds a blob.

@@ -66,9 +66,11 @@ extension PreparedStatement {
         text(at: column).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The bytes of a blob; none for NULL.
+    /// The bytes of a blob, or of a text as UTF-8; none for NULL.
     @inlinable
     package func blob(at column: CInt) -> UnsafeRawBufferPointer {
+        // `sqlite3_column_blob` lends a text in the encoding of the file, and asking for its length in UTF-8 then moves it.
+        if sqlite3_column_type(handle, column) == SQLITE_TEXT, let text = text(at: column) { return text }
         // An empty blob has no address.
         guard let bytes = sqlite3_column_blob(handle, column) else {
             return UnsafeRawBufferPointer(start: nil, count: 0)

@@ -147,7 +147,7 @@ extension PreparedStatement {
         sqlite3_clear_bindings(handle)
     }
 
-    /// The error of a step, which ends the execution.
+    /// The error of a step, or of binding, which ends the execution.
     @usableFromInline
     package func failure(_ code: CInt) -> any Error {
         let sql = sqlite3_sql(handle).map { String(cString: $0) }

@@ -54,6 +54,28 @@ import Testing
         #expect(try database.integer("SELECT next_tx FROM ps_tx") == 2)
     }
 
+    /// Triggers of the app run while tables are emptied, and may write to views.
+    @Test(arguments: [ClearOptions(), .localTables, .soft], ["", "WHEN NOT powersync_in_sync_operation()"])
+    func clearingQueuesNothing(options: ClearOptions, condition: String) throws {
+        var todos = ClientTable.items([ClientColumn(name: "list_id", type: .text)])
+        todos.name = "todos"
+        let database = try LocalTestDatabase(.items(), todos)
+        try database.write(
+            """
+            CREATE TRIGGER delete_todos AFTER DELETE ON ps_data__items \(condition) BEGIN
+              DELETE FROM todos WHERE list_id = OLD.id;
+            END;
+            INSERT INTO ps_data__items VALUES ('a', '{}'), ('b', '{}');
+            INSERT INTO ps_data__todos VALUES ('t', '{"list_id":"a"}'), ('u', '{"list_id":"b"}');
+            """
+        )
+        try database.write("SELECT powersync_clear(?)", [options.rawValue])
+        for table in ["items", "todos", "ps_crud", "ps_updated_rows"] {
+            #expect(try database.integer("SELECT count(*) FROM \(table)") == 0, "\(table)")
+        }
+        #expect(try database.queue.read { try LocalWriteGate.target($0) } == nil)
+    }
+
     @Test func softClearKeepsOperations() throws {
         try database.queue.write { try LocalData.clear($0, .soft) }
         #expect(try database.rows("SELECT last_op, last_applied_op FROM ps_buckets") == ["5|0"])

@@ -46,4 +46,23 @@ import Testing
         }
         #expect(try database.rows("SELECT * FROM t ORDER BY rowid") == expected)
     }
+
+    /// A value in place, one that is copied, and the rest.
+    @Test(arguments: [#"{"a":"LONG"}"#, #"{"a":"\nLONG"}"#, #"{"b":"LONG"}"#])
+    func aValueThatIsTooLongIsAnErrorAndNotNULL(row: String) throws {
+        let database = try LocalTestDatabase(schema: ClientSchema())
+        try database.run("CREATE TABLE t (id, a, rest)")
+        database.limitLength(to: 10_000)
+        let data = Array(row.replacing("LONG", with: String(repeating: "x", count: 20_000)).utf8)
+        let error = #expect(throws: DatabaseError.self) {
+            try database.queue.write { db in
+                let statement = try PreparedStatement(db, sql: "INSERT INTO t VALUES (?, ?, ?)")
+                var binding = RawTableBinding([.id, .column("a"), .rest])
+                try Array("1".utf8).withUnsafeBytes { id in
+                    try data.withUnsafeBytes { try binding.bind(id: id, data: $0, to: statement) }
+                }
+            }
+        }
+        #expect(error?.resultCode == .SQLITE_TOOBIG)
+    }
 }

@@ -11,6 +11,15 @@ import Testing
         database = try LocalTestDatabase()
     }
 
+    @Test(arguments: [
+        ("powersync_object()", "expected names and values"), ("powersync_row('t')", "expected names and values"),
+        (#"powersync_object('["a"]x', 1)"#, "expected a JSON array of names"),
+        (#"powersync_object('["a"', 1)"#, "expected a JSON array of names"),
+    ])
+    func functionsOfTriggersSayWhatTheyMiss(call: String, words: String) {
+        expectDatabaseError(3091, words) { _ = try database.texts("SELECT \(call)") }
+    }
+
     @Test(arguments: ["uuid()", "gen_random_uuid()"])
     func uuidsAreRandomVersion4(function: String) throws {
         let ids = try database.texts(

@@ -317,6 +317,49 @@ import Testing
         text.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
     }
 
+    @Test("rows come and go whatever the encoding of the file", arguments: LocalTestDatabase.encodings, [false, true])
+    func encodings(_ encoding: String, isBulkLoad: Bool) throws {
+        let database = try LocalTestDatabase(.items(), encoding: encoding)
+        let scenario = SyncScenario(database: database, bulkLoadThreshold: isBulkLoad ? 1 : nil)
+        try scenario.start()
+        try scenario.receive(
+            .cp(4, [.bucket("a", count: 4)]),
+            .ops("a", .put(1, "é", data: #"{"col":"old"}"#), .put(2, "麵", data: #"{"col":"🥖"}"#)),
+            .ops("a", .put(3, "é", data: #"{"col":"Brød"}"#), .put(4, "y"))
+        )
+        // Found as the same row: another one with its key would have been noted.
+        #expect(try scenario.updatedRows.isEmpty)
+        try scenario.receive(.done)
+        #expect(Set(try scenario.items) == [#"é|{"col":"Brød"}"#, #"麵|{"col":"🥖"}"#, "y|{}"])
+        try scenario.receive(
+            .diff(6, [.bucket("a", count: 6)]),
+            .ops("a", .put(5, "é", data: #"{"col":"麵包"}"#), .remove(6, "麵"))
+        )
+        #expect(try scenario.updatedRows == ["items|麵"])
+        try scenario.receive(.done)
+        #expect(try database.rows("SELECT id, col FROM items WHERE id <> 'y'") == ["é|麵包"])
+        #expect(try database.rows("SELECT * FROM ps_oplog").count == 2)
+    }
+
+    @Test("what is longer than the connection allows is refused, and not stored as NULL")
+    func tooLong() throws {
+        let scenario = try started(.oneByOne)
+        scenario.database.limitLength(to: 10_000)
+        let long = String(repeating: "x", count: 20_000)
+        for operation in [Operation.put(2, "b", data: "{\"col\":\"\(long)\"}"), .put(2, long)] {
+            let error = #expect(throws: SyncEngineError.self) {
+                try scenario.receive(.ops("a", .put(1, "a"), operation))
+            }
+            #expect(error?.code == .database)
+            #expect(error?.databaseError?.resultCode == .SQLITE_TOOBIG)
+            #expect(error?.description.contains("too big") == true)
+            #expect(try scenario.oplog.isEmpty)
+            #expect(try scenario.bucketNames.isEmpty)
+        }
+        try scenario.receive(.ops("a", .put(1, "a")))
+        #expect(try scenario.oplog.count == 1)
+    }
+
     @Test("a range outside of the line is an error, not a crash")
     func hostileTextRange() throws {
         let scenario = try started(.oneByOne)

@@ -17,6 +17,12 @@ import Testing
         #expect(status.hasSynced == false)
     }
 
+    @Test func aLostConnectionLeavesNothingOfItsOwn() {
+        var status = DownloadStatus(isConnected: true, streams: [], lastApplied: WriteCheckpoint(7))
+        status.showDisconnected()
+        #expect(status == DownloadStatus(streams: []))
+    }
+
     @Test func laterPartsReplaceEarlierOnes() throws {
         let scenario = try SyncScenario()
         try scenario.start()

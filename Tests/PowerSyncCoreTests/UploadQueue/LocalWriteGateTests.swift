@@ -101,6 +101,23 @@ import Testing
         }
     }
 
+    @Test func aTargetIsReplacedByWhatTheServiceSaysLater() throws {
+        try database.write("INSERT INTO items(id) VALUES ('a')")
+        try database.queue.write { try UploadQueue.complete(through: 1, writeCheckpoint: nil, $0) }
+        #expect(try acknowledge(9, ifSequenceIs: 1))
+        try database.queue.write { db throws in
+            #expect(try LocalWriteGate.awaitedOfService(db)?.rawValue == 9)
+            #expect(try !LocalWriteGate.replace(WriteCheckpoint(9), by: WriteCheckpoint(10), db))
+            #expect(try LocalWriteGate.replace(WriteCheckpoint(9), by: WriteCheckpoint(3), db))
+            #expect(try LocalWriteGate.awaitedOfService(db)?.rawValue == 3)
+            #expect(try LocalWriteGate.replace(WriteCheckpoint(3), by: WriteCheckpoint(3), db))
+            #expect(
+                try !LocalWriteGate.replace(WriteCheckpoint(9), by: WriteCheckpoint(2), db),
+                "it is not awaited any more"
+            )
+        }
+    }
+
     @Test func zeroRemovesTheTargetAndNegativeOnesAreRefused() throws {
         try database.queue.write { db in
             try LocalWriteGate.close(db)

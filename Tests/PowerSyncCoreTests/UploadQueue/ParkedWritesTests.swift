@@ -260,6 +260,7 @@ import Testing
         try park(.head(reason: "no"))
         try database.write("SELECT powersync_clear(0)")
         #expect(try rejected().isEmpty)
+        #expect(try database.texts("SELECT count(*) FROM \(ParkedWrites.table)") == ["0"])
         try database.write("INSERT INTO items(id, col) VALUES ('a', '1')")
         #expect(try queue() == ["7: a"])
     }

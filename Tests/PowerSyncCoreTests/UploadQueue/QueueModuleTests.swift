@@ -134,6 +134,15 @@ import Testing
         #expect(try isGateClosed)
     }
 
+    /// As when an app signs a user out and writes for the next one at once.
+    @Test func gateIsClosedByAWriteAfterClearing() throws {
+        try database.write(
+            "INSERT INTO items(id) VALUES ('a'); SELECT powersync_clear(1); INSERT INTO items(id) VALUES ('b')"
+        )
+        #expect(try database.queue.read { try UploadQueue.batch($0) }?.writes.map(\.rowID) == ["b"])
+        #expect(try isGateClosed)
+    }
+
     @Test(arguments: ["powersync_crud", "powersync_crud_"])
     func tablesOnlyTakeInserts(table: String) {
         for sql in ["SELECT * FROM \(table)", "UPDATE \(table) SET data = ''", "DELETE FROM \(table)"] {
@@ -146,12 +155,19 @@ import Testing
         ("NULL, 'users', '{}', NULL", "id is required"), ("1, 'users', '{}', NULL", "id is required"),
         ("'a', NULL, '{}', NULL", "type is required"), ("'a', 'users', '{', NULL", "must be JSON"),
         ("'a', 'users', '{}', 'x'", "must be JSON"),
+        (#"'a', 'users', '{"a":[1,[{"b":1e999}]]}', NULL"#, "must be JSON"), ("'a', 'users', '', NULL", "must be JSON"),
     ])
     func poisonousEntriesAreRefused(values: String, words: String) throws {
         expectDatabaseError(3091, words) {
             try database.write("INSERT INTO powersync_crud(op, id, type, data, old_values) VALUES ('PUT', \(values))")
         }
         #expect(try database.entries().isEmpty)
+    }
+
+    @Test func nestedValuesAreQueuedAsTheyAre() throws {
+        let data = #"{"a":[1,[{"b":[]}],"x"],"c":{"d":[true,null]}}"#
+        try database.write("INSERT INTO powersync_crud(op, id, type, data) VALUES ('PUT', 'a', 'users', ?)", [data])
+        #expect(try database.entries() == [#"{"op":"PUT","id":"a","type":"users","data":\#(data)}"#])
     }
 
     @Test func valuesThatAreNotTextAreLeftOut() throws {
@@ -183,6 +199,20 @@ import Testing
     @Test func missingCounterIsReported() throws {
         try database.write("DELETE FROM ps_tx")
         expectDatabaseError(2, "ps_tx") { try database.write("INSERT INTO items(id) VALUES ('a')") }
+    }
+
+    /// An entry is longer than the row that it is about.
+    @Test func anEntryThatIsTooLongIsRefusedWithItsRow() throws {
+        database.limitLength(to: 10_000)
+        let text = String(repeating: "x", count: 9_950)
+        expectDatabaseError(18, "too big") {
+            try database.write("INSERT INTO items(id, col) VALUES ('a', ?)", [text])
+        }
+        for table in ["ps_data__items", "ps_crud", "ps_updated_rows"] {
+            #expect(try database.integer("SELECT count(*) FROM \(table)") == 0, "\(table)")
+        }
+        try database.write("INSERT INTO items(id, col) VALUES ('a', ?)", [String(text.dropLast(100))])
+        #expect(try database.entries().count == 1)
     }
 
     @Test func userTriggersMayWriteToOtherViews() throws {

@@ -143,6 +143,16 @@ import Testing
         #expect(try target() == 5)
     }
 
+    /// What was uploaded last is in no checkpoint that an earlier target stands for.
+    @Test func completingInsertOnlyWritesMovesATargetThatIsThere() throws {
+        try add(1)
+        try complete(through: 1, 5)
+        try add(1, to: "log")
+        #expect(try target() == 5)
+        try complete(through: 2)
+        #expect(try target() == .max)
+    }
+
     @Test func completingInsertOnlyWritesSetsNoTarget() throws {
         try add(2, to: "log")
         #expect(try !read { try LocalWriteGate.isOpen($0) })
@@ -156,6 +166,34 @@ import Testing
         try complete(through: 3)
         try add(1)
         #expect(try read { try UploadQueue.firstID($0) } == 4)
+    }
+
+    /// Whatever the encoding of the file, texts are read as UTF-8.
+    @Test(arguments: LocalTestDatabase.encodings)
+    func entriesAreReadInEachEncoding(_ encoding: String) throws {
+        let database = try LocalTestDatabase(.items(), encoding: encoding)
+        #expect(try database.texts("PRAGMA encoding") == [encoding])
+        try database.write("INSERT INTO items(id, col) VALUES ('é', 'Brød')")
+        try database.write("UPDATE items SET col = '麵包 🥖'")
+        try database.write("DELETE FROM items")
+        let writes = try #require(try database.queue.read { try UploadQueue.batch($0) }).writes
+        func entry(_ id: Int64, _ kind: QueuedWrite.Kind, _ data: JSONObject?) -> QueuedWrite {
+            QueuedWrite(id: id, transactionID: id, kind: kind, table: "items", rowID: "é", data: data)
+        }
+        #expect(
+            writes == [entry(1, .put, ["col": "Brød"]), entry(2, .patch, ["col": "麵包 🥖"]), entry(3, .delete, nil)]
+        )
+        try database.queue.write { db in
+            for write in writes {
+                try RejectedWrites.record(write.id, reason: "no", at: SyncInstant(microseconds: 1), db)
+            }
+            try UploadQueue.complete(through: 3, writeCheckpoint: nil, db)
+        }
+        #expect(try database.queue.read { try RejectedWrites.all($0) }.map(\.write) == writes)
+        try database.queue.write { try RejectedWrites.restore(writes.map(\.id), $0) }
+        let restored = try #require(try database.queue.read { try UploadQueue.batch($0) }).writes
+        #expect(restored.map(\.data) == writes.map(\.data))
+        #expect(restored.map(\.damage) == [nil, nil, nil])
     }
 
     @Test func integersAreExact() throws {

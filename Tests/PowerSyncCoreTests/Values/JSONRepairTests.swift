@@ -21,7 +21,7 @@ import Testing
         ("-NaN", "null", "null"), ("-true", nil, nil), ("--1", nil, nil), ("-", nil, nil), ("+1", nil, nil),
         ("1.2.3", nil, nil),
         ("Infinit", nil, nil), ("nul", nil, nil), ("{", nil, nil), ("", nil, nil),
-        ("[NaN", nil, nil),
+        ("[NaN", nil, nil), (#""a"#, nil, nil), (#"[NaN,"a"#, nil, nil),
         (#"{"NaN":NaN,"a":"Infinity"}"#, #"{"NaN":null,"a":"Infinity"}"#, #"{"NaN":null,"a":"Infinity"}"#),
     ]
 

@@ -31,6 +31,15 @@ import Testing
         Row(#"{"t":"a",}"#, "{}", "|"), Row(#"{"t":0x1f}"#, "{}", "|"), Row("/**/{}", "{}", "|"),
     ]
 
+    /// JSON for SQLite, but not for what reads the rows of raw tables.
+    static let rowsOfSQLite = [
+        Row(#"{"t":"\ud800","r":1.5}"#, "{\"t\":\"\u{fffd}\",\"r\":1.5}", "\u{fffd}|1.5"),
+        Row("{\"t\":\"a\",\"r\":\(deep)}", "{}", "|"),
+    ]
+
+    /// An array that is nested more deeply than we read.
+    private static let deep = String(repeating: "[", count: 200) + String(repeating: "]", count: 200)
+
     private static let columns = [ClientColumn(name: "t", type: .text), ClientColumn(name: "r", type: .real)]
     private static let query = """
         SELECT t, CASE WHEN r = 9e999 THEN '+' WHEN r = -9e999 THEN '-' ELSE r END FROM items WHERE id = 'x'
@@ -113,6 +122,27 @@ import Testing
         #expect(observer.changes > 0)
     }
 
+    /// Triggers of the app on the table may write to views.
+    @Test func repairingQueuesNothing() throws {
+        var log = ClientTable.items()
+        log.name = "log"
+        let database = try LocalTestDatabase(.items(Self.columns), log)
+        try database.write(
+            """
+            DROP TRIGGER ps_view_insert_items; DROP TRIGGER ps_view_update_items; DROP TRIGGER ps_view_delete_items;
+            CREATE TRIGGER own AFTER UPDATE ON ps_data__items BEGIN
+              INSERT INTO log(id, col) VALUES (NEW.id, 'updated');
+            END;
+            INSERT INTO ps_data__items VALUES ('x', '{"t":NaN}');
+            """
+        )
+        try database.apply(.items(Self.columns), log)
+        #expect(try database.texts("SELECT data FROM ps_data__items") == [#"{"t":null}"#])
+        #expect(try database.texts("SELECT col FROM log") == ["updated"])
+        #expect(try database.entries().isEmpty)
+        #expect(try database.rows("SELECT * FROM ps_updated_rows").isEmpty)
+    }
+
     /// Rows that waited in `ps_untyped` for their table.
     @Test(arguments: rows) func rowsThatWaitedForTheirTableAreRepaired(_ row: Row) throws {
         let database = try LocalTestDatabase(schema: ClientSchema())
@@ -121,24 +151,34 @@ import Testing
         #expect(try database.texts("SELECT data FROM ps_data__items") == [row.stored])
     }
 
-    @Test(arguments: rows) func rawTablesGetWhatTheRowMeans(_ row: Row) throws {
+    @Test(arguments: rows + rowsOfSQLite) func rawTablesGetWhatTheRowMeans(_ row: Row) throws {
         let table = ClientRawTable(name: "items", structure: .init(tableName: "raw"))
         let database = try LocalTestDatabase(schema: ClientSchema(rawTables: [table]))
         try database.write("CREATE TABLE raw (id TEXT PRIMARY KEY, t TEXT, r REAL)")
-        _ = try Self.publish(row.testDescription, rawTables: [table], database)
+        let unreadable = try Self.publish(row.testDescription, rawTables: [table], database)
+        #expect(unreadable.counts == (row.stored == "{}" ? ["items": 1] : [:]))
         #expect(try database.rows(Self.query.replacing("items", with: "raw")) == [row.columns])
         #expect(try database.rows("SELECT t FROM raw WHERE id = 'y'") == ["y"])
     }
 
     /// What is valid stays as it was sent, also where our scanner is stricter than SQLite.
     @Test(arguments: [
-        #"{"t":"\ud800"}"#, String(repeating: "[", count: 200) + String(repeating: "]", count: 200), "5",
-        #" {"t" : 1e999} "#,
+        #"{"t":"\ud800"}"#, deep, "5", #" {"t" : 1e999} "#,
     ])
     func validRowsStayAsTheyAre(text: String) throws {
         let database = try Self.database()
         let unreadable = try Self.publish(text, database)
         #expect(try database.texts("SELECT data FROM ps_data__items WHERE id = 'x'") == [text])
         #expect(unreadable.counts.isEmpty)
+    }
+
+    /// Control characters take six times as much when they are escaped: an app may allow less.
+    @Test func whatIsTooLongOnceItIsRepairedIsAnError() throws {
+        let database = try Self.database()
+        database.limitLength(to: 10_000)
+        let error = #expect(throws: DatabaseError.self) {
+            _ = try Self.publish("{\"t\":\"" + String(repeating: "\n", count: 3_000) + "\"}", database)
+        }
+        #expect(error?.resultCode == .SQLITE_TOOBIG)
     }
 }

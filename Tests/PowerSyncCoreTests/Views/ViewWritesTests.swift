@@ -345,6 +345,29 @@ import Testing
         )
     }
 
+    @Test func memoryOfALargeWriteIsGivenUp() throws {
+        let database = try LocalTestDatabase(.items(trackPreviousValues: PreviousValues()))
+        func write(_ id: String, _ text: String) throws -> [Int] {
+            try database.write("INSERT INTO items(id, col) VALUES (?, ?)", [id, text])
+            try database.write("UPDATE items SET col = col || '!' WHERE id = ?", [id])
+            _ = try database.texts("SELECT powersync_diff('{}', ?)", [#"{"col":"\#(text)"}"#])
+            return try database.queue.read { db in
+                let state = try ConnectionState.of(db)
+                return [state.recorder.entry, state.rowObject.output, state.difference.output].map(\.capacity)
+            }
+        }
+        let small = try write("a", "text")
+        #expect(small.allSatisfy { $0 > 0 })
+        #expect(try write("b", "text") == small)
+        let large = String(repeating: "x", count: 1_000_000)
+        #expect(try write("c", large).allSatisfy { $0 <= JSONBytes.keptCapacity })
+        let (data, old) = (#"{"col":"\#(large)!"}"#, #"{"col":"\#(large)"}"#)
+        #expect(
+            try database.entries().last == #"{"op":"PATCH","id":"c","type":"items","data":\#(data),"old":\#(old)}"#
+        )
+        #expect(try write("d", "text").allSatisfy { $0 > 0 })
+    }
+
     @Test func untrustedSchemaCannotWrite() throws {
         let database = try LocalTestDatabase()
         try database.run("PRAGMA trusted_schema = OFF")
