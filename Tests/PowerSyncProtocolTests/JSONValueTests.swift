@@ -4,6 +4,15 @@ import TestSupport
 import Testing
 
 @Suite struct JSONValueTests {
+    @Test func numbersThatAreTooLargeCanBeInfinite() throws {
+        let array = try JSONValue(parsing: ByteBuffer(string: "[1e999,-1e999]"), hugeNumbers: .infinite)
+        #expect(array == .array([.double(.infinity), .double(-.infinity)]))
+        let object = try ByteBuffer(string: #"{"a":{"b":1e999}}"#).withByteView {
+            try JSONObject(parsing: $0, hugeNumbers: .infinite)
+        }
+        #expect(object == ["a": ["b": .double(.infinity)]])
+    }
+
     @Test(
         arguments: [
             ("0", .integer(0)), ("-1", .integer(-1)), ("-0", .double(-0.0)),

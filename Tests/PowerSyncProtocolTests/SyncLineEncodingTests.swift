@@ -3,6 +3,17 @@ import PowerSyncProtocol
 import Testing
 
 @Suite struct SyncLineEncodingTests {
+    /// Readers that look elements of arrays up by name find all of them.
+    @Test func elementsOfArraysAreNumbered() {
+        let buckets = (0..<12).map { BucketDescription(name: BucketName("b\($0)"), checksum: Checksum(0)) }
+        let line = SyncLine.checkpoint(Checkpoint(lastOpID: OpID(3), buckets: buckets))
+        var bytes = ByteBuffer()
+        line.encode(as: .bson, into: &bytes)
+        let text = String(decoding: bytes.readableBytesView, as: Unicode.ASCII.self)
+        // An element is its type, 3 for a document, and its name with a zero.
+        #expect((0..<12).allSatisfy { text.contains("\u{3}\($0)\0") })
+    }
+
     /// The same line as JSON and as BSON.
     @Test(
         arguments: [

@@ -152,6 +152,11 @@ import Testing
         return ("00000000 04c0 0001 0002 ffffffff ffffffff 0003 746f6b 03 612f62 00 64", .setup(setup))
     }()
 
+    @Test func codesOfErrorsAreToldAsTheSpecificationWritesThem() {
+        #expect("\(RSocketErrorCode(rawValue: 0x201))" == "0x00000201")
+        #expect("\(RSocketErrorCode(rawValue: 0xffff_ffff))" == "0xffffffff")
+    }
+
     @Test(arguments: cases)
     func framesAreWrittenAsTheSpecificationShows(_ testCase: Case) throws {
         let message = try testCase.frame.encoded()

@@ -35,6 +35,22 @@ import Testing
         for frame in frames { try await channel.writeInbound(try frame.encoded()) }
     }
 
+    @Test func aRequestThatCannotBeSentEndsTheStream() async throws {
+        let metadata = ByteBuffer(repeating: 0, count: Payload.maximumMetadataLength + 1)
+        let stream = try await channel.testingEventLoop.executeInContext { [channel] in
+            let handler = RequesterHandler(
+                RequesterConnection.Configuration(setup: .example),
+                request: Payload(metadata: metadata),
+                openedAt: channel.eventLoop.now
+            )
+            try channel.pipeline.syncOperations.addHandler(handler)
+            return RequesterStream(handler, eventLoop: channel.eventLoop)
+        }
+        try await channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 80))
+        stream.begin()
+        await #expect(throws: RequesterStreamError.self) { try await stream.next() }
+    }
+
     @Test func payloadsAreHandedOverAtOnceAndRequestedAgainWhenTaken() async throws {
         let stream = try await begin()
         try await receive(.next("a", on: one), .next("b", on: one))

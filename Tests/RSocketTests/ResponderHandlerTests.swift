@@ -56,6 +56,18 @@ import Testing
         for frame in frames { try await channel.writeInbound(try frame.encoded()) }
     }
 
+    @Test func aCancelledTaskTakesBackWhatWaitsForCredit() async throws {
+        let handle = try await request(credit: 1)
+        try await handle.send([Payload("a")], on: one)
+        #expect(try await sent() == .next("a", on: one))
+        let second = Task { try await handle.send([Payload("b")], on: one) }
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        try await receive(.requestN(one, RequestN(1)))
+        handle.complete(one)
+        #expect(try await sent() == .complete(one))
+    }
+
     @Test func aPayloadWaitsForCreditAndKeepalivesDoNot() async throws {
         let handle = try await request(credit: 1)
         try await handle.send([Payload("a")], on: one)

@@ -43,7 +43,7 @@ extension ByteBuffer: ByteSink {
 /// Memory of a fixed size that is filled from its start.
 ///
 /// The fast way to write many small pieces whose total is bounded.
-@safe struct FixedByteSink: ByteSink {
+@safe struct FixedByteSink {
     private let start: UnsafeMutableRawPointer?
     private let capacity: Int
     /// The number of bytes that have been written.
@@ -55,24 +55,12 @@ extension ByteBuffer: ByteSink {
         capacity = memory.count
     }
 
+    /// Appends one byte.
     mutating func append(_ byte: UInt8) {
         guard let start = unsafe start, count < capacity else {
             preconditionFailure("the sink of \(capacity) bytes is full")
         }
         unsafe start.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
         count += 1
-    }
-
-    mutating func append(_ bytes: ByteView) {
-        // Also leaves when there is nothing to write, so that both pointers exist below.
-        guard bytes.count > 0 else { return }
-        guard let start = unsafe start, bytes.count <= capacity - count else {
-            preconditionFailure("the sink of \(capacity) bytes is full")
-        }
-        let source = unsafe bytes.pointer(to: 0..<bytes.count)
-        if let address = source.baseAddress {
-            unsafe (start + count).copyMemory(from: address, byteCount: bytes.count)
-        }
-        count += bytes.count
     }
 }
