@@ -133,7 +133,9 @@ import Testing
             backend.answer(limit, limit, limit, limit, limit, limit)
             try await connector.uploadData(database: backend.database)
             #expect(backend.uploads.map(\.entries.count) == [7, 3, 1])
-            for _ in 0..<3 { try await connector.uploadData(database: backend.database) }
+            for _ in 0..<2 { try await connector.uploadData(database: backend.database) }
+            // What was accepted lets the next one be larger.
+            #expect(backend.uploads.map(\.entries.count) == [7, 3, 1, 2, 4, 1])
             // A transaction is not divided: it is rejected, which the app's policy decides about.
             let error = await #expect(throws: UploadRejectionError.self) {
                 backend.answer(limit)
@@ -141,6 +143,20 @@ import Testing
             }
             #expect(error?.description.contains("413") == true && error?.description.contains("3 writes") == true)
             #expect(try await backend.waiting() == ["e", "f", "g"])
+        }
+    }
+
+    @Test func moreIsSentAgainWhenTheBackendTakesIt() async throws {
+        try await Backend.run { backend in
+            let connector = try backend.connector()
+            try await backend.insert(["large"], ["b"])
+            backend.answer { _ in Backend.status(.payloadTooLarge) }
+            try await connector.uploadData(database: backend.database)
+            #expect(backend.uploads.map(\.entries.count) == [2, 1])
+            try await backend.insert(["c"], ["d"], ["e"], ["f"], ["g"], ["h"], ["i"], ["j"])
+            for _ in 0..<3 { try await connector.uploadData(database: backend.database) }
+            #expect(backend.uploads.map(\.entries.count) == [2, 1, 2, 4, 3])
+            #expect(try await backend.waiting().isEmpty)
         }
     }
 

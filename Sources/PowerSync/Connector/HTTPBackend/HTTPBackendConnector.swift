@@ -20,7 +20,7 @@ import PowerSyncUpload
 /// | has applied all, or the first part | takes that out of the queue, and goes on behind it |
 /// | rejects a write (4xx for the write) | throws an ``UploadRejectionError``: ``ConnectOptions/uploadRejectionPolicy`` decides |
 /// | answers 401 | gets new credentials, and tries once more |
-/// | answers 413 | sends less; a transaction that is too large alone is rejected |
+/// | answers 413 | sends less for a while; a transaction that is too large alone is rejected |
 /// | answers 429 or 503 with `Retry-After` | tries again, but not before |
 /// | answers anything else, or nothing | tries again: ``HTTPBackendError`` |
 public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
@@ -31,8 +31,8 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
         var fetches = 0
         /// Before when the backend wants to be left alone.
         var pausedUntil: Duration?
-        /// The most entries of a request: fewer than in the options once the backend has answered 413.
-        var maximumEntries: Int
+        /// The most entries of a request.
+        var limit: UploadLimit
     }
 
     private let exchange: UploadExchange
@@ -84,7 +84,7 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
         self.clock = clock
         self.credentials = credentials
         authorize = authorization
-        state = NIOLockedValueBox(State(maximumEntries: options.maximumEntries))
+        state = NIOLockedValueBox(State(limit: UploadLimit(maximum: options.maximumEntries)))
     }
 
     /// Fetches a token for the sync service.
@@ -115,13 +115,15 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
         while true {
             let batch = try await UploadBatch.next(
                 of: database,
-                maximumEntries: state.withLockedValue { $0.maximumEntries },
+                maximumEntries: state.withLockedValue { $0.limit.entries },
                 maximumBytes: options.maximumBytes
             )
             guard let batch else { return }
             let request = UploadRequest(clientID: clientID, entries: batch.entries)
             do {
-                try await finish(batch, try await post(request))
+                let response = try await post(request)
+                state.withLockedValue { $0.limit.accepted(batch.entries.count) }
+                try await finish(batch, response)
                 return
             } catch let error as HTTPBackendError where error.httpStatus == 413 {
                 try shrink(batch)
@@ -218,8 +220,6 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
                     """
             )
         }
-        state.withLockedValue { state in
-            state.maximumEntries = max(1, min(state.maximumEntries, batch.entries.count) / 2)
-        }
+        state.withLockedValue { $0.limit.refused(batch.entries.count) }
     }
 }

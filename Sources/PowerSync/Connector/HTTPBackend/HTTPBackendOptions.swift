@@ -15,7 +15,7 @@ public struct HTTPBackendOptions: Sendable {
     public var maximumEntries = 1_000
     /// The most bytes of one request, unless a single transaction has more: 1 MiB.
     ///
-    /// When a backend answers 413, the connector sends less by itself, down to single transactions.
+    /// When a backend answers 413, the connector sends less by itself, down to single transactions, and then more again.
     public var maximumBytes = 1 << 20
     /// How long the backend may take to answer, in seconds: 60.
     public var timeout: TimeInterval = 60
