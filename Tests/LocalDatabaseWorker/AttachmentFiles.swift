@@ -39,9 +39,16 @@ package struct AttachmentFiles: Sendable {
     }
 
     /// The queue over these files and a database with ``WorkerAttachments/schema``.
+    ///
+    /// - Parameters:
+    ///   - database: The database.
+    ///   - death: Where its process ends.
+    ///   - aging: How much older than they are unfinished files count, in seconds.
+    /// - Returns: The queue.
     package func queue(
         _ database: any PowerSyncDatabaseProtocol,
-        death: AttachmentDeath? = nil
+        death: AttachmentDeath? = nil,
+        aging: TimeInterval = 0
     ) -> AttachmentQueue {
         var options = AttachmentQueueOptions()
         options.syncInterval = .milliseconds(50)
@@ -57,7 +64,7 @@ package struct AttachmentFiles: Sendable {
                     WatchedAttachmentItem(id: try cursor.getString(name: "file_id"), fileExtension: "bin")
                 }
             },
-            localStorage: DyingStorage(death: death),
+            localStorage: DyingStorage(death: death, aging: aging),
             options: options
         )
     }
@@ -105,6 +112,7 @@ private struct FolderTransport: AttachmentTransportAdapter {
 private struct DyingStorage: LocalStorageAdapter {
     let base = FileManagerStorageAdapter()
     let death: AttachmentDeath?
+    let aging: TimeInterval
 
     func saveFile(filePath: String, data: Data) async throws -> Int64 {
         if death == .saveBegun {
@@ -154,6 +162,6 @@ private struct DyingStorage: LocalStorageAdapter {
     }
 
     func removeTemporaryFiles(path: String, olderThan date: Date) async throws {
-        try await base.removeTemporaryFiles(path: path, olderThan: date)
+        try await base.removeTemporaryFiles(path: path, olderThan: date.addingTimeInterval(aging))
     }
 }

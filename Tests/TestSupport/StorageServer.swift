@@ -26,12 +26,14 @@ package final class StorageServer: Sendable {
     /// What the server answers.
     package struct Response: Sendable {
         /// How the response ends.
-        package enum End: Sendable, Equatable {
+        package enum End: Sendable {
             case normal
             /// The connection is closed after so many bytes of the body.
             case closed(after: Int)
             /// Nothing comes any more after so many bytes of the body.
             case silent(after: Int)
+            /// The rest of the body, after so many bytes, comes when the gate is open.
+            case held(after: Int, until: Gate)
         }
 
         package var status = HTTPResponseStatus.ok
@@ -248,11 +250,11 @@ private final class Handler: ChannelInboundHandler {
             let limit =
                 switch response.end {
                 case .normal: response.body.count
-                case .closed(let count), .silent(let count): min(count, response.body.count)
+                case .closed(let count), .silent(let count), .held(let count, _): min(count, response.body.count)
                 }
             guard sent < limit else {
                 self.response = nil
-                return end(response, context)
+                return end(response, after: sent, context)
             }
             guard context.channel.isWritable else { return }
             let chunk = response.body.slice(sent, min(Handler.chunkSize, limit - sent))
@@ -261,11 +263,24 @@ private final class Handler: ChannelInboundHandler {
         }
     }
 
-    private func end(_ response: StorageServer.Response, _ context: ChannelHandlerContext) {
+    private func end(_ response: StorageServer.Response, after sent: Int, _ context: ChannelHandlerContext) {
         switch response.end {
         case .normal: context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
         case .closed: context.close(promise: nil)
         case .silent: break
+        case .held(_, let gate):
+            let eventLoop = context.eventLoop
+            let (handler, later) = (NIOLoopBound(self, eventLoop: eventLoop), context.loopBound)
+            gate.whenOpen {
+                eventLoop.execute { handler.value.sendRest(of: response, from: sent, later.value) }
+            }
         }
+    }
+
+    private func sendRest(of response: StorageServer.Response, from sent: Int, _ context: ChannelHandlerContext) {
+        var rest = response
+        rest.end = .normal
+        self.response = (rest, sent)
+        send(context)
     }
 }

@@ -28,6 +28,8 @@ private final class AppErrorHandler: SyncErrorHandler {
 }
 
 /// A local storage with the requirements of the established SDK and nothing more.
+///
+/// As with `FileManager`, it is an error to remove what is not there.
 private actor AppLocalStorage: LocalStorageAdapter {
     private var files: [String: Data] = [:]
 
@@ -41,7 +43,10 @@ private actor AppLocalStorage: LocalStorageAdapter {
         return data
     }
 
-    func deleteFile(filePath: String) async throws { files[filePath] = nil }
+    func deleteFile(filePath: String) async throws {
+        guard files.removeValue(forKey: filePath) != nil else { throw PowerSyncAttachmentError.fileNotFound(filePath) }
+    }
+
     func fileExists(filePath: String) async throws -> Bool { files[filePath] != nil }
     func makeDir(path: String) async throws {}
     func rmDir(path: String) async throws { files = files.filter { !$0.key.hasPrefix(path + "/") } }

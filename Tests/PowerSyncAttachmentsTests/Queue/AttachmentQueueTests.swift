@@ -37,6 +37,24 @@ struct AttachmentQueueTests {
     }
 
     @Test
+    func `While its directory cannot be made, a queue takes no file for lost`() async throws {
+        struct NoVolume: Error {}
+        let harness = QueueHarness()
+        let row = Attachment(id: "a", filename: "a.jpg", state: .queuedUpload, localUri: harness.path("a.jpg"))
+        try await harness.insert(row)
+        harness.local.fail(.makeDirectory, path: QueueHarness.directory, with: NoVolume(), times: 1)
+        let queue = harness.makeQueue()
+        try await harness.closing(queue) {
+            await #expect(throws: NoVolume.self) { try await queue.waitForInit() }
+            #expect(try await harness.rows()["a"]?.state == .queuedUpload)
+            _ = try await harness.local.saveFile(filePath: harness.path("a.jpg"), data: Data("abc".utf8))
+            try await queue.startSync()
+            try await harness.wait(for: "a", .synced)
+            #expect(harness.remote["a.jpg"] == Data("abc".utf8))
+        }
+    }
+
+    @Test
     func `Clearing and then closing succeeds`() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.saveFile(data: Data("abc".utf8), mediaType: "image/jpeg", fileExtension: "jpg")

@@ -9,7 +9,7 @@ import Testing
 /// Sweeping the file system, where a file has many paths.
 @Suite(.timeLimit(.minutes(1)))
 struct OrphanSweepTests {
-    /// A directory with a saved file, the part of a download that waits, and a file that no row leads to; all are old.
+    /// A directory with a saved file, the part of a download that waits, and a file that no row leads to; all are two hours old.
     private struct Scene {
         static let used = ["saved.txt", "waiting.jpg.download.pstmp"]
         static let all = ["orphan.txt"] + used
@@ -34,7 +34,8 @@ struct OrphanSweepTests {
             try await harness.insert(Attachment(id: "waiting", filename: "waiting.jpg", state: .queuedDownload))
             try folder.write(Data("part".utf8), to: "files/waiting.jpg.download.pstmp")
             try folder.write(Data("orphan".utf8), to: "files/orphan.txt")
-            for name in Scene.all { try folder.age("files/\(name)", seconds: 7200) }
+            // Files cannot be made older: the system knows when that was done.
+            harness.date.withLockedValue { $0.addTimeInterval(7200) }
         }
 
         func sweep() async throws -> Int {
@@ -80,6 +81,23 @@ struct OrphanSweepTests {
     func `The path of the directory may end with a slash`(directory: String) async throws {
         try await withScene(directory: directory) { scene async throws in
             #expect(try await scene.sweep() == 1)
+            #expect(try scene.names == Scene.used)
+        }
+    }
+
+    @Test
+    func `A file that was linked just now is not old, whatever the age of its content`() async throws {
+        try await withScene { scene async throws in
+            scene.harness.date.withLockedValue { $0 = Date() }
+            try scene.folder.write(Data("photo".utf8), to: "photo.jpg")
+            try scene.folder.age("photo.jpg", seconds: 7 * 86_400)
+            // The first step of saving it, whose row is still to come.
+            try await FileManagerStorageAdapter()
+                .linkFile(sourcePath: scene.folder("photo.jpg"), targetPath: scene.folder("files/photo.jpg"))
+            #expect(try await scene.sweep() == 0)
+            #expect(try scene.names == ["orphan.txt", "photo.jpg"] + Scene.used)
+            scene.harness.date.withLockedValue { $0.addTimeInterval(7200) }
+            #expect(try await scene.sweep() == 2)
             #expect(try scene.names == Scene.used)
         }
     }

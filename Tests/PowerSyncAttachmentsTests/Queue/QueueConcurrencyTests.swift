@@ -22,6 +22,44 @@ struct QueueConcurrencyTests {
     }
 
     @Test
+    func `A deletion that a running upload hides begins when that has ended, without a timer`() async throws {
+        let options = AttachmentQueueOptions.test {
+            $0.maxConcurrentTransfers = 2
+            $0.syncInterval = .zero
+        }
+        try await QueueHarness.run(options) { harness, queue in
+            let gate = harness.remote.hold(.upload)
+            try await queue.startSync()
+            let first = try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: "jpg")
+            try await gate.waitForArrivals(1)
+            try await queue.deleteFile(attachmentId: first.id)
+            // Its upload shows that the deletion of the first one was looked at.
+            let second = try await queue.saveFile(data: Data("b".utf8), mediaType: "image/jpeg", fileExtension: "jpg")
+            try await gate.waitForArrivals(2)
+            gate.open()
+            try await harness.waitForRows { $0[first.id] == nil && $0[second.id]?.state == .synced }
+            #expect(Array(harness.remote.files.keys) == [second.filename])
+        }
+    }
+
+    @Test
+    func `A download does not replace the file of another attachment that is not uploaded yet`() async throws {
+        let options = AttachmentQueueOptions.test { $0.maxConcurrentTransfers = 2 }
+        try await QueueHarness.run(remote: ["x.jpg": "theirs"], options) { harness, queue in
+            let gate = harness.remote.hold(.upload)
+            try await queue.startSync()
+            try await queue.saveFile(data: Data("ours".utf8), mediaType: "image/jpeg", fileExtension: "jpg", id: "x")
+            try await gate.waitForArrivals(1)
+            try await harness.insert(Attachment(id: "y", filename: "x.jpg", state: .queuedDownload))
+            try await harness.log.wait(for: .warning, containing: "which is not uploaded yet, has its file at")
+            #expect(harness.local[harness.path("x.jpg")] == Data("ours".utf8))
+            gate.open()
+            try await harness.wait(for: "x", .synced)
+            #expect(harness.remote.files["x.jpg"] == Data("ours".utf8))
+        }
+    }
+
+    @Test
     func `A file that is unlinked while its download runs is archived, with the file`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let gate = harness.remote.hold(.download)

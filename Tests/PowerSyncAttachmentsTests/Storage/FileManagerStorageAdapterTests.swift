@@ -243,20 +243,47 @@ import Testing
             let old = ["in/a.jpg.1f.pstmp", "in/sub/b.jpg.download.pstmp.state.pstmp.1f.pstmp"]
             let downloads = ["in/sub/b.jpg.download.pstmp", "in/sub/b.jpg.download.pstmp.state.pstmp"]
             let kept = ["in/a.jpg", "in/pstmp", "in/a.pstmp.jpg", "in/a.download", "out/c.1f.pstmp"]
-            for name in old + downloads + kept {
-                try folder.write(Data("x".utf8), to: name)
-                try folder.age(name, seconds: 3700)
-            }
+            for name in old + downloads + kept { try folder.write(Data("x".utf8), to: name) }
+            // Files cannot be made older, since the system knows when that was done, but younger: this one is of next month.
             try folder.write(Data("x".utf8), to: "in/young.1f.pstmp")
+            try folder.age("in/young.1f.pstmp", seconds: -30 * 86_400)
             try folder.link("in/link", to: folder("out"))
             try folder.link("in/link.pstmp", to: folder("in/a.jpg"))
             let expected = ["in", "in/sub", "in/link", "in/link.pstmp", "in/young.1f.pstmp", "out"] + kept
             for days in [0, 6, 7] {
-                for name in downloads { try folder.age(name, seconds: 3700 + TimeInterval(days) * 86_400) }
-                try await storage.removeTemporaryFiles(path: folder("in"), olderThan: Date(timeIntervalSinceNow: -3600))
+                let date = Date(timeIntervalSinceNow: 100 + TimeInterval(days) * 86_400)
+                try await storage.removeTemporaryFiles(path: folder("in"), olderThan: date)
                 let rest = days < 7 ? downloads : []
                 #expect(try Set(folder.names) == Set(expected + rest))
             }
+        }
+    }
+
+    @Test("A file that has just got a name is young, however old its content is")
+    func youngName() async throws {
+        try await AttachmentsFolder.run { folder async throws in
+            try folder.makeDirectory("in")
+            // As the links have that are about to get the names of attachments.
+            let names = ["in/linked", "in/linked.1f.pstmp", "in/linked.download.pstmp", "in/moved"]
+            for name in names { try folder.write(Data("x".utf8), to: String(name.dropFirst("in/".count))) }
+            for name in names {
+                let source = String(name.dropFirst("in/".count))
+                try folder.age(source, seconds: 30 * 86_400)
+                if name == "in/moved" {
+                    try await storage.moveFile(sourcePath: folder(source), targetPath: folder(name))
+                } else {
+                    try await storage.linkFile(sourcePath: folder(source), targetPath: folder(name))
+                }
+            }
+            let oneHourAgo = Date(timeIntervalSinceNow: -3600)
+            #expect(try await storage.files(path: folder("in"), notChangedSince: oneHourAgo) == [])
+            try await storage.removeTemporaryFiles(path: folder("in"), olderThan: oneHourAgo)
+            #expect(try Set(folder.names).isSuperset(of: names))
+            let inOneHour = Date(timeIntervalSinceNow: 3600)
+            #expect(
+                try await Set(storage.files(path: folder("in"), notChangedSince: inOneHour))
+                    == Set(names.map { folder($0) })
+            )
         }
     }
 

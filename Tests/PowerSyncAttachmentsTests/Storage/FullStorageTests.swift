@@ -79,6 +79,56 @@ import Glibc
         #expect(result != nil)
     }
 
+    @Test("a download that it has no room for keeps what there is, and writes nothing", .enabled(if: canMakeVolumes))
+    func download() async throws {
+        let result: Void? = try await FullStorageTests.withSmallVolume { folder async throws in
+            try await StorageServer.run { request in
+                StorageServer.serve(.init(pattern: request.uri == "/large" ? 3_000_000 : 900_000), to: request)
+            } _: { server async throws in
+                let base = server.url
+                let resolve: @Sendable (String) throws -> AttachmentHTTPRequest = { id in
+                    AttachmentHTTPRequest(url: try #require(URL(string: "\(base)/\(id)")))
+                }
+                let transport = HTTPAttachmentTransport(
+                    resolveUpload: { try resolve($0.attachment.id) },
+                    resolveDownload: { try resolve($0.attachment.id) },
+                    resolveDelete: { try resolve($0.id) }
+                )
+                let names = ["a.download.pstmp", "a.download.pstmp.state.pstmp"]
+                func located(_ id: String) -> LocatedAttachment {
+                    LocatedAttachment(
+                        attachment: Attachment(id: id, filename: "a", state: .queuedDownload),
+                        localPath: folder(names[0])
+                    )
+                }
+                func expectFullDisk() async {
+                    let steps = TransferSteps()
+                    let error = await #expect(throws: PowerSyncAttachmentError.self) {
+                        try await transport.download(located("large"), progress: steps.add)
+                    }
+                    #expect(error?.isDiskFull == true)
+                    #expect(steps.all.isEmpty)
+                }
+                await expectFullDisk()
+                #expect(try folder.names == [])
+
+                try folder.write(.pattern(500_000), to: names[0])
+                let record = Data(#"{"bytes":500000,"etag":"\"v1\"","total":3000000}"#.utf8)
+                try folder.write(record, to: names[1])
+                await expectFullDisk()
+                #expect(server.received.last?.header("Range") == "bytes=500000-")
+                #expect(try folder.read(names[0]) == .pattern(500_000))
+                #expect(try folder.read(names[1]) == record)
+
+                // What is replaced makes room.
+                try OpenFile.remove(folder(names[1]))
+                try await transport.download(located("small")) { _, _ in }
+                #expect(try folder.read(names[0]).count == 900_000)
+            }
+        }
+        #expect(result != nil)
+    }
+
     @Test("half-way, as when a limit is reached, leaves nothing")
     func limited() async throws {
         try await AttachmentsFolder.run { folder async throws in

@@ -37,6 +37,15 @@ struct TransferScheduleTests {
     }
 
     @Test
+    func `What runs, and is wanted in another way by now, is offered again`() {
+        var schedule = TransferSchedule(limit: 4)
+        schedule.offer(rows("a", "b"))
+        #expect(begun(&schedule) == ["a", "b"])
+        schedule.offer(rows("a") + [Attachment(id: "b", filename: "b.jpg", state: .queuedDelete)])
+        #expect(["a", "b", "b"].map { schedule.ended($0) } == [false, true, false])
+    }
+
+    @Test
     func `Ids that Swift takes for equal and SQLite does not are two attachments`() {
         var schedule = TransferSchedule(limit: 4)
         schedule.offer(rows("\u{e9}", "e\u{301}"))

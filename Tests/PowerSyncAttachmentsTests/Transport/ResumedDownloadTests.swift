@@ -175,6 +175,47 @@ import Testing
         }
     }
 
+    @Test("is not disturbed by another one to the same path")
+    func otherDownload() async throws {
+        let gate = StorageServer.Gate()
+        let requests = NIOLockedValueBox(0)
+        try await TransferHarness.run { request in
+            let number = requests.withLockedValue { count in
+                count += 1
+                return count
+            }
+            var response = StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: request)
+            switch number {
+            case 1: response.end = .held(after: 300_000, until: gate)
+            case 2: break
+            default: response = .init(status: .notFound)
+            }
+            return response
+        } _: { harness async throws in
+            defer { gate.open() }
+            let (transport, steps) = (harness.transport, TransferSteps())
+            let located = LocatedAttachment(attachment: harness.attachment, localPath: harness.path)
+            let first = Task { try await transport.download(located, progress: steps.add) }
+            // What has arrived behind that is too little to be written.
+            try await steps.wait(for: 262_144)
+            let size = try partialSize(harness)
+
+            let error = await harness.downloadError()
+            #expect(error?.code == .inProgress)
+            #expect(error?.isRetriable == true)
+            #expect(error?.description.contains("Another download of this file is going on") == true)
+            #expect(try partialSize(harness) == size)
+            // Nor by one that finds no file at the storage.
+            await #expect(throws: AttachmentStorageError.notFound) { try await harness.download() }
+            #expect(try partialSize(harness) == size)
+
+            gate.open()
+            try await first.value
+            #expect(try harness.downloaded() == ResumedDownloadTests.content)
+            #expect(try harness.folder.names == ["1.jpg.download.pstmp"])
+        }
+    }
+
     @Test("goes on when its queue starts again a day later")
     func laterStart() async throws {
         try await TransferHarness.run {
@@ -185,10 +226,10 @@ import Testing
                 Data(#"{"bytes":500000,"etag":"\"v1\"","total":1000000}"#.utf8),
                 to: harness.partialNames[1]
             )
-            for name in harness.partialNames { try harness.folder.age(name, seconds: 86_400) }
 
             let queues = QueueHarness()
-            queues.date.withLockedValue { $0 = Date() }
+            // Files cannot be made older: the system knows when that was done.
+            queues.date.withLockedValue { $0 = Date(timeIntervalSinceNow: 86_400) }
             let queue = queues.makeQueue(
                 storage: .transport(harness.transport),
                 directory: harness.folder.path,

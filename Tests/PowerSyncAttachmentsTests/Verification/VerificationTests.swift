@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncTesting
 import Testing
 
@@ -72,6 +73,36 @@ struct VerificationTests {
             #expect(try await rows.all() == before.mapValues { $0.with(localUri: "/files/\($0.filename)") })
             try await rows.process(ids, at: 20)
             #expect(try await rows.state("archived") == .synced)
+        }
+    }
+
+    @Test(
+        "paths follow a directory that was moved, also when the storage will not hear of the old one",
+        arguments: [
+            PowerSyncAttachmentError.invalidPath("/old"), PowerSyncAttachmentError.ioError(POSIXError(.EACCES)),
+            CancellationError(),
+        ] as [any Error]
+    )
+    func refusedDirectory(error: any Error) async throws {
+        let ids = AttachmentState.allCases.map { "\($0)" }
+        try await AttachmentRows.with(files: ids.map { "/files/\($0).jpg" }) { rows async throws in
+            for state in AttachmentState.allCases {
+                try await rows.insert(.row("\(state)", state, hasSynced: true, localUri: "/old/\(state).jpg"))
+                rows.storage.fail(.exists, path: "/old/\(state).jpg", with: error)
+            }
+            let before = try await rows.all()
+            try await rows.verify()
+            #expect(try await rows.all() == before.mapValues { $0.with(localUri: "/files/\($0.filename)") })
+        }
+    }
+
+    @Test
+    func `a file at a path that the storage refuses is lost when it is nowhere else`() async throws {
+        try await AttachmentRows.with { rows async throws in
+            try await rows.insert(.row(.synced, hasSynced: true, localUri: "/old/a.jpg"))
+            rows.storage.fail(.exists, path: "/old/a.jpg", with: PowerSyncAttachmentError.invalidPath("/old/a.jpg"))
+            try await rows.verify()
+            #expect(try await rows.all() == ["a": .row(.queuedDownload)])
         }
     }
 

@@ -65,7 +65,8 @@ extension AttachmentQueueParts {
         }
     }
 
-    private func makeDirectories() async throws {
+    /// Creates the directories.
+    func makeDirectories() async throws {
         try await localStorage.makeDir(path: directory)
         for name in subdirectories {
             try AttachmentPath.check(filename: name)

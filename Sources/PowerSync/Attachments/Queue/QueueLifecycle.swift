@@ -21,7 +21,11 @@ final class QueueLifecycle: Sendable {
     /// Creates the lifecycle of a queue, which begins with a verification.
     init(parts: AttachmentQueueParts) {
         self.parts = parts
-        initialVerification = Task { try await parts.verify() }
+        initialVerification = Task {
+            // On a volume that is not there, no file is lost.
+            try await parts.makeDirectories()
+            try await parts.verify()
+        }
     }
 
     deinit {

@@ -5,6 +5,9 @@ public struct WatchedAttachmentItem: Sendable, Equatable {
     /// The extension of the file, without the dot; used when there is no ``filename``.
     public let fileExtension: String?
     /// The name of the file; it may contain sub-directories.
+    ///
+    /// It belongs to one attachment: a download never replaces the file of another one that is still to be uploaded, and two
+    /// downloads with one name replace each other's.
     public let filename: String?
     /// Free text for the attachment's row.
     public let metaData: String?

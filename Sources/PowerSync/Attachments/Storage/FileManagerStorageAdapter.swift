@@ -153,24 +153,25 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
         }
     }
 
-    /// Removes unfinished files in a directory and below that were last written before a date.
+    /// Removes unfinished files in a directory and below that were last written, and got their names, before a date.
     ///
-    /// Those of downloads, which may be continued, are removed only if they were last written a week before that date. Symbolic
-    /// links are not followed. A file that cannot be removed is left for the next time.
+    /// Those of downloads, which may be continued, are removed only if that was a week before that date. Symbolic links are not
+    /// followed. A file that cannot be removed is left for the next time.
     public nonisolated func removeTemporaryFiles(path: String, olderThan date: Date) async throws {
         try await perform(on: path, orDirectoryItself: true) { fileManager in
             let downloadDate = date.addingTimeInterval(-FileManagerStorageAdapter.downloadGrace)
             let old = FileManagerStorageAdapter.files(in: path, notChangedSince: date, fileManager)
             for file in old where AttachmentPath.isTemporary(file.path) {
-                if AttachmentPath.isPartOfDownload(file.path), file.modified >= downloadDate { continue }
+                if AttachmentPath.isPartOfDownload(file.path), file.changed >= downloadDate { continue }
                 try? OpenFile.remove(file.path)
             }
         }
     }
 
-    /// The regular files in a directory and below that were last written before a date.
+    /// The regular files in a directory and below that were last written, and got their names, before a date.
     ///
-    /// Symbolic links are not followed.
+    /// A file that was linked or renamed after the date is not among them, however old its content is: it may be one that is just
+    /// being saved. Symbolic links are not followed.
     public nonisolated func files(path: String, notChangedSince date: Date) async throws -> [String] {
         try await perform(on: path, orDirectoryItself: true) { fileManager in
             FileManagerStorageAdapter.files(in: path, notChangedSince: date, fileManager).map { $0.path }
@@ -181,14 +182,14 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
         in directory: String,
         notChangedSince date: Date,
         _ fileManager: FileManager
-    ) -> [(path: String, modified: Date)] {
+    ) -> [(path: String, changed: Date)] {
         guard let names = fileManager.enumerator(atPath: directory) else { return [] }
         return names.compactMap { name in
             guard let name = name as? String else { return nil }
             let file = directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
-            guard let attributes = try? OpenFile.attributes(file, followsLinks: false), attributes.modified < date
+            guard let attributes = try? OpenFile.attributes(file, followsLinks: false), attributes.changed < date
             else { return nil }
-            return (path: file, modified: attributes.modified)
+            return (path: file, changed: attributes.changed)
         }
     }
 

@@ -66,6 +66,9 @@ public protocol LocalStorageAdapter: Sendable {
     func removeTemporaryFiles(path: String, olderThan date: Date) async throws
     /// The files in a directory and below that were last written before a date.
     ///
+    /// A file that was moved or linked to its path after the date is not one of them, however old its content is: its row may be
+    /// still to come.
+    ///
     /// The default implementation finds none, so that `sweepOrphanFiles(olderThan:)` of the queue removes nothing.
     ///
     /// - Returns: Absolute paths of regular files, in any order. An adapter whose files are not in the file system gives the paths as

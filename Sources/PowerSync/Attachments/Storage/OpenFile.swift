@@ -35,14 +35,21 @@ final class OpenFile: Sendable {
         close(descriptor)
     }
 
+    /// What the system says about the file.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)`` also when this is not a regular file.
+    func attributes() throws -> Attributes {
+        var status = stat()
+        try retrying(path) { fstat(descriptor, &status) }
+        guard status.isRegular else { throw PowerSyncAttachmentError.ioError(POSIXError(.EISDIR)) }
+        return status.attributes
+    }
+
     /// The size in bytes.
     ///
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)`` also when this is not a regular file.
     func size() throws -> Int64 {
-        var status = stat()
-        try retrying(path) { fstat(descriptor, &status) }
-        guard status.isRegular else { throw PowerSyncAttachmentError.ioError(POSIXError(.EISDIR)) }
-        return Int64(status.st_size)
+        try attributes().size
     }
 
     /// The next bytes; empty at the end of the file.
@@ -106,6 +113,38 @@ final class OpenFile: Sendable {
     func synchronize() throws {
         try retrying(path) { fsync(descriptor) }
     }
+
+    /// Takes the lock of the file, without waiting.
+    ///
+    /// One descriptor at a time has it, of all processes. It goes with the descriptor, however the process ends. Where the file
+    /// system has no locks, everybody gets it.
+    ///
+    /// - Returns: Whether nobody else has it.
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
+    func lock() throws -> Bool {
+        do {
+            try retrying(path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+            return true
+        } catch PowerSyncAttachmentError.ioError(let error as POSIXError) {
+            switch error.code.rawValue {
+            case EWOULDBLOCK: return false
+            case ENOTSUP, EOPNOTSUPP, ENOSYS, ENOLCK: return true
+            default: throw PowerSyncAttachmentError.ioError(error)
+            }
+        }
+    }
+
+    /// Gives the lock back now; the last reference, which closes the descriptor, may be with another thread for a moment.
+    func unlock() {
+        flock(descriptor, LOCK_UN)
+    }
+
+    /// Whether the path still leads to this file, which may have got another name, or lost all of them.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
+    func isAtPath() throws -> Bool {
+        try OpenFile.identity(path) == attributes().identity
+    }
 }
 
 extension OpenFile {
@@ -135,6 +174,16 @@ extension OpenFile {
         let inode: UInt64
     }
 
+    /// What the system says about a regular file.
+    struct Attributes: Sendable, Equatable {
+        /// Which file it is.
+        let identity: Identity
+        /// The size in bytes.
+        let size: Int64
+        /// When it was last written, or got a name: the later of both.
+        let changed: Date
+    }
+
     /// Which file a path leads to, also through symbolic links; `nil` when there is none.
     ///
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)`` when that cannot be found out.
@@ -161,17 +210,14 @@ extension OpenFile {
         }
     }
 
-    /// The size of a regular file and when it was last written; `nil` when there is none.
+    /// What the system says about the regular file at a path; `nil` when there is none.
     ///
     /// - Parameters:
     ///   - path: The path.
     ///   - followsLinks: Whether a symbolic link counts as what it points to.
-    /// - Returns: Both, or `nil`.
+    /// - Returns: What it says, or `nil`.
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
-    static func attributes(
-        _ path: String,
-        followsLinks: Bool = true
-    ) throws -> (size: Int64, modified: Date)? {
+    static func attributes(_ path: String, followsLinks: Bool = true) throws -> Attributes? {
         var status = stat()
         do {
             try retrying(path) { followsLinks ? stat(path, &status) : lstat(path, &status) }
@@ -179,7 +225,7 @@ extension OpenFile {
             return nil
         }
         guard status.isRegular else { return nil }
-        return (Int64(status.st_size), status.modified)
+        return status.attributes
     }
 
     /// Waits until the names in a directory are on the disk, where the file system can say so.
@@ -199,6 +245,10 @@ extension stat {
     fileprivate var identity: OpenFile.Identity {
         // The types differ from system to system.
         OpenFile.Identity(device: UInt64(truncatingIfNeeded: st_dev), inode: UInt64(truncatingIfNeeded: st_ino))
+    }
+
+    fileprivate var attributes: OpenFile.Attributes {
+        OpenFile.Attributes(identity: identity, size: Int64(st_size), changed: changed)
     }
 }
 

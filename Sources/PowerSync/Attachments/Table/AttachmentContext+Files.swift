@@ -35,14 +35,26 @@ extension AttachmentContext {
         storage: any LocalStorageAdapter
     ) async throws -> ExaminedFile? {
         do {
-            if let path = row.localUri, try await storage.fileExists(filePath: path) {
-                return ExaminedFile(row: row, file: .inPlace)
+            var refusal: (any Error)?
+            do {
+                if let path = row.localUri, try await storage.fileExists(filePath: path) {
+                    return ExaminedFile(row: row, file: .inPlace)
+                }
+            } catch {
+                // A path of an earlier directory may be one that the storage refuses, or may not look at.
+                refusal = error
             }
             let path = try await localUri(row.filename)
             if path != row.localUri, !claims.hasClaim(to: path, besides: row.id),
                 try await storage.fileExists(filePath: path)
             {
                 return ExaminedFile(row: row, file: .moved(to: path))
+            }
+            switch refusal {
+            case nil: break
+            // It will never be readable there.
+            case PowerSyncAttachmentError.invalidPath? where path != row.localUri: break
+            case let error?: throw error
             }
             return ExaminedFile(row: row, file: .missing)
         } catch {

@@ -26,6 +26,20 @@ extension AttachmentContext {
         return followUp
     }
 
+    /// Keeps a download from replacing the only copy of another attachment's file.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/generalError(_:)`` when that attachment is still to be uploaded.
+    func checkMayReplaceFile(at path: String, for id: String) async throws {
+        let store = store
+        guard let owner = try await db.readLock(callback: { try store.unsentOwner(of: path, besides: id, in: $0) })
+        else {
+            return
+        }
+        throw PowerSyncAttachmentError.generalError(
+            "The attachment \(owner), which is not uploaded yet, has its file at \(path): its name has to be another one."
+        )
+    }
+
     /// Whether an attachment besides this one has its file at a path, so that the file must stay.
     func isFileShared(path: String, besides id: String) async throws -> Bool {
         let store = store

@@ -93,6 +93,18 @@ struct AttachmentStore: Sendable {
         ) { _ in true } ?? false
     }
 
+    /// The id of another row whose file at a path is still to be uploaded.
+    ///
+    /// Paths that differ by case only count as one: on some volumes they are one file.
+    ///
+    /// - Complexity: O(*n*), *n* rows.
+    func unsentOwner(of path: String, besides id: String, in context: any ConnectionContext) throws -> String? {
+        try context.getOptional(
+            sql: "SELECT id FROM \(table) WHERE state = ? AND id <> ? AND local_uri = ? COLLATE NOCASE LIMIT 1",
+            parameters: [AttachmentState.queuedUpload.rawValue, id, path]
+        ) { try $0.getString(index: 0) }
+    }
+
     /// Writes what a transition wants.
     func apply(_ change: AttachmentChange, id: String, in context: any ConnectionContext) throws {
         switch change {

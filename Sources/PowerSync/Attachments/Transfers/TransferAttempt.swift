@@ -73,7 +73,7 @@ struct TransferAttempt: Sendable {
         do {
             var paths = AttachmentPath.downloadFiles(for: target)
             if let path = attachment.localUri, try await !isShared(path) { paths.append(path) }
-            for path in paths { try await context.localStorage.deleteFile(filePath: path) }
+            for path in paths { try await context.removeFile(at: path) }
         } catch {
             throw Failure.localFileNotRemoved(error)
         }

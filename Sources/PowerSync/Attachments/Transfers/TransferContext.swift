@@ -55,8 +55,16 @@ struct TransferContext: Sendable {
             guard let path = attachment.localUri else { return }
             // A file whose name breaks the rules is never touched.
             guard (try? await paths.path(of: attachment.filename)) != nil else { return }
-            try await localStorage.deleteFile(filePath: path)
+            try await removeFile(at: path)
         }
+    }
+
+    /// Removes a file, if there is one.
+    ///
+    /// It is asked for before: adapters of apps may throw for what is not there, and what throws is tried again for ever.
+    func removeFile(at path: String) async throws {
+        guard try await localStorage.fileExists(filePath: path) else { return }
+        try await localStorage.deleteFile(filePath: path)
     }
 
     /// Removes what an interrupted download has left.
@@ -64,7 +72,7 @@ struct TransferContext: Sendable {
         guard let target = try? await paths.path(of: attachment.filename) else { return }
         for path in AttachmentPath.downloadFiles(for: target) {
             do {
-                try await localStorage.deleteFile(filePath: path)
+                try await removeFile(at: path)
             } catch {
                 log(.warning, "A part of a download could not be removed: \(error.localizedDescription)")
             }

@@ -57,6 +57,7 @@ extension TransferRun {
         try await gate.withLockIgnoringCancellation {
             guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
             if let source = completion.temporaryPath, case .downloaded(let path, _) = completion.result {
+                try await context.service.withContext { try await $0.checkMayReplaceFile(at: path, for: attachment.id) }
                 try await context.localStorage.moveFile(sourcePath: source, targetPath: path)
             }
             do {

@@ -98,7 +98,8 @@ extension TransferRun {
     private func attemptEnded(_ attachment: Attachment) {
         let isDue = state.withLockedValue { state in
             state.tasks[ExactText(attachment.id)] = nil
-            state.schedule.ended(attachment.id)
+            // Something else may be wanted of it by now, such as its deletion.
+            if state.schedule.ended(attachment.id) { return true }
             // The time of the next attempt may have come before the end of this one: a look at that time has passed it over.
             let end = attachment.neededTransfer.flatMap { state.backoff.end(of: attachment.id, $0) }
             return end.map { $0 <= context.clock.now } ?? false

@@ -9,6 +9,8 @@ import PowerSyncSQLite
 ///                          └─┘ offer replaces what is ready, never what is running
 /// ```
 ///
+/// An offer that finds an attachment running in another state than it began with is made again when it has ended.
+///
 /// Order: prioritized ids in the order of the list, then the oldest first. At most ``limit`` run at a time, none twice.
 struct TransferSchedule {
     /// How many transfers run at a time.
@@ -16,7 +18,10 @@ struct TransferSchedule {
     /// Whether nothing is to begin.
     var isPaused = false
 
-    private(set) var running: Set<ExactText> = []
+    /// What runs, with the state that it began with.
+    private var running: [ExactText: AttachmentState] = [:]
+    /// What runs, and was offered in another state.
+    private var overtaken: Set<ExactText> = []
     private var ready: [ExactText: Attachment] = [:]
     /// The ids of `ready`, the oldest first, from `next` on; it may contain ids that have left `ready`.
     private var order: [ExactText] = []
@@ -40,7 +45,11 @@ struct TransferSchedule {
         nextInOrder = 0
         for attachment in attachments {
             let id = ExactText(attachment.id)
-            guard !running.contains(id), ready.updateValue(attachment, forKey: id) == nil else { continue }
+            if let state = running[id] {
+                if state != attachment.state { overtaken.insert(id) }
+                continue
+            }
+            guard ready.updateValue(attachment, forKey: id) == nil else { continue }
             order.append(id)
         }
     }
@@ -67,12 +76,17 @@ struct TransferSchedule {
 
     private mutating func begin(_ id: ExactText) -> Attachment? {
         guard let attachment = ready.removeValue(forKey: id) else { return nil }
-        running.insert(id)
+        running[id] = attachment.state
         return attachment
     }
 
     /// A transfer is over.
-    mutating func ended(_ id: String) {
-        running.remove(ExactText(id))
+    ///
+    /// - Returns: Whether an offer has passed it over that has more to do for it.
+    @discardableResult
+    mutating func ended(_ id: String) -> Bool {
+        let id = ExactText(id)
+        running[id] = nil
+        return overtaken.remove(id) != nil
     }
 }

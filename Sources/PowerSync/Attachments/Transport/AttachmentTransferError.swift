@@ -8,7 +8,7 @@ public struct AttachmentTransferError: Error, Sendable {
     /// The kinds of failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: Sendable {
-            case connection, timeout, status, backend, unexpectedResponse, sizeMismatch, digestMismatch
+            case connection, timeout, status, backend, unexpectedResponse, sizeMismatch, digestMismatch, inProgress
         }
 
         private let value: Value
@@ -27,6 +27,8 @@ public struct AttachmentTransferError: Error, Sendable {
         public static let sizeMismatch = Code(value: .sizeMismatch)
         /// The file does not have the SHA-256 digest that was announced.
         public static let digestMismatch = Code(value: .digestMismatch)
+        /// Another download of the file is going on, or has just ended, in this process or in another one.
+        public static let inProgress = Code(value: .inProgress)
 
         /// The name of the code.
         public var description: String { "\(value)" }
@@ -60,8 +62,8 @@ public struct AttachmentTransferError: Error, Sendable {
 
     /// Whether the same transfer may succeed later, without anybody changing anything.
     ///
-    /// That is so for broken connections, timeouts, overloaded servers (408, 425, 429 and 5xx) and damaged files; not for a
-    /// request that the storage refused.
+    /// That is so for broken connections, timeouts, overloaded servers (408, 425, 429 and 5xx), damaged files and a download that
+    /// is in the way; not for a request that the storage refused.
     public var isRetriable: Bool {
         guard let httpStatus, code == .status || code == .backend else { return code != .unexpectedResponse }
         return [408, 425, 429].contains(httpStatus) || httpStatus >= 500

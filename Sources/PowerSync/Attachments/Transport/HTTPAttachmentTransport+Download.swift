@@ -7,14 +7,15 @@ extension HTTPAttachmentTransport {
     /// Downloads to the path, or continues what an earlier attempt left there.
     ///
     /// Beside it, a file with the suffix `.state.pstmp` says how to continue. After success there is only the file itself, flushed to the
-    /// disk; after a failure only what a later attempt can use.
+    /// disk; after a failure only what a later attempt can use. While another download writes there, it is left alone.
     public func download(
         _ located: LocatedAttachment,
         progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
         let path = located.localPath
         let target = try await resolveDownload(located)
-        var record = try await PartialDownload.record(at: path)
+        let remains = try await DownloadRemains.find(at: path)
+        var record = remains.record
         // Without a tag nothing but the digest of the whole would tell that the rest belongs to the beginning.
         if record?.etag == nil, target.sha256 == nil { record = nil }
         while true {
@@ -26,11 +27,11 @@ extension HTTPAttachmentTransport {
                 record = nil
             case .whole(let total):
                 let start = DownloadRecord(bytes: 0, etag: response.headers.strongETag, total: total)
-                return try await receive(response, to: request, target, path, from: start, progress)
+                return try await receive(response, to: request, target, remains, from: start, progress)
             case .rest(let total):
                 var rest = DownloadRecord(bytes: 0, etag: record?.etag, total: total)
                 rest.bytes = record?.offset ?? 0
-                return try await receive(response, to: request, target, path, from: rest, progress)
+                return try await receive(response, to: request, target, remains, from: rest, progress)
             case nil where [404, 410].contains(status):
                 await PartialDownload.discard(path)
                 throw AttachmentStorageError.notFound
@@ -60,7 +61,7 @@ extension HTTPAttachmentTransport {
         _ response: HTTPExchangeResponse,
         to request: HTTPExchangeRequest,
         _ target: AttachmentHTTPRequest,
-        _ path: String,
+        _ remains: DownloadRemains,
         from record: DownloadRecord,
         _ progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
@@ -71,12 +72,15 @@ extension HTTPAttachmentTransport {
         )
         if let digest = target.sha256 { expectation.digests.append(digest) }
         try expectation.checkAnnouncement()
+        // Otherwise the file would fill the disk and be removed, again with each attempt.
+        try await remains.checkRoom(after: record, upTo: expectation.bytes)
         var file = try await PartialDownload(
-            path: path,
-            record: record,
+            remains,
+            from: record,
             isResumable: record.etag != nil || target.sha256 != nil,
             isHashed: !expectation.digests.isEmpty
         )
+        defer { file.close() }
         do {
             progress(file.bytes, expectation.bytes)
             try await write(response.body, of: request, to: &file, expectation, progress)
@@ -84,7 +88,7 @@ extension HTTPAttachmentTransport {
             try await file.finish()
         } catch {
             if error.isFinal {
-                await PartialDownload.discard(path)
+                await file.discard()
             } else {
                 await file.interrupt()
             }

@@ -21,7 +21,8 @@ public import PowerSyncHTTP
 ///   ``FileManagerStorageAdapter`` keeps what there is for a week.
 ///   Size (`Content-Length`, `Content-Range`, ``AttachmentHTTPRequest/size``) and SHA-256 digest
 ///   (``AttachmentHTTPRequest/sha256``, `Repr-Digest`, `Content-Digest`, `x-amz-checksum-sha256`) are checked when they are known; a file
-///   that differs is deleted.
+///   that differs is deleted. A file that the disk has no room for is not begun. One download at a time writes to a path, of all
+///   processes: another one fails with ``AttachmentTransferError/Code/inProgress``.
 /// - **Redirects** of downloads are followed, and those of uploads and deletions that keep the method (307, 308). Another host
 ///   does not get the app's headers.
 /// - A connection on which nothing moves for 60 seconds is given up.

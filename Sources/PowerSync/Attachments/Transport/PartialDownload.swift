@@ -4,10 +4,13 @@ import NIOCore
 
 /// The file that a download is written to, and what is needed to continue it later.
 ///
-/// One task uses it. File operations happen on threads that may block, and to their ends, even when the task is cancelled.
+/// One task uses it. Other downloads, of this process and of others, do not write the file: it is locked (`flock`) until
+/// ``close()``. File operations happen on threads that may block, and to their ends, even when the task is cancelled.
 struct PartialDownload {
     /// How many bytes are written before they are flushed and counted: 16 MiB.
     private static let checkpointInterval: Int64 = 16 * 1024 * 1024
+    /// How often the file is opened anew because it was renamed or removed before it could be locked.
+    private static let openingLimit = 10
 
     /// How many bytes of the file have been written.
     private(set) var bytes: Int64
@@ -18,49 +21,74 @@ struct PartialDownload {
     private let isResumable: Bool
     private var hasher: SHA256?
 
-    /// Opens the file.
+    /// Opens the file and locks it, until ``close()``.
     ///
     /// - Parameters:
-    ///   - path: Its path.
+    ///   - remains: What was found before the request was sent.
     ///   - record: Where to continue; zero bytes to start.
     ///   - isResumable: Whether a later attempt may continue.
     ///   - isHashed: Whether the digest will be asked for.
-    /// - Throws: ``PowerSyncAttachmentError``, `CancellationError`
-    init(path: String, record: DownloadRecord, isResumable: Bool, isHashed: Bool) async throws {
+    /// - Throws: ``AttachmentTransferError`` with the code ``AttachmentTransferError/Code/inProgress`` when another download
+    ///   writes the file, or has written it since it was looked at, which leaves it alone; ``PowerSyncAttachmentError``,
+    ///   `CancellationError`
+    init(_ remains: DownloadRemains, from record: DownloadRecord, isResumable: Bool, isHashed: Bool) async throws {
         let offset = record.bytes
         let file = try await FileWork.run {
-            let file = try OpenFile(path, for: .continuing)
+            let file = try PartialDownload.open(remains, at: offset)
             try file.truncate(to: offset)
             return file
         }
-        self.path = path
+        path = remains.path
         self.file = file
         self.record = record
         self.isResumable = isResumable
         bytes = offset
-        if isHashed { hasher = try await FileDigest.hasher(of: file, upTo: offset) }
-    }
-
-    /// What an earlier attempt left at a path; `nil` when that cannot be continued.
-    static func record(at path: String) async throws -> DownloadRecord? {
-        try await FileWork.run {
-            let state = AttachmentPath.downloadStatePath(for: path)
-            guard
-                let size = try OpenFile.attributes(path, followsLinks: false)?.size,
-                let file = try? OpenFile(state, for: .reading),
-                let record = try? JSONDecoder().decode(DownloadRecord.self, from: file.read(upTo: 4096)),
-                record.bytes > 0, record.bytes <= size
-            else { return nil }
-            return record
+        do {
+            if isHashed { hasher = try await FileDigest.hasher(of: file, upTo: offset) }
+        } catch {
+            file.unlock()
+            throw error
         }
     }
 
-    /// Removes what an attempt left at a path.
+    private static func open(_ remains: DownloadRemains, at offset: Int64) throws -> OpenFile {
+        let path = remains.path
+        for _ in 0..<openingLimit {
+            let file = try OpenFile(path, for: .continuing)
+            guard try file.lock() else { break }
+            // Who had the lock before may have removed the file, or given it its name: that one must not be touched.
+            guard try file.isAtPath() else { continue }
+            let found = try file.attributes()
+            if found == remains.attributes || (found.size == 0 && offset == 0) { return file }
+            // The answer continues a file that is not there any more, or would replace one that was completed meanwhile.
+            if found.size == 0 { try OpenFile.remove(path) }
+            break
+        }
+        throw AttachmentTransferError(
+            .inProgress,
+            message: "Another download of this file is going on, or has just ended: \(path)"
+        )
+    }
+
+    /// Lets other downloads have the file.
+    func close() {
+        file.unlock()
+    }
+
+    /// Removes what an attempt left at a path, unless another one is at work there.
     static func discard(_ path: String) async {
         _ = try? await FileWork.run {
-            try? OpenFile.remove(AttachmentPath.downloadStatePath(for: path))
-            try? OpenFile.remove(path)
+            let file = try? OpenFile(path, for: .reading)
+            withExtendedLifetime(file) {
+                if let file, (try? file.lock()) == false { return }
+                PartialDownload.remove(path)
+            }
         }
+    }
+
+    private static func remove(_ path: String) {
+        try? OpenFile.remove(AttachmentPath.downloadStatePath(for: path))
+        try? OpenFile.remove(path)
     }
 
     /// Adds bytes.
@@ -82,21 +110,33 @@ struct PartialDownload {
     }
 
     /// The file is complete: flushes it and forgets how to continue.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError``, also when the file is not at its path any more.
     func finish() async throws {
         let (file, path) = (file, path)
         try await FileWork.run {
             try file.synchronize()
+            try PartialDownload.checkIsAtPath(file)
             try OpenFile.remove(AttachmentPath.downloadStatePath(for: path))
         }
     }
 
     /// The attempt is over before the file is complete: keeps what a later attempt can use.
     mutating func interrupt() async {
-        guard isResumable, bytes > 0 else { return await PartialDownload.discard(path) }
+        guard isResumable, bytes > 0 else { return await discard() }
         do {
             try await checkpoint()
         } catch {
-            await PartialDownload.discard(path)
+            await discard()
+        }
+    }
+
+    /// The attempt is over, and nothing of it is of use: removes what there is.
+    func discard() async {
+        let (file, path) = (file, path)
+        _ = try? await FileWork.run {
+            try PartialDownload.checkIsAtPath(file)
+            PartialDownload.remove(path)
         }
     }
 
@@ -105,9 +145,15 @@ struct PartialDownload {
         let (file, path, record) = (file, path, record)
         try await FileWork.run {
             try file.synchronize()
+            try PartialDownload.checkIsAtPath(file)
             let state = try TemporaryFile(for: AttachmentPath.downloadStatePath(for: path))
             try state.write(try JSONEncoder().encode(record))
             try state.commit()
         }
+    }
+
+    /// Checks that nobody has removed the file: what is at its path now, and the record beside it, would be somebody else's.
+    private static func checkIsAtPath(_ file: OpenFile) throws {
+        guard try file.isAtPath() else { throw PowerSyncAttachmentError.fileNotFound(file.path) }
     }
 }

@@ -49,8 +49,8 @@ struct AttachmentKillState {
         #expect(saved.isSubset(of: references))
         try await checkRows(database)
 
-        try ageTemporaryFiles()
-        let queue = files.queue(database)
+        // Its start finds what the worker has left, parts of downloads included.
+        let queue = files.queue(database, aging: 8 * 86_400)
         try await queue.waitForInit()
         try await checkRows(database)
         try checkLocalFiles()
@@ -96,16 +96,6 @@ struct AttachmentKillState {
         for name in try localNames() where name.hasSuffix(".bin") {
             let content = FileManager.default.contents(atPath: "\(files.local)/\(name)")
             #expect(content == AttachmentFiles.content(of: String(name.dropLast(4))), "\(name) is not complete")
-        }
-    }
-
-    /// Lets the sweep of the next start find what the worker has left, parts of downloads included.
-    private func ageTemporaryFiles() throws {
-        for name in try localNames() where name.hasSuffix(".pstmp") {
-            try FileManager.default.setAttributes(
-                [.modificationDate: Date(timeIntervalSinceNow: -8 * 86_400)],
-                ofItemAtPath: "\(files.local)/\(name)"
-            )
         }
     }
 
