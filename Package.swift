@@ -390,7 +390,7 @@ let package = Package(
             dependencies: [
                 "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncCoreTestSupport",
                 "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting", "PowerSyncURLSession",
-                "RSocket", "TestSupport", .grdb, .grdbSQLite,
+                "RSocket", "TestSupport", .asyncHTTPClient, .grdb, .grdbSQLite,
                 .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ],
             swiftSettings: settings

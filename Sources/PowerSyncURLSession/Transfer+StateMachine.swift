@@ -71,6 +71,11 @@ extension Transfer {
             self.pausing = pausing
         }
 
+        /// Whether the task is to be suspended.
+        var isPaused: Bool {
+            if case .receiving(let unread) = state { unread.isPaused } else { false }
+        }
+
         /// Somebody waits for the head.
         mutating func headAsked(_ waiter: HeadWaiter) -> Action {
             guard case .created = state else { return .failHead(waiter, CancellationError()) }

@@ -7,17 +7,26 @@ import PowerSyncHTTP
 import FoundationNetworking
 #endif
 
+/// What a transfer does with its task.
+protocol TransferTask: Sendable {
+    func resume()
+    func suspend()
+    func cancel()
+}
+
+extension URLSessionTask: TransferTask {}
+
 /// A request under way: its task, and what has arrived.
 final class Transfer: Sendable {
     private typealias Machine = StateMachine<
         HTTPURLResponse, CheckedContinuation<HTTPURLResponse, any Error>, CheckedContinuation<ByteBuffer?, any Error>
     >
 
-    let task: URLSessionTask
+    private let task: any TransferTask
     private let file: HTTPExchangeFile?
     private let machine: NIOLockedValueBox<Machine>
 
-    init(_ task: URLSessionTask, of request: HTTPExchangeRequest, pausing: ResponsePausing) {
+    init(_ task: any TransferTask, of request: HTTPExchangeRequest, pausing: ResponsePausing) {
         self.task = task
         file = if case .file(let file) = request.body { file } else { nil }
         machine = NIOLockedValueBox(Machine(pausing: pausing))
@@ -79,7 +88,10 @@ final class Transfer: Sendable {
         switch action {
         case .none: break
         case .start: task.resume()
-        case .suspend: task.suspend()
+        case .suspend:
+            task.suspend()
+            // Whoever has read everything meanwhile has resumed a task that was not suspended yet.
+            if !machine.withLockedValue({ $0.isPaused }) { task.resume() }
         case .head(let waiter, let head): waiter.resume(returning: head)
         case .chunk(let waiter, let chunk): waiter.resume(returning: chunk)
         case .chunkAndResume(let waiter, let chunk):

@@ -10,8 +10,8 @@ import FoundationNetworking
 final class TransferDelegate: NSObject, URLSessionDataDelegate {
     private let transfers = NIOLockedValueBox<[Int: Transfer]>([:])
 
-    func add(_ transfer: Transfer) {
-        transfers.withLockedValue { $0[transfer.task.taskIdentifier] = transfer }
+    func add(_ transfer: Transfer, of task: URLSessionTask) {
+        transfers.withLockedValue { $0[task.taskIdentifier] = transfer }
     }
 
     private func transfer(of task: URLSessionTask) -> Transfer? {

@@ -57,7 +57,7 @@ package final class URLSessionExchange: HTTPExchange {
         }
         guard let transfers = session.delegate as? TransferDelegate else { throw HTTPExchangeError(.connection) }
         let transfer = Transfer(task, of: request, pausing: pausing)
-        transfers.add(transfer)
+        transfers.add(transfer, of: task)
         // It ends with its only task.
         if isStream { session.finishTasksAndInvalidate() }
         do {

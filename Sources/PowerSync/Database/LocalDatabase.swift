@@ -193,6 +193,7 @@ final class LocalDatabase: Sendable {
             // Under the lock, so that the end of the database comes after it.
             externalCommits?.start(writer)
         }
+        changes.announceOpening()
         logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
     }
 

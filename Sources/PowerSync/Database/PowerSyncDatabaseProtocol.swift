@@ -182,7 +182,7 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     ///
     /// The SDK calls `fetchCredentials` again, also when a call is under way already. The sync stream stays open until the
     /// new credentials are there, and is then opened again at once. If they cannot be got, the stream is closed and the
-    /// error is shown as that of any connection.
+    /// error is shown as that of any connection. A second call within ``ConnectOptions/retryDelay`` takes effect after it.
     ///
     /// Does not wait for the new credentials. Does nothing while the database is disconnected, and on a database that is
     /// not of this SDK.

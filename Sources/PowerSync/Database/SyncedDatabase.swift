@@ -109,6 +109,8 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     deinit {
         membership.leave()
         local.end()
+        // Handles on streams keep the client; those who wait with one wait for nothing.
+        sync.status.finish()
     }
 
     /// Problems of a schema are told and not refused, unless the database cannot be made to follow it.

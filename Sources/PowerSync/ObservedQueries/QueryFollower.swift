@@ -1,7 +1,7 @@
 /// Follows a query for an observed query, off the main thread.
 ///
-/// A watch ends with an error. Nobody knows then which tables would heal it, so the next commit of anything does, or a new
-/// schema:
+/// A watch ends with an error. Nobody knows then which tables would heal it, so the next commit of anything does, a new
+/// schema, or the opening of the database by somebody else:
 ///
 /// ```
 ///            result                     error                        error
@@ -57,10 +57,10 @@ struct QueryFollower<Row: Sendable & Equatable>: Sendable {
     }
 }
 
-/// Hears of all commits and schemas as long as it lives.
+/// Hears of all commits and schemas, and of the opening of the database, as long as it lives.
 private final class Recovery: Sendable {
     private let database: LocalDatabase
-    private let listener = ChangeListener()
+    private let listener = ChangeListener(hearsOfOpening: true)
 
     init(_ database: LocalDatabase) {
         self.database = database

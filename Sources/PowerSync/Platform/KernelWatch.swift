@@ -28,11 +28,14 @@ struct KernelWatch: @unchecked Sendable {
         source.activate()
     }
 
-    func arm(_ path: String) {
-        guard inotify_add_watch(descriptor, path, UInt32(KernelWatch.fileEvents) | KernelWatch.once) < 0 else { return }
+    /// - Returns: `false` when the user has no watches left.
+    func arm(_ path: String) -> Bool {
+        guard inotify_add_watch(descriptor, path, UInt32(KernelWatch.fileEvents) | KernelWatch.once) < 0 else {
+            return true
+        }
         let directory = path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)
         let events = UInt32(KernelWatch.directoryEvents) | KernelWatch.once
-        _ = inotify_add_watch(descriptor, directory.isEmpty ? "/" : String(directory), events)
+        return inotify_add_watch(descriptor, directory.isEmpty ? "/" : String(directory), events) >= 0
     }
 
     func cancel() {
@@ -72,16 +75,17 @@ final class KernelWatch: @unchecked Sendable {
         self.onChange = onChange
     }
 
-    func arm(_ path: String) {
+    /// - Returns: `false` when the process has no descriptors left.
+    func arm(_ path: String) -> Bool {
         var (watched, named) = (Darwin.stat(), Darwin.stat())
         if let source, fstat(Int32(source.handle), &watched) == 0, Darwin.stat(path, &named) == 0,
             watched.st_ino == named.st_ino, watched.st_dev == named.st_dev
         {
-            return
+            return true
         }
         cancel()
         let descriptor = open(path, O_EVTONLY)
-        guard descriptor >= 0 else { return }
+        guard descriptor >= 0 else { return errno == ENOENT }
         let source = DispatchSource.makeFileSystemObjectSource(
             fileDescriptor: descriptor,
             eventMask: [.write, .extend, .delete, .rename, .revoke],
@@ -91,6 +95,7 @@ final class KernelWatch: @unchecked Sendable {
         source.setCancelHandler { _ = close(descriptor) }
         source.activate()
         self.source = source
+        return true
     }
 
     func cancel() {
@@ -102,7 +107,7 @@ final class KernelWatch: @unchecked Sendable {
 /// Nothing of the kind.
 struct KernelWatch: Sendable {
     init?(onChange: @escaping @Sendable () -> Void) { return nil }
-    func arm(_ path: String) {}
+    func arm(_ path: String) -> Bool { false }
     func cancel() {}
 }
 #endif

@@ -10,6 +10,8 @@ import OSLog
 public final class PrintLogWriter: LogWriterProtocol {
     #if canImport(OSLog)
     private let logger: Logger
+    #else
+    private let output: FileHandle
     #endif
 
     /// Creates a writer.
@@ -23,8 +25,17 @@ public final class PrintLogWriter: LogWriterProtocol {
     ) {
         #if canImport(OSLog)
         logger = Logger(subsystem: subsystem, category: category)
+        #else
+        output = .standardOutput
         #endif
     }
+
+    #if !canImport(OSLog)
+    /// Creates a writer to another file.
+    init(output: FileHandle) {
+        self.output = output
+    }
+    #endif
 
     /// Writes one message.
     public func log(severity: LogSeverity, message: String, tag: String?) {
@@ -39,7 +50,8 @@ public final class PrintLogWriter: LogWriterProtocol {
         }
         #else
         let line = "\(severity.stringValue): \(text)\n"
-        FileHandle.standardOutput.write(Data(line.utf8))
+        // A full disk, or an output that was closed, is no reason to end the app.
+        try? output.write(contentsOf: Data(line.utf8))
         #endif
     }
 

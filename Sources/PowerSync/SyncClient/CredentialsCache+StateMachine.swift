@@ -123,11 +123,11 @@ extension CredentialsCache {
             }
         }
 
-        /// Whether credentials are the ones to use.
-        func isCurrent(_ credentials: ServiceCredentials) -> Bool {
+        /// The credentials to use, if there are any.
+        var current: ServiceCredentials? {
             switch state {
-            case .cached(let current), .refreshing(let current, _): current == credentials
-            case .empty, .fetching, .refetching, .stopped: false
+            case .cached(let current), .refreshing(let current, _): current
+            case .empty, .fetching, .refetching, .stopped: nil
             }
         }
 

@@ -154,11 +154,16 @@ final class CredentialsCache: Sendable {
         state.withLockedValue { $0.invalidated() }
     }
 
+    /// The credentials to use, if there are any.
+    var current: ServiceCredentials? {
+        state.withLockedValue { $0.current }
+    }
+
     /// Whether credentials are the ones to use.
     ///
     /// If not, they have been dropped or replaced.
     func isCurrent(_ credentials: ServiceCredentials) -> Bool {
-        state.withLockedValue { $0.isCurrent(credentials) }
+        current == credentials
     }
 
     /// Drops credentials that the service refused or that expired, unless they have been replaced already.

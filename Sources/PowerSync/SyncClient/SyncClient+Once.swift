@@ -22,8 +22,11 @@ extension SyncClient {
             member,
             sessions(connector: connector, options: options, database: app)
         )
+        // What a connection has synced before it was lost is no answer.
+        let known = status.snapshot
+        let syncs = known.connected ? 0 : known.activityState.completedSyncs
         do {
-            let isComplete = try await waitUntilSynced(session.connection, until: deadline, clock)
+            let isComplete = try await waitUntilSynced(session.connection, after: syncs, until: deadline, clock)
             // Before disconnecting, which ends all waits.
             let snapshot = status.snapshot
             let end = try await database.read { try UploadQueue.position($0) }
@@ -53,16 +56,22 @@ extension SyncClient {
 
     /// Waits until a connection has uploaded and downloaded everything.
     ///
+    /// - Parameters:
+    ///   - connection: Its number.
+    ///   - syncs: How many complete checkpoints are not enough.
+    ///   - deadline: The longest time to wait.
+    ///   - clock: Measures it.
     /// - Returns: Whether that was before the deadline.
     private func waitUntilSynced(
         _ connection: UInt64,
+        after syncs: UInt64,
         until deadline: Duration,
         _ clock: ElapsedClock
     ) async throws -> Bool {
         struct DeadlineReached: Error {}
         do {
             try await clock.withLimit(deadline - clock.now, otherwise: DeadlineReached()) {
-                try await self.waitUntilSynced(connection)
+                try await self.waitUntilSynced(connection, after: syncs)
             }
             return true
         } catch is DeadlineReached {
@@ -70,14 +79,15 @@ extension SyncClient {
         }
     }
 
-    private func waitUntilSynced(_ connection: UInt64) async throws {
+    private func waitUntilSynced(_ connection: UInt64, after syncs: UInt64) async throws {
         for await _ in status.activityChanges() {
             let snapshot = status.snapshot
             guard !snapshot.activityState.isOver(connection) else {
                 throw SyncClient.endedWhileSyncingOnce
             }
             // While the gate is closed there are writes that no checkpoint contains.
-            if snapshot.activityState.hasCompletedSync, !snapshot.downloading,
+            if snapshot.activityState.hasCompletedSync, snapshot.activityState.completedSyncs > syncs,
+                !snapshot.downloading,
                 try await database.read({ try LocalWriteGate.isOpen($0) })
             {
                 return

@@ -131,10 +131,13 @@ final class SyncClient: Sendable {
     func disconnectAndClear(_ clear: @escaping @Sendable (Database) throws -> Void) async throws {
         try await group.whileStopped(by: member) {
             // Also for a cancelled task, such as one of the connector: who signs out wants the data gone.
-            try await Task.ignoringCancellation { [database] in
-                try await database.write { db in try clear(db) }
+            try await Task.ignoringCancellation { [database, group] in
+                try await database.write { db in
+                    try clear(db)
+                    // A handle whose subscription the next transaction stores is a new one.
+                    db.afterNextTransaction { _ in group.liveStreams.forgetAll() }
+                }
             }
-            group.liveStreams.forgetAll()
         }
     }
 
@@ -207,13 +210,18 @@ extension SyncClient {
         try await openDatabase()
         let now = SyncInstant(environment.now())
         let version = status.downloadVersion
-        // Counted first: an iteration that starts in between must not delete a subscription without time to live.
-        let share = group.liveStreams.retain(key)
-        do {
-            let offline = try await database.write { db in
-                try StreamSubscriptions.subscribe(key, timeToLive: lifetime, priority: priority, now: now, db)
-                return try DownloadStatus.offline(db)
+        let (share, offline) = try await database.write { [liveStreams = group.liveStreams] db in
+            // Counted before it is committed: an iteration that starts in between must not delete a subscription without time to
+            // live. And counted here, because a clear, or the end of all subscriptions, counts before or after this transaction.
+            let share = liveStreams.retain(key)
+            db.afterNextTransaction { _ in
+            } onRollback: { _ in
+                _ = liveStreams.release(share)
             }
+            try StreamSubscriptions.subscribe(key, timeToLive: lifetime, priority: priority, now: now, db)
+            return (share, try DownloadStatus.offline(db))
+        }
+        do {
             try await subscriptionsChanged(to: offline, since: version)
             return share
         } catch {
@@ -226,12 +234,12 @@ extension SyncClient {
     func unsubscribeAll(from key: StreamKey) async throws {
         try await openDatabase()
         let version = status.downloadVersion
-        let offline = try await database.write { db in
+        let offline = try await database.write { [liveStreams = group.liveStreams] db in
             try StreamSubscriptions.unsubscribeAll(key, db)
+            // After the table: a session that hears of it must find the table changed.
+            db.afterNextTransaction { _ in liveStreams.forget(key) }
             return try DownloadStatus.offline(db)
         }
-        // After the table: a session that hears of it must find the table changed.
-        group.liveStreams.forget(key)
         try await subscriptionsChanged(to: offline, since: version)
     }
 

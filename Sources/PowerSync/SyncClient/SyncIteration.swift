@@ -284,7 +284,9 @@ extension SyncIteration {
     /// Replaces credentials that expire soon.
     private func refreshCredentials(replacing expiring: ServiceCredentials?) async {
         do {
-            guard try await context.credentials.refresh(replacing: expiring) != nil else { return }
+            let credentials = try await context.credentials.refresh(replacing: expiring) ?? context.credentials.current
+            // Somebody else fetches already, and the next keepalive finds out; or has.
+            guard let credentials, credentials != expiring else { return }
             context.log(.debug, "New credentials are available; connecting again.")
             events.send(.tokenRefreshed)
         } catch {

@@ -20,6 +20,7 @@ final class SyncSession: Sendable {
     ///
     /// Coalescing: one look at the cache serves all requests before it.
     private let invalidations = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let invalidation = NIOLockedValueBox(Invalidation())
     private let loops = NIOLockedValueBox<Task<Void, Never>?>(nil)
 
     /// Creates a session, when no other one runs.
@@ -98,13 +99,68 @@ final class SyncSession: Sendable {
     }
 
     /// Drops the credentials; the stream stays open until there are new ones, or none can be got.
+    ///
+    /// Another call before the interval between two attempts has passed waits for its end: the app may call because
+    /// `fetchCredentials` itself has made new ones, and would do so without end.
     func invalidateCredentials() {
-        context.credentials.invalidate()
+        let now = clock.now
+        if invalidation.withLockedValue({ $0.comes(at: now, interval: context.retryDelay.base) }) {
+            context.credentials.invalidate()
+        }
         invalidations.continuation.yield()
+    }
+
+    /// When credentials were invalidated.
+    private struct Invalidation {
+        /// Before this time, another invalidation waits for it.
+        private var end: Duration?
+        private var waits = false
+        private var hasWaited = false
+
+        /// The app invalidates the credentials.
+        ///
+        /// - Returns: Whether this counts at once.
+        mutating func comes(at now: Duration, interval: Duration) -> Bool {
+            if let end, now < end {
+                waits = true
+            } else {
+                end = now + interval
+            }
+            return !waits
+        }
+
+        /// What to wait for, and whether it is the first time.
+        var delay: (end: Duration, isFirst: Bool)? {
+            guard waits, let end else { return nil }
+            return (end, !hasWaited)
+        }
+
+        /// The invalidation that waited counts now.
+        mutating func waited(until now: Duration, interval: Duration) {
+            waits = false
+            hasWaited = true
+            end = now + interval
+        }
+    }
+
+    private func awaitInvalidation() async throws {
+        guard let (end, isFirst) = invalidation.withLockedValue({ $0.delay }) else { return }
+        if isFirst {
+            context.log(
+                .warning,
+                "The credentials were invalidated again within \(context.retryDelay.base): fetching new ones after that. "
+                    + "This happens when fetchCredentials causes it."
+            )
+        }
+        try await clock.sleep(until: end)
+        let now = clock.now
+        invalidation.withLockedValue { $0.waited(until: now, interval: context.retryDelay.base) }
+        context.credentials.invalidate()
     }
 
     private func replaceInvalidatedCredentials() async {
         for await _ in invalidations.stream {
+            guard (try? await awaitInvalidation()) != nil else { return }
             let credentials = try? await context.credentials.credentials()
             if Task.isCancelled { return }
             download.restart(unlessUsing: credentials)

@@ -58,8 +58,8 @@ package final class NIOExchange: HTTPExchange {
         configuration.httpVersion = .http1Only
         // The longer a connection has been idle, the more likely it broke unnoticed, and the next request waits in vain.
         configuration.connectionPool.idleTimeout = .seconds(3)
-        // Streams occupy connections for hours; the next database must not queue behind those of others.
-        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1024
+        // Streams occupy connections for hours; the next database must not queue behind those of others, however many there are.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = .max
         return configuration
     }
 

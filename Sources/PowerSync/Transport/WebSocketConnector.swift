@@ -24,6 +24,8 @@ struct WebSocketConnector: Sendable {
 
     /// Where channels run.
     let group: any EventLoopGroup
+    /// Finds the addresses of hosts; `nil` for the system's way.
+    var resolver: (any Resolver & Sendable)?
 
     /// Opens a connection.
     ///
@@ -46,20 +48,26 @@ struct WebSocketConnector: Sendable {
         headers.replaceOrAdd(name: Self.extensions, value: MessageCompression.offer)
         let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: address.path, headers: headers)
         let attempt = ConnectionAttempt()
+        let opened = group.any().makePromise(of: Answer.self)
+        // Not awaited itself: nothing ends the search for the addresses of a host before its time is over.
+        opened.completeWithTask { [group, resolver] in
+            try await ClientBootstrap(group: group)
+                .resolver(resolver)
+                .connectTimeout(Self.connectTimeout)
+                .connect(host: address.host, port: address.port) { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try attempt.add(channel)
+                        if address.isSecure {
+                            try Self.addTLS(to: channel, host: address.host, trustedAuthorities)
+                        }
+                        return try Self.addUpgrade(to: channel, head, configuration, request)
+                    }
+                }
+                .get()
+        }
         return try await withTaskCancellationHandler {
             do {
-                let answer = try await ClientBootstrap(group: group)
-                    .connectTimeout(Self.connectTimeout)
-                    .connect(host: address.host, port: address.port) { channel in
-                        channel.eventLoop.makeCompletedFuture {
-                            try attempt.add(channel)
-                            if address.isSecure {
-                                try Self.addTLS(to: channel, host: address.host, trustedAuthorities)
-                            }
-                            return try Self.addUpgrade(to: channel, head, configuration, request)
-                        }
-                    }
-                    .get()
+                let answer = try await opened.futureResult.get()
                 if case .stream(let stream) = answer { stream.begin() }
                 return answer
             } catch {
@@ -69,6 +77,7 @@ struct WebSocketConnector: Sendable {
             }
         } onCancel: {
             attempt.cancel()
+            opened.fail(CancellationError())
         }
     }
 

@@ -25,8 +25,13 @@ package struct WebSocketTransport: SyncTransport {
     ///   - http: Asks for write checkpoints.
     ///   - group: Where connections run.
     package init(http: any SyncTransport, group: any EventLoopGroup) {
+        self.init(http: http, connector: WebSocketConnector(group: group))
+    }
+
+    /// Creates a transport with a connector of its own.
+    init(http: any SyncTransport, connector: WebSocketConnector) {
         self.http = http
-        connector = WebSocketConnector(group: group)
+        self.connector = connector
     }
 
     /// The transport of the process.

@@ -115,6 +115,12 @@ final class ChangeHub: Sendable {
         signals.forEach { $0.yield() }
     }
 
+    /// The database is open.
+    func announceOpening() {
+        let all = listeners.withLockedValue { $0.ledger.listeners }
+        for listener in all where listener.hearsOfOpening { listener.hear(.anything) }
+    }
+
     /// Another connection has written to tables, and committed.
     func announce(_ tables: Set<String>) {
         let (news, signals) = listeners.withLockedValue { listeners in

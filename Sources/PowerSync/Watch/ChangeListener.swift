@@ -13,10 +13,16 @@ final class ChangeListener: Sendable {
     /// Finishes when the database is closed.
     let signals: AsyncStream<Void>
 
+    /// Whether it also hears of the opening of the database, which changes nothing.
+    let hearsOfOpening: Bool
+
     /// Creates a listener that hears nothing yet.
     ///
-    /// - Parameter onFinish: Called when the database is closed.
-    init(onFinish: @escaping @Sendable () -> Void = {}) {
+    /// - Parameters:
+    ///   - hearsOfOpening: Whether it also hears of the opening of the database.
+    ///   - onFinish: Called when the database is closed.
+    init(hearsOfOpening: Bool = false, onFinish: @escaping @Sendable () -> Void = {}) {
+        self.hearsOfOpening = hearsOfOpening
         self.onFinish = onFinish
         (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }

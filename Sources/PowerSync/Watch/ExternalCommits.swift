@@ -15,13 +15,18 @@ import NIOConcurrencyHelpers
 ///
 /// A commit becomes visible after it was written, and with `synchronous = FULL` the disk is waited for in between. So
 /// after the last write the version is looked at a few more times.
+///
+/// Where the system has no watch left to give, which says so in the log, the version is looked at every second.
 final class ExternalCommits: Sendable {
     /// How long after a write the version is looked at, and the least time between two looks.
     static let delay = Duration.milliseconds(20)
     /// The delays between the looks that follow.
     static let lateDelays: [Duration] = [.milliseconds(100), .milliseconds(500), .milliseconds(2500)]
 
-    private let log: FileWatch
+    /// The time between two looks while nothing tells of writes.
+    static let blindDelay = Duration.seconds(1)
+
+    private let log: FileWatch?
     private let pool: PoolCommits?
     private let changes: ChangeHub
     private let logger: any LoggerProtocol
@@ -32,8 +37,11 @@ final class ExternalCommits: Sendable {
     /// One element after any number of calls of ``lookSoon()``.
     private let calls: AsyncStream<Void>
     private let call: AsyncStream<Void>.Continuation
+    /// Whether nothing tells of writes; one element of the stream after that has become so.
+    private let isBlind = NIOLockedValueBox(false)
+    private let blindTimes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-    /// Begins to collect hints; `nil` for a database in memory, and where the system does not tell of writes to files.
+    /// Begins to collect hints; `nil` for a database in memory.
     ///
     /// - Parameters:
     ///   - location: Where the database is.
@@ -41,21 +49,31 @@ final class ExternalCommits: Sendable {
     ///   - changes: Who is told.
     ///   - logger: Receives messages.
     ///   - clock: Measures the delays.
+    ///   - watch: Makes the watch of a file; `nil` when the system has none left.
     init?(
         location: DatabaseLocation,
         pool: PoolCommits? = nil,
         changes: ChangeHub,
         logger: any LoggerProtocol,
-        clock: any Clock<Duration>
+        clock: any Clock<Duration>,
+        watch: (String) -> FileWatch? = { FileWatch(path: $0) }
     ) {
-        guard case .file(let path) = location, let log = FileWatch(path: path + "-wal") else { return nil }
-        self.log = log
+        guard case .file(let path) = location else { return nil }
+        log = watch(path + "-wal")
         self.pool = pool
         (calls, call) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.changes = changes
         self.logger = logger
         self.clock = clock
-        log.arm()
+        arm()
+    }
+
+    private func arm() {
+        let wasBlind = isBlind.withLockedValue { isBlind in
+            defer { isBlind = !(log?.arm() ?? false) }
+            return isBlind
+        }
+        if !wasBlind, isBlind.withLockedValue({ $0 }) { blindTimes.continuation.yield() }
     }
 
     /// Takes the present state for known.
@@ -80,8 +98,9 @@ final class ExternalCommits: Sendable {
 
     /// Ends the announcements.
     func cancel() {
-        log.cancel()
+        log?.cancel()
         call.finish()
+        blindTimes.continuation.finish()
         task.withLockedValue { $0 }?.cancel()
     }
 
@@ -98,12 +117,15 @@ final class ExternalCommits: Sendable {
             tasks.addTask {
                 for await _ in self.calls { await self.look(after: .zero, writer) }
             }
+            tasks.addTask { await self.lookWhileBlind(writer) }
             tasks.addTask {
-                for await _ in self.log.changes {
-                    quietTime.yield()
-                    await self.look(after: ExternalCommits.delay, writer)
-                    // The looks that follow may have come before this one, which another has to follow.
-                    if self.pool?.awaitsNames == true { quietTime.yield() }
+                if let log = self.log {
+                    for await _ in log.changes {
+                        quietTime.yield()
+                        await self.look(after: ExternalCommits.delay, writer)
+                        // The looks that follow may have come before this one, which another has to follow.
+                        if self.pool?.awaitsNames == true { quietTime.yield() }
+                    }
                 }
                 quietTime.finish()
             }
@@ -118,11 +140,27 @@ final class ExternalCommits: Sendable {
         }
     }
 
+    private func lookWhileBlind(_ writer: any DatabaseWriter) async {
+        var isTold = false
+        for await _ in blindTimes.stream {
+            if !isTold {
+                isTold = true
+                logger.warning(
+                    "The system has no watch left to tell of what other processes write: looking every second.",
+                    tag: LogTag.database
+                )
+            }
+            while isBlind.withLockedValue({ $0 }), !Task.isCancelled {
+                await look(after: ExternalCommits.blindDelay, writer)
+            }
+        }
+    }
+
     private func look(after delay: Duration, _ writer: any DatabaseWriter) async {
         do {
             if delay > .zero { try await clock.sleep(for: delay) }
             // First, so that what is committed after the look causes another one.
-            log.arm()
+            arm()
             let hasCommit = try await DatabaseAccess.write(to: writer) { try self.hasNews($0) }
             let hasNews = await pool?.hasNews(writer, hasCommit: hasCommit) ?? hasCommit
             if hasNews { changes.announceAll() }

@@ -29,9 +29,12 @@ final class FileWatch: Sendable {
     /// Asks for the next write.
     ///
     /// What was written before may be told or not.
-    func arm() {
+    ///
+    /// - Returns: Whether the system will tell.
+    @discardableResult
+    func arm() -> Bool {
         // Under the lock, so that the descriptor is not closed meanwhile.
-        kernel.withLockedValue { $0?.arm(path) }
+        kernel.withLockedValue { $0?.arm(path) } ?? false
     }
 
     /// Stops watching.

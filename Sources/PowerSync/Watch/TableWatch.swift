@@ -32,13 +32,16 @@ final class TableWatch: Sendable {
     /// Waits for the next change, and for the throttle after it.
     ///
     /// - Returns: The views that have changed since the last call; `nil` when the database is closed.
-    /// - Throws: `CancellationError`
+    /// - Throws: `CancellationError`, or an error when the database cannot be opened.
     func next() async throws -> Set<String>? {
         let isBeginning = mustBeginEmpty.withLockedValue { mustBeginEmpty in
             defer { mustBeginEmpty = false }
             return mustBeginEmpty
         }
         if isBeginning { return database.isClosed ? nil : [] }
+        guard !database.isClosed else { return nil }
+        // An unopened database hears nothing of what other processes commit.
+        _ = try await database.writer()
         var signals = listener.signals.makeAsyncIterator()
         while await signals.next() != nil {
             try await throttle.wait()

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import PowerSync
@@ -27,6 +28,16 @@ import Testing
         #expect(first.entries.map(\.message) == ["first"])
         #expect(second.entries == [.init(severity: .error, message: "second", tag: nil)])
     }
+
+    #if os(Linux)
+    @Test func aLineThatCannotBeWrittenIsNoReasonToEnd() throws {
+        let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
+        let logger = DefaultLogger(minSeverity: .debug, writers: [PrintLogWriter(output: full)])
+        logger.error("The disk is full")
+        try full.close()
+        logger.error("The output was closed")
+    }
+    #endif
 
     @Test func severitiesHaveNames() {
         #expect((0...5).map { LogSeverity.string(from: $0) } == ["DEBUG", "INFO", "WARNING", "ERROR", "FAULT", nil])

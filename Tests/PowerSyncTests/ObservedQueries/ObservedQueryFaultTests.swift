@@ -1,7 +1,9 @@
 import Foundation
 import Observation
-import PowerSync
+import TestSupport
 import Testing
+
+@testable import PowerSync
 
 /// Observed queries when something is wrong, and their end.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ObservedQueryFaultTests {
@@ -41,6 +43,40 @@ import Testing
             #expect(count.error == nil)
             try await database.execute("INSERT INTO notes DEFAULT VALUES")
             await until { count.row == 2 }
+        }
+    }
+
+    @Test func aDatabaseThatSomebodyElseOpensLaterIsFollowed() async throws {
+        try await withTemporaryDirectory { directory in
+            let obstacle = directory.appending(path: "a.db")
+            try FileManager.default.createDirectory(at: obstacle, withIntermediateDirectories: false)
+            let database = PowerSyncDatabase(
+                schema: testSchema,
+                dbFilename: obstacle.path,
+                logger: DefaultLogger(writers: [])
+            )
+            let follower = QueryFollower(
+                database: database,
+                options: WatchOptions(sql: "SELECT count(*) FROM users", throttle: 0) { try $0.getInt(index: 0) },
+                merge: .byPosition()
+            )
+            let (failures, results) = (Counter(), Counter())
+            let following = Task {
+                await follower.run(from: []) { news in
+                    switch news {
+                    case .failure: failures.increment()
+                    case .rows: results.increment()
+                    }
+                }
+            }
+            // After the second attempt it waits.
+            await failures.wait(for: 2)
+            try FileManager.default.removeItem(at: obstacle)
+            #expect(try await database.count("users") == 0)
+            await results.wait(for: 1)
+            following.cancel()
+            await following.value
+            try await database.close()
         }
     }
 

@@ -185,6 +185,27 @@ import Testing
         try await subscription.unsubscribe()
     }
 
+    @Test func aSubscriptionBesideAClearIsThereOrNot() async throws {
+        for _ in 0..<50 {
+            async let isCleared: Void = harness.database.disconnectAndClear()
+            let subscription = try await stream().subscribe(ttl: 0, priority: nil)
+            try await isCleared
+            harness.date.advance(by: 1)
+            let stored = try await harness.integer("SELECT count(*) FROM ps_stream_subscriptions")
+            // The handle keeps what is stored, although its time to live is over.
+            #expect(try await harness.connectAndAccept().request.streams.subscriptions.count == stored)
+            try await subscription.unsubscribe()
+        }
+    }
+
+    @Test func aWaitEndsWithTheDatabase() async throws {
+        var database: (any PowerSyncDatabaseProtocol)? = ScriptedTransport().makeDatabase(schema: SyncHarness.schema)
+        let subscription = try await #require(database).syncStream(name: "a", params: nil).subscribe()
+        let waiting = Task { try await subscription.waitForFirstSync() }
+        database = nil
+        await #expect(throws: PowerSyncError.self) { try await waiting.value }
+    }
+
     @Test func unsubscribingAllRemovesTheStreamFromTheRequest() async throws {
         let subscription = try await stream().subscribe()
         try await stream().unsubscribeAll()

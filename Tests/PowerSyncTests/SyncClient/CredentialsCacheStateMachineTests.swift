@@ -98,9 +98,9 @@ import Testing
 
     @Test mutating func invalidatedCredentialsAreDropped() {
         cacheOld()
-        #expect(machine.isCurrent(old))
+        #expect(machine.current == old)
         machine.invalidated()
-        #expect(!machine.isCurrent(old))
+        #expect(machine.current == nil)
         #expect(machine.credentialsWanted(by: entry(2)).isFetch)
     }
 
@@ -113,9 +113,9 @@ import Testing
         #expect(machine.cancelled(id: 3)?.id == 3)
         #expect(machine.refreshWanted(by: entry(4)) == .none)
         #expect(succeeds ? machine.fetched(old).isFetch : machine.fetchFailed().isFetch)
-        #expect(!machine.isCurrent(old))
+        #expect(machine.current == nil)
         #expect(machine.fetched(new).resumed.map(\.id) == [1, 2])
-        #expect(machine.isCurrent(new))
+        #expect(machine.current == new)
     }
 
     @Test mutating func invalidationDuringARefreshMakesDemandsWait() {

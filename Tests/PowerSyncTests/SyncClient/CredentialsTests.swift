@@ -67,6 +67,37 @@ import Testing
         #expect(try await harness.service.nextStream().token == "token 3")
     }
 
+    @Test func aFetchThatInvalidatesTheCredentialsIsRepeatedAfterTheDelay() async throws {
+        harness.connector.onFetch { [database = harness.database] call in
+            // As an app does that follows its own session, which the fetch renews.
+            await database.invalidateCredentials()
+            return PowerSyncCredentials(endpoint: "https://sync.test", token: "token \(call)")
+        }
+        for round in 1...3 {
+            let stream = round == 1 ? try await harness.connectAndAccept() : try await harness.acceptNext()
+            #expect(stream.token == "token \(round + 1)")
+            if round == 1 {
+                try await harness.log.wait(for: .warning, containing: "invalidated again within 5.0 seconds")
+            }
+            try await harness.clock.waitForTimer(of: .seconds(5))
+            #expect(harness.connector.fetches == round + 1)
+            harness.clock.advance(by: .seconds(5))
+        }
+        #expect(harness.log.messages(.warning).count == 1)
+    }
+
+    @Test func credentialsThatAnUploadHasFetchedReachTheStream() async throws {
+        let stream = try await harness.connectAndAccept()
+        try await harness.insert("x")
+        try await harness.service.nextWriteCheckpoint().reject(status: 401)
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        harness.clock.advance(by: .seconds(5))
+        try await harness.service.nextWriteCheckpoint().respond(7)
+        stream.send(.keepalive(tokenExpiresIn: 20))
+        #expect(try await harness.acceptNext().token == "token 2")
+        #expect(harness.connector.fetches == 2)
+    }
+
     @Test func refusedTokenIsDropped() async throws {
         try await harness.connect()
         let stream = try await harness.service.nextStream()

@@ -99,6 +99,22 @@ import Testing
         #expect(harness.database.currentStatus.connected)
     }
 
+    @Test func aConnectionThatWasLostHasToSyncAgain() async throws {
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1), .done)
+        try await harness.wait { $0.hasSynced == true }
+        stream.fail(ScriptedError())
+        try await harness.wait { !$0.connected }
+        let task = syncOnce()
+        // Its deadline.
+        try await harness.clock.waitForTimer(of: .seconds(25))
+        harness.clock.advance(by: .seconds(5))
+        try await harness.acceptNext()
+            .send(.checkpoint(2, [.bucket("a", count: 1)]), .put("a", 2...2), .done)
+        #expect(try await task.value.isComplete)
+        #expect(try await harness.lists() == ["a2": "remote"])
+    }
+
     @Test func disconnectingEndsTheCallWithAnError() async throws {
         let task = syncOnce()
         _ = try await harness.acceptNext()

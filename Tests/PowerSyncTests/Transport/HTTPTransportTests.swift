@@ -1,3 +1,4 @@
+import AsyncHTTPClient
 import Foundation
 import HTTPStackTestSupport
 import NIOConcurrencyHelpers
@@ -58,6 +59,11 @@ import Testing
         var chunkSize: Int
 
         var testDescription: String { "\(contentType ?? format.mediaType) in chunks of \(chunkSize)" }
+    }
+
+    @Test func connectionsToAServiceHaveNoLimitOfOurs() {
+        let pool = NIOExchange.callConfiguration.connectionPool
+        #expect(pool.concurrentHTTP1ConnectionsPerHostSoftLimit == .max)
     }
 
     @Test(

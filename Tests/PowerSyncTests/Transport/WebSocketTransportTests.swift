@@ -1,5 +1,6 @@
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import PowerSyncProtocol
 import RSocket
 import TestSupport
@@ -277,6 +278,27 @@ import Testing
         }
     }
 
+    @Test func aCancelledTaskDoesNotWaitForTheAddressesOfAHost() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let resolver = SilentResolver(group.next())
+        let transport = WebSocketTransport(
+            http: HTTPTransport.shared,
+            connector: WebSocketConnector(group: group, resolver: resolver)
+        )
+        let opening = Task {
+            _ = try await transport.openStream(
+                StreamingSyncRequest(),
+                credentials: try credentials("http://sync.example"),
+                log: .disabled
+            )
+        }
+        await resolver.asked.wait(for: 2)
+        opening.cancel()
+        await #expect(throws: CancellationError.self) { try await opening.value }
+        resolver.giveUp()
+        try await group.shutdownGracefully()
+    }
+
     @Test(arguments: [
         ("https://example.com", "wss://example.com/sync/stream", "example.com", 443),
         ("http://example.com/base/", "ws://example.com/base/sync/stream", "example.com", 80),
@@ -319,5 +341,31 @@ extension Frame {
         var data = ByteBuffer()
         SyncLine.keepalive(tokenExpiresIn: Int32(number)).encode(as: .bson, into: &data)
         return data
+    }
+}
+
+/// Does not answer before it is told to give up.
+private final class SilentResolver: Resolver, Sendable {
+    let asked = Counter()
+    private let addresses: EventLoopPromise<[SocketAddress]>
+
+    init(_ eventLoop: any EventLoop) {
+        addresses = eventLoop.makePromise()
+    }
+
+    func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+        asked.increment()
+        return addresses.futureResult
+    }
+
+    func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+        asked.increment()
+        return addresses.futureResult
+    }
+
+    func cancelQueries() {}
+
+    func giveUp() {
+        addresses.succeed([])
     }
 }

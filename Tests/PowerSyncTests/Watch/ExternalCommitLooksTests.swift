@@ -170,6 +170,30 @@ import Testing
         }
     }
 
+    @Test("Without a watch of the system the version is looked at every second, which is told")
+    func blindLooks() async throws {
+        try await withTemporaryDirectory { directory in
+            let pool = try DatabasePool(path: directory.appending(path: "a.db").path)
+            let other = try DatabasePool(path: pool.path)
+            let (hub, log, clock) = (ChangeHub(), RecordingLogger(), TestClock())
+            let commits = try #require(
+                ExternalCommits(location: .file(path: pool.path), changes: hub, logger: log, clock: clock) { _ in nil }
+            )
+            try await pool.writeWithoutTransaction { try commits.synchronize($0) }
+            commits.start(pool)
+            var announcements = hub.uploadQueueChanges().makeAsyncIterator()
+            for table in ["t", "u"] {
+                try await other.write { try $0.execute(sql: "CREATE TABLE \(table) (id)") }
+                try await clock.waitForTimer(of: ExternalCommits.blindDelay)
+                clock.advance(by: ExternalCommits.blindDelay)
+                #expect(await announcements.next() != nil)
+            }
+            #expect(log.messages(.warning).count == 1)
+            commits.cancel()
+            await commits.waitForEnd()
+        }
+    }
+
     @Test func memoryHasNoFile() {
         let commits = ExternalCommits(
             location: .memory,

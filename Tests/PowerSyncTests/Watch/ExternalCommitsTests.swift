@@ -74,6 +74,23 @@ import Testing
         }
     }
 
+    @Test("Who only listens to tables has the database opened, and hears of others")
+    func listeningOpensTheDatabase() async throws {
+        try await withDatabase { database, path in
+            try await database.close()
+            let log = RecordingLogger()
+            let listening = PowerSyncDatabase(schema: WorkerSchema.first, dbFilename: path, logger: log)
+            let changes = listening.onChange(tables: ["items"], throttle: 0, triggerImmediately: false)
+            let change = Task { try await changes.first { _ in true } }
+            try await log.wait(for: .debug, containing: "Opened connection")
+            let pool = try DatabasePool(path: path)
+            try await pool.write { try $0.execute(sql: "INSERT INTO ps_data__items (id, data) VALUES ('1', '{}')") }
+            #expect(try await change.value == ["items"])
+            try pool.close()
+            try await listening.close()
+        }
+    }
+
     @Test("Every write of a long series is seen in the end")
     func lastOfManyWritesIsSeen() async throws {
         try await withDatabase { database, path in
