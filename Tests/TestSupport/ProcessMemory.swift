@@ -19,6 +19,12 @@ package struct ProcessMemory {
         get throws { try read("VmRSS") }
     }
 
+    /// How many bytes of it are its own, in physical memory: without the pages of files, which the system takes and brings back as
+    /// it likes.
+    package var own: Int {
+        get throws { try read("RssAnon") }
+    }
+
     /// The most that it has had since the last call of ``forgetPeak()``, in bytes.
     package var peak: Int {
         get throws { try read("VmHWM") }

@@ -62,6 +62,7 @@ extension SyncClient {
     ///   - deadline: The longest time to wait.
     ///   - clock: Measures it.
     /// - Returns: Whether that was before the deadline.
+    /// - Throws: ``PowerSyncError`` when the connection ends, or `CancellationError`.
     private func waitUntilSynced(
         _ connection: UInt64,
         after syncs: UInt64,

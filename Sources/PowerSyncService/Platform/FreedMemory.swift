@@ -8,6 +8,8 @@ import Glibc
 package enum FreedMemory {
     /// From which size on a block is given back as soon as it is freed: 4 MiB.
     private static let largeBlock: CInt = 4 << 20
+    /// How much of the end of a heap may be free before it is given back: 1 MiB. There are several heaps for each processor.
+    private static let freeEnd: CInt = 1 << 20
 
     /// Has large blocks given back to the system as soon as they are freed; does nothing without glibc.
     ///
@@ -16,13 +18,12 @@ package enum FreedMemory {
     /// the service does it, at its start.
     package static func giveBackLargeBlocks() {
         #if canImport(Glibc)
-        // `malloc.h` is not in the module; these are its `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD`, which glibc itself makes twice as
-        // large.
+        // `malloc.h` is not in the module; these are its `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD`.
         guard let symbol = dlsym(nil, "mallopt") else { return }
         typealias SetOption = @convention(c) (CInt, CInt) -> CInt
         let set = unsafeBitCast(symbol, to: SetOption.self)
         _ = set(-3, largeBlock)
-        _ = set(-1, 2 * largeBlock)
+        _ = set(-1, freeEnd)
         #endif
     }
 

@@ -106,8 +106,9 @@ import Testing
         stream.fail(ScriptedError())
         try await harness.wait { !$0.connected }
         let task = syncOnce()
-        // Its deadline.
+        // Its deadline, and the next attempt.
         try await harness.clock.waitForTimer(of: .seconds(25))
+        try await harness.clock.waitForTimer(of: .seconds(5))
         harness.clock.advance(by: .seconds(5))
         try await harness.acceptNext()
             .send(.checkpoint(2, [.bucket("a", count: 1)]), .put("a", 2...2), .done)
