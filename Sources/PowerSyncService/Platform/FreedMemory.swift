@@ -8,7 +8,7 @@ import Glibc
 package enum FreedMemory {
     /// From which size on a block is given back as soon as it is freed: 4 MiB.
     private static let largeBlock: CInt = 4 << 20
-    /// How much of the end of a heap may be free before it is given back: 1 MiB. There are several heaps for each processor.
+    /// How much of the end of a heap, of which there are several, may be free before it is given back: 1 MiB.
     private static let freeEnd: CInt = 1 << 20
 
     /// Has large blocks given back to the system as soon as they are freed; does nothing without glibc.
