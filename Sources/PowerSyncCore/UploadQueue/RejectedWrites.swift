@@ -154,8 +154,9 @@ package enum RejectedWrites {
             let transaction = rows.storageClass(at: 0) == .integer ? rows.integer(at: 0) : nil
             let (isText, isNull) = (rows.storageClass(at: 1) == .text, rows.isNull(at: 1))
             let bytes = rows.blob(at: 1)
-            let text = isText && !bytes.contains(0) ? String(validating: bytes, as: UTF8.self) : nil
-            let data = isNull ? .null : text?.databaseValue ?? Data(bytes).databaseValue
+            let text = String(decoding: bytes, as: UTF8.self)
+            let isExact = isText && !bytes.contains(0) && text.utf8.elementsEqual(bytes)
+            let data = isNull ? .null : isExact ? text.databaseValue : Data(bytes).databaseValue
             writes.append(Kept(transaction: transaction, isText: isText, data: data))
         }
         return writes
