@@ -58,11 +58,10 @@ import Testing
 
     @Test func aCancelledTaskTakesBackWhatWaitsForCredit() async throws {
         let handle = try await request(credit: 1)
-        try await handle.send([Payload("a")], on: one)
+        let sending = Task { try await handle.send([Payload("a"), Payload("b")], on: one) }
         #expect(try await sent() == .next("a", on: one))
-        let second = Task { try await handle.send([Payload("b")], on: one) }
-        second.cancel()
-        await #expect(throws: CancellationError.self) { try await second.value }
+        sending.cancel()
+        await #expect(throws: CancellationError.self) { try await sending.value }
         try await receive(.requestN(one, RequestN(1)))
         handle.complete(one)
         #expect(try await sent() == .complete(one))
