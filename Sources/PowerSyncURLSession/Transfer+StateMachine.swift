@@ -19,10 +19,17 @@ extension Transfer {
         /// How many unread bytes are too many where a task cannot be paused: 64 MiB.
         static var unreadLimit: Int { 64 << 20 }
 
+        private enum Pause {
+            case none
+            /// Somebody suspends the task. Nobody resumes it before that is done: a task that is not suspended cannot be resumed.
+            case begins
+            case isComplete
+        }
+
         private struct Unread {
             var chunks: CircularBuffer<ByteBuffer> = []
             var bytes = 0
-            var isPaused = false
+            var pause = Pause.none
 
             mutating func append(_ chunk: ByteBuffer) {
                 chunks.append(chunk)
@@ -57,7 +64,10 @@ extension Transfer {
             case chunk(ChunkWaiter, ByteBuffer?)
             /// Hands over bytes, and lets the task go on.
             case chunkAndResume(ChunkWaiter, ByteBuffer)
+            /// Suspends the task, and calls ``suspended()`` after that.
             case suspend
+            /// Lets the task go on.
+            case resume
             /// Cancels the task, and tells those who wait.
             case cancel(HeadWaiter?, ChunkWaiter?)
             case failHead(HeadWaiter, (any Error)?)
@@ -71,9 +81,17 @@ extension Transfer {
             self.pausing = pausing
         }
 
-        /// Whether the task is to be suspended.
-        var isPaused: Bool {
-            if case .receiving(let unread) = state { unread.isPaused } else { false }
+        /// The task is suspended.
+        mutating func suspended() -> Action {
+            switch state {
+            case .receiving(var unread):
+                let isRead = unread.bytes < Self.resumeLimit
+                unread.pause = isRead ? .none : .isComplete
+                state = .receiving(unread)
+                return isRead ? .resume : .none
+            case .awaitingChunk: return .resume
+            case .created, .awaitingHead, .ended, .closed: return .none
+            }
         }
 
         /// Somebody waits for the head.
@@ -99,8 +117,8 @@ extension Transfer {
             case .receiving(var unread):
                 unread.append(chunk)
                 switch pausing {
-                case .suspendsTask where unread.bytes > Self.pauseLimit && !unread.isPaused:
-                    unread.isPaused = true
+                case .suspendsTask where unread.bytes > Self.pauseLimit && unread.pause == .none:
+                    unread.pause = .begins
                     state = .receiving(unread)
                     return .suspend
                 case .impossible where unread.bytes > Self.unreadLimit:
@@ -140,8 +158,8 @@ extension Transfer {
                     state = .awaitingChunk(waiter)
                     return .none
                 }
-                let resumes = unread.isPaused && unread.bytes < Self.resumeLimit
-                if resumes { unread.isPaused = false }
+                let resumes = unread.pause == .isComplete && unread.bytes < Self.resumeLimit
+                if resumes { unread.pause = .none }
                 state = .receiving(unread)
                 return resumes ? .chunkAndResume(waiter, chunk) : .chunk(waiter, chunk)
             case .ended(var unread, let error):

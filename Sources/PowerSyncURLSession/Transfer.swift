@@ -90,8 +90,8 @@ final class Transfer: Sendable {
         case .start: task.resume()
         case .suspend:
             task.suspend()
-            // Whoever has read everything meanwhile has resumed a task that was not suspended yet.
-            if !machine.withLockedValue({ $0.isPaused }) { task.resume() }
+            perform(machine.withLockedValue { $0.suspended() })
+        case .resume: task.resume()
         case .head(let waiter, let head): waiter.resume(returning: head)
         case .chunk(let waiter, let chunk): waiter.resume(returning: chunk)
         case .chunkAndResume(let waiter, let chunk):

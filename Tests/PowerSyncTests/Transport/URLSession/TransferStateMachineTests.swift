@@ -40,7 +40,9 @@ import Testing
         for _ in 0..<3 {
             // What was under way when the task was suspended still arrives.
             for _ in 0..<20 {
-                if case .suspend = machine.received(bytes(size)) { suspended += 1 }
+                guard case .suspend = machine.received(bytes(size)) else { continue }
+                suspended += 1
+                guard case .none = machine.suspended() else { Issue.record("Nobody has read anything"); return }
             }
             for _ in 0..<20 {
                 if case .chunkAndResume = machine.chunkAsked("c") { resumed += 1 }
@@ -52,7 +54,9 @@ import Testing
 
     @Test func aTaskGoesOnBeforeEverythingIsRead() {
         var machine = receiving(.suspendsTask)
-        for _ in 0..<17 { _ = machine.received(bytes(64 << 10)) }
+        for _ in 0..<17 {
+            if case .suspend = machine.received(bytes(64 << 10)) { _ = machine.suspended() }
+        }
         for left in (1..<17).reversed() {
             let action = machine.chunkAsked("c")
             if case .chunkAndResume = action {
@@ -61,6 +65,20 @@ import Testing
             }
         }
         Issue.record("It was never resumed")
+    }
+
+    @Test("A task that everything is read of while it is being suspended goes on after that", arguments: [16, 17, 18])
+    func readingOvertakesTheSuspension(count: Int) {
+        var machine = receiving(.suspendsTask)
+        for number in 1...17 {
+            let action = machine.received(bytes(64 << 10))
+            if case .suspend = action { #expect(number == 17) }
+        }
+        for _ in 0..<count {
+            // A task that runs cannot be resumed.
+            if case .chunkAndResume = machine.chunkAsked("c") { Issue.record("It is not suspended yet") }
+        }
+        guard case .resume = machine.suspended() else { Issue.record("Nobody else resumes it"); return }
     }
 
     @Test func whereNothingCanBeSuspendedTooMuchIsAnErrorBehindWhatHasArrived() {
