@@ -15,9 +15,10 @@ package enum FreedMemory {
     ///
     /// After the first of them, glibc takes blocks of up to 32 MiB from its heaps, and keeps them there: a service that had copied
     /// rows of 10 MB kept 320 to 390 MiB of memory instead of 120. It concerns the whole process, so only one that is nothing but
-    /// the service does it, at its start.
+    /// the service does it, at its start, unless glibc is told by its own variables (mallopt(3)).
     package static func giveBackLargeBlocks() {
         #if canImport(Glibc)
+        guard getenv("MALLOC_MMAP_THRESHOLD_") == nil, getenv("MALLOC_TRIM_THRESHOLD_") == nil else { return }
         // `malloc.h` is not in the module; these are its `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD`.
         guard let symbol = dlsym(nil, "mallopt") else { return }
         typealias SetOption = @convention(c) (CInt, CInt) -> CInt

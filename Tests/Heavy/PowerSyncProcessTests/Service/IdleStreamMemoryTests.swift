@@ -7,12 +7,17 @@ import Testing
 @Suite("idle streams with many buckets", .timeLimit(.minutes(3))) struct IdleStreamMemoryTests {
     private static let buckets = 900
     private static let clients = 100
+    /// Has glibc give back all but small blocks at once: what was needed for a moment does not count.
+    private static let allocator = [
+        "MALLOC_MMAP_THRESHOLD_": "8192", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1",
+    ]
 
     @Test("keep neither their first line nor what they began with", .enabled(if: ProcessMemory.isKnown))
     func memory() async throws {
         let service = try await MeasuredService(
             parameters: [("max_concurrent_connections", 1000), ("max_streams_per_user", 1000)],
-            logLevel: "warning"
+            logLevel: "warning",
+            environment: Self.allocator
         ) { db in
             for number in 0..<Self.buckets {
                 let id = "3f6a9d2e-0b7c-4c55-9e1a-\(100_000_000_000 + number)"
@@ -26,8 +31,8 @@ import Testing
             let before = try service.memory.own
             try await readers.withStreams(Self.clients) {
                 let growth = (try service.memory.own - before) / Self.clients
-                // 207 KiB; with a second copy of everything it was 381.
-                #expect(growth < 300 * 1024, "\(growth) bytes for each")
+                // 481 KiB, however busy the machine is; with a second copy of everything it was 647.
+                #expect(growth < 540 * 1024, "\(growth) bytes for each")
                 service.command.signal(SIGTERM)
             }
         }

@@ -16,11 +16,13 @@ final class MeasuredService {
     /// - Parameters:
     ///   - parameters: `api.parameters`.
     ///   - logLevel: What it says.
+    ///   - environment: Variables of the process.
     ///   - fill: Writes to the source, which has its tables.
     /// - Throws: An error of the database, of a file or of the process.
     init(
         parameters: [(key: String, value: Int)],
         logLevel: String,
+        environment: [String: String] = [:],
         fill: @escaping @Sendable (Database) throws -> Void
     ) async throws {
         service = try TodoService()
@@ -41,7 +43,7 @@ final class MeasuredService {
         system: {logging: {level: \(logLevel), format: text}}
         """.write(toFile: config, atomically: true, encoding: .utf8)
         try service.writeSyncConfig()
-        command = try RunningCommand(["serve", "--config", config])
+        command = try RunningCommand(["serve", "--config", config], environment: environment)
         try await command.wait(for: ServiceNode.isReady)
         memory = ProcessMemory(of: command.processIdentifier)
     }
