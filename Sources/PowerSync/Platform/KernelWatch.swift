@@ -35,7 +35,9 @@ struct KernelWatch: @unchecked Sendable {
         }
         let directory = path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)
         let events = UInt32(KernelWatch.directoryEvents) | KernelWatch.once
-        return inotify_add_watch(descriptor, directory.isEmpty ? "/" : String(directory), events) >= 0
+        // A directory that was removed is nobody's to watch.
+        let isWatched = inotify_add_watch(descriptor, directory.isEmpty ? "/" : String(directory), events) >= 0
+        return isWatched || errno == ENOENT
     }
 
     func cancel() {
