@@ -35,6 +35,7 @@ import Testing
         ])
         #expect(Set(operations.keys) == [BucketName("a")])
         #expect(memory.byteCount == 3)
+        withExtendedLifetime(operations) {}
     }
 
     @Test func memoryIsCountedUntilTheLastReferenceGoesAway() {
@@ -42,8 +43,10 @@ import Testing
         var scope = CheckpointNews.Scope()
         scope.add(BucketName("b"), CommitChanges(changes: .unknown, operations: operations))
         #expect(memory.byteCount == 13)
+        withExtendedLifetime(operations) {}
         operations = [:]
         #expect(memory.byteCount == 10)
+        withExtendedLifetime(scope) {}
         scope = CheckpointNews.Scope()
         #expect(memory.byteCount == 0)
     }

@@ -117,6 +117,7 @@ import Testing
         shares[2].remove(30)
         try await waiting.value
         #expect(budget.byteCount == 40)
+        withExtendedLifetime(shares) {}
     }
 
     // MARK: Sessions
