@@ -5,7 +5,7 @@ import Testing
 
 @testable import RSocket
 
-@Suite struct WebSocketMessageHandlerTests {
+@Suite(.timeLimit(.minutes(1))) struct WebSocketMessageHandlerTests {
     private static let mask: WebSocketMaskingKey = [1, 2, 3, 4]
 
     private func channel(
@@ -43,6 +43,21 @@ import Testing
         let pong = try channel.readOutbound(as: WebSocketFrame.self)
         #expect(pong?.opcode == .pong && pong?.data == ByteBuffer(string: "?"))
         #expect(pong?.maskKey != nil)
+    }
+
+    /// With a copy of the message for each frame this takes longer than the suite may: 300 GB.
+    @Test func emptyFramesCostNothing() throws {
+        let count = 8 << 20
+        let channel = try channel(.client, limit: count)
+        try channel.writeInbound(
+            WebSocketFrame(fin: false, opcode: .binary, data: ByteBuffer(repeating: 7, count: count - 40_000))
+        )
+        for _ in 0..<40_000 {
+            try channel.writeInbound(frame(.continuation, "", fin: false))
+            try channel.writeInbound(frame(.continuation, "x", fin: false))
+        }
+        try channel.writeInbound(frame(.continuation, ""))
+        #expect(try channel.readInbound(as: ByteBuffer.self)?.readableBytes == count)
     }
 
     /// The first frame of a compressed message.

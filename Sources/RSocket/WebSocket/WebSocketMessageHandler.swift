@@ -141,11 +141,11 @@ extension WebSocketMessageHandler {
         switch frame.opcode {
         case .binary, .text:
             guard partialMessage == nil, !frame.rsv1 || inflater != nil else { return close(context, .protocolError) }
-            append(frame, to: Message(isCompressed: frame.rsv1), context)
+            partialMessage = Message(isCompressed: frame.rsv1)
+            append(frame, context)
         case .continuation:
-            guard let beginning = partialMessage else { return close(context, .protocolError) }
-            partialMessage = nil
-            append(frame, to: beginning, context)
+            guard partialMessage != nil else { return close(context, .protocolError) }
+            append(frame, context)
         case .ping:
             controlFrameCompleted()
             context.writeAndFlush(wrapOutboundOut(self.frame(.pong, frame.unmaskedData)), promise: nil)
@@ -173,22 +173,20 @@ extension WebSocketMessageHandler {
         }
     }
 
-    private func append(_ frame: WebSocketFrame, to beginning: Message, _ context: ChannelHandlerContext) {
-        guard beginning.bytes.readableBytes + frame.length <= messageLimit else {
-            return close(context, .messageTooLarge)
+    /// Appends a frame to the partial message, in its place: a copy for each frame would take the square of their number.
+    private func append(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
+        let count = partialMessage?.bytes.readableBytes ?? 0
+        guard count + frame.length <= messageLimit else { return close(context, .messageTooLarge) }
+        if count == 0 {
+            partialMessage?.bytes = frame.unmaskedData
+        } else if frame.length > 0 {
+            partialMessage?.bytes.writeImmutableBuffer(frame.unmaskedData)
         }
-        var message = beginning
-        if message.bytes.readableBytes == 0 {
-            message.bytes = frame.unmaskedData
-        } else {
-            message.bytes.writeImmutableBuffer(frame.unmaskedData)
-        }
-        if frame.fin {
+        if !frame.fin {
+            if completed != .message { completed = .dataFrame }
+        } else if let message = partialMessage.take() {
             completed = .message
             received(message, context)
-        } else {
-            if completed != .message { completed = .dataFrame }
-            partialMessage = message
         }
     }
 
