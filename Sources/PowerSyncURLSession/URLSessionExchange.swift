@@ -44,10 +44,7 @@ package final class URLSessionExchange: HTTPExchange {
     }
 
     package func send(_ request: HTTPExchangeRequest) async throws -> HTTPExchangeResponse {
-        guard let url = URL(string: request.url), url.host != nil else {
-            throw HTTPExchangeError(.invalidURL)
-        }
-        guard request.headers.areSeparate else { throw HTTPExchangeError(.invalidHeader) }
+        let url = try request.destination
         let isStream = request.purpose == .stream
         let urlRequest = URLRequest(request, to: url, idleTimeout: request.purpose == .file ? fileIdleTimeout : nil)
         // Under the lock: whoever retires a session must not come between.
@@ -161,16 +158,5 @@ extension HTTPHeaders {
         }
         guard let encoding = first(name: "Content-Encoding"), encoding.lowercased() != "identity" else { return }
         for name in Self.ofEncodedBytes { remove(name: name) }
-    }
-}
-
-extension HTTPHeaders {
-    /// Whether each is one field, and not several in one: `URLSession` sends what it gets.
-    fileprivate var areSeparate: Bool { allSatisfy { Self.isOneField($0.name, $0.value) } }
-
-    private static func isOneField(_ name: String, _ value: String) -> Bool {
-        let separators = #"()<>@,;:\"/[]?={}"#.utf8
-        return !name.isEmpty && name.utf8.allSatisfy { (0x21...0x7e).contains($0) && !separators.contains($0) }
-            && value.utf8.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7f) }
     }
 }

@@ -140,6 +140,8 @@ private struct LineLog {
     private let format: SyncLineFormat
     /// The beginning of a line whose end has not arrived.
     private var partialLine = ByteBuffer()
+    /// How many bytes of it are known to have no line feed among them.
+    private var searchedCount = 0
 
     init(format: SyncLineFormat, log: SyncRequestLog) {
         self.format = format
@@ -149,11 +151,13 @@ private struct LineLog {
     mutating func received(_ chunk: ByteBuffer) {
         guard log.logsBodies, format == .ndjson else { return }
         partialLine.writeImmutableBuffer(chunk)
-        while let end = partialLine.readableBytesView.firstIndex(of: UInt8(ascii: "\n")) {
+        while let end = partialLine.readableBytesView.dropFirst(searchedCount).firstIndex(of: UInt8(ascii: "\n")) {
             let line = partialLine.readSlice(length: end - partialLine.readerIndex) ?? ByteBuffer()
             partialLine.moveReaderIndex(forwardBy: 1)
+            searchedCount = 0
             logJSON(line)
         }
+        searchedCount = partialLine.readableBytes
         partialLine.discardReadBytes()
     }
 

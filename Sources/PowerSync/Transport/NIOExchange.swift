@@ -85,6 +85,8 @@ package final class NIOExchange: HTTPExchange {
     }
 
     package func send(_ request: HTTPExchangeRequest) async throws -> HTTPExchangeResponse {
+        // What the client says of a header that it does not send has the header in it.
+        _ = try request.destination
         var clientRequest = HTTPClientRequest(url: request.url)
         clientRequest.method = request.method
         clientRequest.headers = request.headers

@@ -24,13 +24,23 @@ package struct ServiceCredentials: Sendable, Equatable {
     /// Checks what a connector returned.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when there are no credentials, the
-    ///   endpoint is not a URL or the token is empty.
+    ///   endpoint is not a URL, or the token is empty or cannot be sent.
     package init(_ credentials: PowerSyncCredentials?) throws(PowerSyncError) {
         guard let credentials else {
             throw .operationFailed(message: "Not signed in: fetchCredentials() returned no credentials.")
         }
         guard !credentials.token.isEmpty else {
             throw .operationFailed(message: "The token of the credentials from fetchCredentials() is empty.")
+        }
+        guard credentials.token.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
+            throw .operationFailed(
+                message: """
+
+                    The token of the credentials from fetchCredentials() has a line break or another control character in \
+                    it, perhaps at its end.
+                    """
+
+            )
         }
         self.init(endpoint: try ServiceEndpoint(credentials.endpoint), token: credentials.token)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncHTTP
 
 /// The base URL of a sync service, checked, without a trailing slash.
 ///
@@ -21,7 +22,7 @@ package struct ServiceEndpoint: Sendable, Hashable {
         guard
             var components = URLComponents(string: text),
             let scheme = components.scheme?.lowercased(), scheme == "http" || scheme == "https",
-            let host = components.host, !host.isEmpty
+            let host = components.host, !host.isEmpty, components.url?.hasUsablePort == true
         else {
             throw .operationFailed(
                 message: """

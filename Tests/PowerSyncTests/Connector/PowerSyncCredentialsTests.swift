@@ -12,6 +12,15 @@ import Testing
         #expect(try !"\(ServiceCredentials(credentials))".contains("secret"))
     }
 
+    @Test(arguments: ["secret\n", "secret\r\nX: y", "sec\0ret", "\tsecret"])
+    func aTokenThatCannotBeSentIsAnErrorWithoutIt(token: String) throws {
+        let error = #expect(throws: PowerSyncError.self) {
+            try ServiceCredentials(PowerSyncCredentials(endpoint: "https://x", token: token))
+        }
+        #expect(error.map { "\($0)" }?.contains("control character") == true)
+        #expect(error.map { "\($0)" }?.contains("secret") == false)
+    }
+
     @Test func codingKeysAreEndpointAndToken() throws {
         let data = Data(#"{"endpoint":"https://x","token":"secret"}"#.utf8)
         let decoded = try JSONDecoder().decode(PowerSyncCredentials.self, from: data)

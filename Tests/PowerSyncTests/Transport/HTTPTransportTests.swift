@@ -324,6 +324,40 @@ import Testing
         }
     }
 
+    @Test(arguments: HTTPStack.allCases, ["1\n", "1\r\nX-B: 2", "\0"])
+    func aTokenThatCannotBeSentIsNotShown(_ stack: HTTPStack, _ end: String) async throws {
+        let log = LineCollector()
+        let configuration = SyncRequestLoggerConfiguration(requestLevel: .all) { log.append($0) }
+        let endpoint = try ServiceEndpoint("http://127.0.0.1:1")
+        let credentials = ServiceCredentials(endpoint: endpoint, token: "secret" + end)
+        let error = await #expect(throws: SyncTransportError.self) {
+            _ = try await stack.transport.openStream(
+                StreamingSyncRequest(),
+                credentials: credentials,
+                log: SyncRequestLog(configuration)
+            )
+        }
+        #expect(error.map { "\($0)" }?.contains("header") == true)
+        #expect(error.map { "\($0)" }?.contains("secret") == false)
+        #expect(!log.all.contains { $0.contains("secret") })
+    }
+
+    /// A search from its beginning for each part of it would take hours.
+    @Test func aLongLineIsLoggedInTheTimeOfItsLength() async throws {
+        let log = LineCollector()
+        let configuration = SyncRequestLoggerConfiguration(requestLevel: .body) { log.append($0) }
+        let text = String(repeating: "x", count: 4 << 20)
+        try await LoopbackServer.run { _ in
+            .init(
+                headers: ["Content-Type": SyncLineFormat.ndjson.mediaType],
+                chunks: ByteBuffer(string: #"{"later":"\#(text)"}"# + "\n").chunks(of: 1_000)
+            )
+        } _: { server in
+            _ = try await readAll(open(server, .nio, log: SyncRequestLog(configuration)))
+            #expect(log.all.contains { $0.utf8.count > text.utf8.count })
+        }
+    }
+
     @Test(arguments: HTTPStack.allCases) func linesOfABinaryStreamAreLoggedAsJSON(_ stack: HTTPStack) async throws {
         let log = LineCollector()
         let configuration = SyncRequestLoggerConfiguration(requestLevel: .body) { log.append($0) }

@@ -19,7 +19,12 @@ import Testing
         #expect(try ServiceEndpoint(endpoint).url(path: "/sync/stream") == url)
     }
 
-    @Test(arguments: ["", "x", "ftp://x", "https://", "https:///path", "ht tp://x", "://"])
+    @Test(
+        arguments: [
+            "", "x", "ftp://x", "https://", "https:///path", "ht tp://x", "://", "http://127.0.0.1:65536",
+            "https://x:80800",
+        ]
+    )
     func addressThatIsNotAServiceIsRejectedByName(text: String) throws {
         let error = #expect(throws: PowerSyncError.self) { try ServiceEndpoint(text) }
         #expect(try #require(error?.errorDescription).contains("\"\(text)\""))
