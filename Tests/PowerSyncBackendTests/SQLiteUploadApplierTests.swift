@@ -44,6 +44,27 @@ import Testing
         #expect(try await scenario.log() == ["+a"])
     }
 
+    /// A client reads 16 MiB and 512 bytes for each write.
+    @Test(
+        "However long what is quoted is, the answer has some hundred bytes for a write",
+        arguments: [String(repeating: "t", count: 1 << 20), "lists"],
+        [UploadApplierOptions.RejectionScope.transaction, .entry]
+    )
+    func theAnswerIsShort(table: String, scope: UploadApplierOptions.RejectionScope) async throws {
+        var options = UploadApplierOptions()
+        options.rejectionScope = scope
+        let scenario = try UploadScenario(options: options) { write, _ in
+            write.entry.id == "1" ? .reject(String(repeating: "m", count: 1_000)) : .apply
+        }
+        var entries = (1...1_000 as ClosedRange<Int64>).map { UploadScenario.put($0, "\($0)", transaction: 1) }
+        for index in [5, 500] {
+            entries[index] = UploadScenario.put(Int64(index + 1), "x", transaction: 1, table: table)
+        }
+        let response = try await scenario.apply(entries)
+        #expect(!response.rejections.isEmpty)
+        #expect(response.json.count < 512 * entries.count)
+    }
+
     @Test func aRejectedWriteMayBeLeftOutAlone() async throws {
         var options = UploadApplierOptions()
         options.rejectionScope = .entry

@@ -140,6 +140,19 @@ import Testing
         #expect(try await signer(key).verify(authorization: "Bearer \(token.text)").id == "u")
     }
 
+    @Test(arguments: ["HS256", "HS384", "HS512"])
+    func aSecretIsForTheAlgorithmThatItNames(_ algorithm: String) async throws {
+        let secret = Base64URL.encode(Array(repeating: 7 as UInt8, count: 64))
+        let jwk = #"{"kty":"oct","kid":"a","alg":"\#(algorithm)","k":"\#(secret)"}"#
+        let key = try SigningKey(jwk: jwk)
+        #expect("\(key)".contains(algorithm))
+        #expect(try SigningKey(jwk: key.jwk).jwk == key.jwk)
+        let token = try signer(key).token(userID: "u")
+        #expect(try await signer(key).verify(authorization: "Bearer \(token.text)").id == "u")
+        // As the service reads it.
+        #expect(try JSONWebKey(json: jwk).algorithm?.rawValue == algorithm)
+    }
+
     @Test func aKeyOfOpenSSLCanBeUsed() async throws {
         let pem = """
             -----BEGIN PRIVATE KEY-----
@@ -160,6 +173,8 @@ import Testing
         #"{"kty":"EC","crv":"P-256","kid":"a"}"#, #"{"kty":"EC","crv":"P-256","kid":"a","d":"AQ"}"#,
         #"{"kty":"EC","crv":"P-521","kid":"a","d":"AQ"}"#, #"{"kty":"OKP","crv":"Ed25519","kid":"a","d":"AQ"}"#,
         #"{"kty":"RSA","kid":"a","d":"AQ"}"#, #"{"kty":"OKP","crv":"Ed25519","d":"AQ"}"#,
+        #"{"kty":"oct","kid":"a","alg":"ES256","k":"AQ"}"#, #"{"kty":"oct","kid":"a","alg":1,"k":"AQ"}"#,
+        #"{"kty":"EC","crv":"P-256","kid":"a","alg":"ES512","d":"AQ"}"#,
     ])
     func keysThatCannotSignAreRefused(jwk: String) {
         let error = #expect(throws: TokenError.self) { try SigningKey(jwk: jwk) }

@@ -35,14 +35,17 @@ public struct SigningKey: Sendable {
     /// - Returns: The key.
     /// - Throws: ``TokenError`` with code ``TokenError/Code/key`` when the secret is too short.
     public static func hs256(secret: some Sequence<UInt8>, id: String) throws(TokenError) -> SigningKey {
-        let secret = Array(secret)
+        SigningKey(id: id, .hmac(secret: try checked(secret: Array(secret)), .hs256))
+    }
+
+    private static func checked(secret: [UInt8]) throws(TokenError) -> [UInt8] {
         guard secret.count >= JSONWebKey.minimumSecretBytes else {
             throw TokenError(
                 .key,
                 "the secret has \(secret.count) bytes; with fewer than \(JSONWebKey.minimumSecretBytes) it can be guessed"
             )
         }
-        return SigningKey(id: id, .hmac(secret: secret, .hs256))
+        return secret
     }
 
     /// A new random key for ES256, on the curve P-256.
@@ -90,7 +93,8 @@ public struct SigningKey: Sendable {
 extension SigningKey {
     /// Reads a private key from a JSON Web Key (RFC 7517), as ``jwk`` writes it.
     ///
-    /// - Parameter jwk: JSON text with `kty` `oct`, `EC` (P-256) or `OKP` (Ed25519), `kid`, and `k` or `d`.
+    /// - Parameter jwk: JSON text with `kty` `oct`, `EC` (P-256) or `OKP` (Ed25519), `kid`, and `k` or `d`. A secret is for
+    ///   HS256 if `alg` names no other algorithm.
     /// - Throws: ``TokenError`` with code ``TokenError/Code/key``, without any of the key in its message.
     public init(jwk: String) throws(TokenError) {
         guard let object = try? JSONObject(parsing: jwk) else { throw TokenError(.key, "the key is not a JSON object") }
@@ -106,16 +110,31 @@ extension SigningKey {
             }
             return bytes
         }
+        /// The algorithm that the key names, or the first one that it can be for.
+        func algorithm(_ suitable: SigningAlgorithm...) throws(TokenError) -> SigningAlgorithm {
+            guard object["alg"] != nil else { return suitable[0] }
+            let name = try member("alg")
+            guard let named = suitable.first(where: { $0.rawValue == name }) else {
+                throw TokenError(
+                    .key,
+                    "\"alg\" of the key is none that goes with it: \(suitable.map(\.rawValue).joined(separator: ", "))"
+                )
+            }
+            return named
+        }
         let id = try member("kid")
         switch (try member("kty"), try? member("crv")) {
         case ("oct", _):
-            self = try .hs256(secret: try bytes("k"), id: id)
+            let algorithm = try algorithm(.hs256, .hs384, .hs512)
+            self.init(id: id, .hmac(secret: try Self.checked(secret: try bytes("k")), algorithm))
         case ("EC", "P-256"):
+            _ = try algorithm(.es256)
             guard let key = try? P256.Signing.PrivateKey(rawRepresentation: try bytes("d")) else {
                 throw TokenError(.key, "\"d\" of the key is no private key of the curve P-256")
             }
             self.init(id: id, .p256(key))
         case ("OKP", "Ed25519"):
+            _ = try algorithm(.eddsa)
             guard let key = try? Curve25519.Signing.PrivateKey(rawRepresentation: try bytes("d")) else {
                 throw TokenError(.key, "\"d\" of the key is no private key of the curve Ed25519")
             }

@@ -56,7 +56,10 @@ struct RowWriter {
     private mutating func table(_ name: String, _ db: Database) throws -> Table {
         let key = ExactText(name)
         guard names.contains(key) else {
-            throw Refusal(code: .unknownTable, message: "There is no table “\(name)” that can be written by clients.")
+            throw Refusal(
+                code: .unknownTable,
+                message: "There is no table “\(name.shortened())” that can be written by clients."
+            )
         }
         let table: Table
         if let known = tables[key] {
@@ -104,7 +107,7 @@ struct RowWriter {
         if let unknown = members.first(where: { !table.columns.contains(ExactText($0.name)) }) {
             throw Refusal(
                 code: .unknownColumn,
-                message: "Table “\(table.name)” has no column “\(unknown.name)” that can be written."
+                message: "Table “\(table.name)” has no column “\(unknown.name.shortened())” that can be written."
             )
         }
         guard let sql = statement(for: entry.op, table: table.name, columns: members.map(\.name)) else { return }

@@ -175,7 +175,9 @@ struct UploadApplication {
     /// Rejects all writes of a transaction that are not in the database, because some are.
     private static func rejections(of new: [UploadEntry], because causes: [EntryRejection]) -> [EntryRejection] {
         let causesByNumber = Dictionary(causes.map { ($0.operationID, $0) }, uniquingKeysWith: { first, _ in first })
-        let first = causes.first.map { "Write \($0.operationID) of the same transaction: \($0.message)" } ?? ""
+        // It is repeated for each write, of which there may be 100,000.
+        let first =
+            causes.first.map { "Write \($0.operationID) of the same transaction: \($0.message.shortened())" } ?? ""
         let numbers = Set(new.map(\.operationID)).union(causesByNumber.keys)
         return numbers.sorted().map { number in
             causesByNumber[number] ?? EntryRejection(operationID: number, .transactionRejected, message: first)

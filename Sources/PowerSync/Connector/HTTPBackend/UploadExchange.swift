@@ -5,8 +5,10 @@ import PowerSyncHTTP
 
 /// Posts uploads to a backend.
 struct UploadExchange: Sendable {
-    /// The most bytes of an answer that are read: 16 MiB, room for many rejections.
+    /// The most bytes of an answer that are read, besides those for each write: 16 MiB.
     private static let responseLimit = 16 << 20
+    /// How many more there may be for each write, which may be rejected: 512.
+    private static let rejectionLimit = 512
     /// The most bytes of an answer that are shown: 500.
     private static let shownLimit = 500
 
@@ -28,7 +30,8 @@ struct UploadExchange: Sendable {
         guard
             let components = URLComponents(string: url),
             let scheme = components.scheme?.lowercased(), scheme == "http" || scheme == "https",
-            let host = components.host, !host.isEmpty, components.user == nil, components.password == nil
+            let host = components.host, !host.isEmpty, components.url?.hasUsablePort == true, components.user == nil,
+            components.password == nil
         else {
             throw .operationFailed(
                 message: """
@@ -57,7 +60,8 @@ struct UploadExchange: Sendable {
         request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
         request.headers.replaceOrAdd(name: "User-Agent", value: UserAgent.text)
         request.body = .bytes(ByteBuffer(bytes: upload.json))
-        let (status, headers, body) = try await answer(of: exchange, to: request)
+        let limit = Self.responseLimit + Self.rejectionLimit * upload.entries.count
+        let (status, headers, body) = try await answer(of: exchange, to: request, upTo: limit)
         guard (200..<300).contains(status) else { throw failure(status, headers, body) }
         do {
             return try UploadResponse(json: body)
@@ -72,7 +76,8 @@ struct UploadExchange: Sendable {
 
     private func answer(
         of exchange: any HTTPExchange,
-        to request: HTTPExchangeRequest
+        to request: HTTPExchangeRequest,
+        upTo limit: Int
     ) async throws -> (status: Int, HTTPHeaders, ByteBuffer) {
         let timeout = options.timeout
         do {
@@ -81,10 +86,12 @@ struct UploadExchange: Sendable {
                 otherwise: HTTPBackendError(.timeout, "POST \(url) was not answered in \(timeout) seconds")
             ) {
                 let response = try await exchange.send(request)
-                return (response.status, response.headers, try await response.body.collect(upTo: Self.responseLimit))
+                return (response.status, response.headers, try await response.body.collect(upTo: limit))
             }
         } catch let error as HTTPBackendError {
             throw error
+        } catch let error as HTTPExchangeError where error.code == .tooLong(limit) {
+            throw HTTPBackendError(.unexpectedResponse, "What POST \(url) answered is too long: \(error)")
         } catch {
             try Task.checkCancellation()
             throw HTTPBackendError(.connection, "POST \(url) failed", underlyingError: error)
