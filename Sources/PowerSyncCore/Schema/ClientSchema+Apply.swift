@@ -15,13 +15,13 @@ extension ClientSchema {
     /// Call it inside a write transaction, on a migrated database. Names are not validated here, but by the SDK above, which
     /// only warns: the schema of another implementation may have names that it would not accept.
     ///
-    /// - Throws: ``LocalDatabaseError`` when no transaction is open or a name contains NUL; GRDB's `DatabaseError` when
-    ///   SQLite refuses, for example because a table of the application has the name of a view.
+    /// - Throws: ``LocalDatabaseError`` when no transaction is open, a name contains NUL, a table has more columns than a query may
+    ///   have, or two tables have one view; GRDB's `DatabaseError` when SQLite refuses, for example because a table of the
+    ///   application has the name of a view.
     package func apply(to db: Database) throws {
         guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
-        if let table = tables.first(where: { $0.columns.count > 1999 }) {
-            throw LocalDatabaseError.invalidArgument("table '\(table.name)' has more than 1999 columns")
-        }
+        try checkColumnCounts()
+        try checkViewNames()
         let existing = try SchemaObjects.fetch(db)
         try applyTables(db, existing)
         let wanted = tables.map(ViewDefinition.init)
@@ -30,6 +30,35 @@ extension ClientSchema {
         try applyIndexes(db, existing)
         try applyViews(db, existing, wanted, outdated)
         try ConnectionState.of(db).didApply(rawTables: rawTables, db)
+    }
+
+    // MARK: - Checks
+
+    /// A query has at most 2,000 columns: the id is one, and metadata are two.
+    private func checkColumnCounts() throws {
+        for table in tables {
+            let limit = table.tracksMetadata ? 1997 : 1999
+            guard table.columns.count > limit else { continue }
+            throw LocalDatabaseError.invalidArgument("table '\(table.name)' has more than \(limit) columns")
+        }
+    }
+
+    /// One view would take the place of the other, and the other way round the next time; SQLite ignores the case of ASCII letters.
+    private func checkViewNames() throws {
+        var tablesByView: [ExactText: ClientTable] = [:]
+        for table in tables {
+            let folded = String(decoding: table.viewName.utf8.map(Self.folded), as: UTF8.self)
+            guard let other = tablesByView.updateValue(table, forKey: ExactText(folded)) else { continue }
+            // SQLite says so of a table that is there twice.
+            guard ExactText(other.internalName) != ExactText(table.internalName) else { continue }
+            throw LocalDatabaseError.invalidArgument(
+                "tables '\(other.name)' and '\(table.name)' have the same view '\(table.viewName)'"
+            )
+        }
+    }
+
+    private static func folded(_ byte: UInt8) -> UInt8 {
+        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
     }
 
     // MARK: - Tables

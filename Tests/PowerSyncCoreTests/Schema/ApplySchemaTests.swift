@@ -54,6 +54,35 @@ import Testing
         )
     }
 
+    @Test(arguments: [("y", "todos"), ("todos", nil), ("TODOS", nil), ("y", "Todos")] as [(String, String?)])
+    func twoTablesCannotHaveOneView(_ second: (name: String, view: String?)) throws {
+        let database = try LocalTestDatabase(table("c"))
+        let before = try texts(of: database, "1")
+        let tables = [
+            ClientTable(name: "x", viewNameOverride: "todos", columns: []),
+            ClientTable(name: second.name, viewNameOverride: second.view, columns: []),
+        ]
+        let error = #expect(throws: LocalDatabaseError.self) { try database.apply(ClientSchema(tables: tables)) }
+        #expect(error.map { "\($0)" }?.contains("'x' and '\(second.name)'") == true)
+        #expect(try texts(of: database, "1") == before)
+    }
+
+    /// A query has at most 2,000 columns, with the id, and two for metadata.
+    @Test(arguments: [(1999, false), (1997, true)])
+    func aTableHasAsManyColumnsAsAQueryMayHave(_ limit: Int, tracksMetadata: Bool) throws {
+        func table(_ count: Int) -> ClientTable {
+            ClientTable(
+                name: "wide",
+                columns: (0..<count).map { ClientColumn(name: "c\($0)", type: .text) },
+                tracksMetadata: tracksMetadata
+            )
+        }
+        let database = try LocalTestDatabase(table(limit))
+        #expect(try database.rows("SELECT * FROM wide").isEmpty)
+        let error = #expect(throws: LocalDatabaseError.self) { try database.apply(table(limit + 1)) }
+        #expect(error.map { "\($0)" }?.contains("more than \(limit) columns") == true)
+    }
+
     @Test func removedTableWaitsInUntypedRows() throws {
         let database = try LocalTestDatabase()
         try database.write("INSERT INTO items(id, col) VALUES ('a', '1'), ('b', NULL)")
