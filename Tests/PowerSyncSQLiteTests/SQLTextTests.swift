@@ -24,4 +24,16 @@ import Testing
             #expect(names.map { Array($0.utf8) } == [Array(name.utf8)])
         }
     }
+
+    @Test(arguments: [
+        ("INSERT INTO t VALUES (1)", true), (" \n;insert into t values (1)", true),
+        ("-- a\n/* b */ UPDATE t SET a = 1", true),
+        ("WITH a AS (SELECT 1) DELETE FROM t", true), ("replace into t values (1)", true), ("delete from t", true),
+        ("SELECT 1", false), ("VACUUM", false), ("PRAGMA user_version = 1", false), ("BEGIN", false), ("", false),
+        ("-- INSERT", false), ("/* INSERT", false), ("/* INSERT */", false), ("/*/ INSERT */ DROP TABLE t", false),
+        ("INSERTS", false), ("\u{e9}INSERT", false),
+    ])
+    func theFirstWordSaysWhetherRowsChange(_ sql: String, _ changesRows: Bool) {
+        #expect(SQLText.changesRows(sql) == changesRows)
+    }
 }

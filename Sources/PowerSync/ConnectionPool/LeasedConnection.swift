@@ -49,7 +49,9 @@ struct LeasedConnection: ConnectionContext {
         try lease.value().withIterator(sql: sql, parameters: try LeasedConnection.values(of: parameters)) { rows in
             let first = try rows.next { Mapped(try mapper($0)) }
             // A statement that writes (`INSERT … RETURNING`) has to be stepped to its end to be committed.
-            while try rows.next(callback: { _ in () }) != nil {}
+            if (rows as? LeasedStatement)?.isReadonly != true {
+                while try rows.next(callback: { _ in () }) != nil {}
+            }
             return first?.value
         }
     }

@@ -9,7 +9,8 @@ final class LeasedStatement {
     private let connection: OpaquePointer
     /// `nil` after the last row or an error: another step would run the statement again.
     private var statement: PreparedStatement?
-    private let cursor: RowCursor
+    /// Made after the first step, which may compile the statement anew, for a schema with more columns.
+    private var cursor: RowCursor?
     private let sql: String
 
     private init(_ connection: OpaquePointer, sql: String) throws {
@@ -20,8 +21,10 @@ final class LeasedStatement {
         self.connection = connection
         self.statement = statement
         self.sql = sql
-        cursor = RowCursor(PreparedStatement(borrowing: statement.handle))
     }
+
+    /// Whether there is no need to step to the end: nothing is written on the way.
+    var isReadonly: Bool { statement.map { sqlite3_stmt_readonly($0.handle) != 0 } ?? true }
 
     /// Runs a callback with the first statement of a text, which ends with the callback.
     ///
@@ -49,7 +52,7 @@ final class LeasedStatement {
     }
 
     private func end() {
-        cursor.end()
+        cursor?.end()
         statement = nil
     }
 
@@ -81,7 +84,9 @@ final class LeasedStatement {
 
 extension LeasedStatement: SQLiteStatementIteratorProtocol {
     func next<T>(callback: (any SqlCursor) throws -> T) throws -> T? {
-        guard try step() else { return nil }
+        guard try step(), let statement else { return nil }
+        let cursor = cursor ?? RowCursor(PreparedStatement(borrowing: statement.handle))
+        self.cursor = cursor
         cursor.didStep()
         return try callback(cursor)
     }

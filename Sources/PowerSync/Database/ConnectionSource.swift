@@ -23,8 +23,8 @@ enum ConnectionSource: Sendable {
     /// Where the file of open connections is.
     func location(of writer: any DatabaseWriter) -> DatabaseLocation {
         switch writer {
-        case let pool as DatabasePool: .file(path: pool.path)
-        case let queue as DatabaseQueue where queue.path != ":memory:": .file(path: queue.path)
+        case let pool as DatabasePool: .file(behind: pool.path)
+        case let queue as DatabaseQueue where queue.path != ":memory:": .file(behind: queue.path)
         default: .memory
         }
     }

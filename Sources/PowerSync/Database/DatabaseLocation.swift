@@ -26,7 +26,7 @@ enum DatabaseLocation: Sendable, Hashable {
         guard !dbFilename.utf8.contains(0) else {
             throw PowerSyncError.operationFailed(message: "The database file name contains a NUL character")
         }
-        if dbFilename.hasPrefix("/") { return .file(path: dbFilename) }
+        if dbFilename.hasPrefix("/") { return .file(behind: dbFilename) }
         guard !dbFilename.isEmpty else {
             throw PowerSyncError.operationFailed(message: "The database file name is empty")
         }
@@ -35,7 +35,21 @@ enum DatabaseLocation: Sendable, Hashable {
                 message: "The database file name \(dbFilename) contains '..'; use an absolute path instead"
             )
         }
-        return .file(path: try defaultDirectory().appendingPathComponent(dbFilename).path)
+        return .file(behind: try defaultDirectory().appendingPathComponent(dbFilename).path)
+    }
+
+    /// The file that a path stands for.
+    ///
+    /// SQLite puts the log of a database beside its file, and not beside a link to it.
+    static func file(behind path: String) -> DatabaseLocation {
+        var path = path
+        // As many links as Linux follows.
+        for _ in 0..<40 {
+            guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else { break }
+            let directory = URL(fileURLWithPath: path).deletingLastPathComponent()
+            path = target.hasPrefix("/") ? target : directory.appendingPathComponent(target).path
+        }
+        return .file(path: path)
     }
 
     /// `databases` inside the user's directory for application data, on Linux `$XDG_DATA_HOME` or `~/.local/share`.

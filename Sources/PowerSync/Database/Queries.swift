@@ -1,3 +1,5 @@
+import PowerSyncSQLite
+
 /// Reads, writes and watches on the local database.
 ///
 /// ```swift
@@ -56,6 +58,8 @@ extension Queries {
 
     /// Runs one statement on the writing connection.
     ///
+    /// Of an `INSERT`, `UPDATE` or `DELETE` that fails nothing remains, in whatever way it fails.
+    ///
     /// - Parameters:
     ///   - sql: The statement. Text after its end is ignored.
     ///   - parameters: Values for `?`. Missing ones are NULL.
@@ -63,8 +67,11 @@ extension Queries {
     /// - Throws: ``PowerSyncError``.
     @discardableResult
     public func execute(sql: String, parameters: [(any Sendable)?]?) async throws -> Int64 {
-        try await writeLock { context in
-            try context.execute(sql: sql, parameters: parameters)
+        let changesRows = SQLText.changesRows(sql)
+        return try await writeLock { context in
+            guard changesRows else { return try context.execute(sql: sql, parameters: parameters) }
+            // The triggers of views fail with FAIL, which keeps the rows that come before.
+            return try TransactionContext.write(on: context) { try $0.execute(sql: sql, parameters: parameters) }
         }
     }
 

@@ -17,7 +17,8 @@ struct StatementRunner {
     /// - Returns: What `sqlite3_changes64` tells: the rows changed by the statement itself, not by its triggers.
     func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
         let statement = try prepare(sql, parameters)
-        try reportingErrors(of: sql) { try statement.execute() }
+        defer { letGoOfValues(statement) }
+        try running(statement, sql: sql) { try statement.execute() }
         return Int64(sqlite3_changes64(db.sqliteConnection))
     }
 
@@ -26,7 +27,7 @@ struct StatementRunner {
         let statement = try firstStatement(of: sql)
         return { parameters in
             let statement = try bind(parameters, to: statement, sql: sql)
-            try reportingErrors(of: sql) { try statement.execute() }
+            try running(statement, sql: sql) { try statement.execute() }
             return Int64(sqlite3_changes64(db.sqliteConnection))
         }
     }
@@ -46,7 +47,9 @@ struct StatementRunner {
         limit: Int? = nil,
         mapper: (any SqlCursor) throws -> Row
     ) throws -> [Row] {
-        try rows(of: try prepare(sql, parameters), sql: sql, limit: limit, mapper: mapper)
+        let statement = try prepare(sql, parameters)
+        defer { letGoOfValues(statement) }
+        return try rows(of: statement, sql: sql, limit: limit, mapper: mapper)
     }
 
     /// Maps the rows of a prepared statement.
@@ -56,11 +59,11 @@ struct StatementRunner {
         limit: Int? = nil,
         mapper: (any SqlCursor) throws -> Row
     ) throws -> [Row] {
-        let steps = try reportingErrors(of: sql) { try GRDB.Row.fetchCursor(statement) }
+        let steps = try running(statement, sql: sql) { try GRDB.Row.fetchCursor(statement) }
         var rowCursor: RowCursor?
         defer { rowCursor?.end() }
         var rows: [Row] = []
-        while try reportingErrors(of: sql, { try steps.next() }) != nil {
+        while try running(statement, sql: sql, { try steps.next() }) != nil {
             if let limit, rows.count >= limit {
                 // A statement that writes (`INSERT … RETURNING`) has to be stepped to its end to be committed.
                 if statement.isReadonly { break }
@@ -70,7 +73,13 @@ struct StatementRunner {
             let cursor = rowCursor ?? RowCursor(PreparedStatement(borrowing: statement.sqliteStatement))
             rowCursor = cursor
             cursor.didStep()
-            rows.append(try mapper(cursor))
+            do {
+                rows.append(try mapper(cursor))
+            } catch {
+                // What has been written is committed all the same, and GRDB tells of it at the end only.
+                if !statement.isReadonly { while (try? steps.next()) != nil {} }
+                throw error
+            }
         }
         return rows
     }
@@ -118,6 +127,24 @@ struct StatementRunner {
             }
         }
         return statement
+    }
+
+    /// Runs a step of a statement.
+    ///
+    /// Outside a transaction SQLite commits what a statement has written that fails half-way, as `INSERT OR FAIL` and triggers with
+    /// FAIL do. GRDB tells of a commit at the end of a statement, and of a transaction without a statement: so there is one.
+    private func running<T>(_ statement: Statement, sql: String, _ step: () throws -> T) throws -> T {
+        do {
+            return try reportingErrors(of: sql, step)
+        } catch {
+            if !statement.isReadonly, !db.isInsideTransaction { try? db.inTransaction(.deferred) { .commit } }
+            throw error
+        }
+    }
+
+    /// A statement is kept for longer than anybody needs the values that it ran with.
+    private func letGoOfValues(_ statement: Statement) {
+        sqlite3_clear_bindings(statement.sqliteStatement)
     }
 
     private func reportingErrors<T>(of sql: String, _ body: () throws -> T) throws -> T {

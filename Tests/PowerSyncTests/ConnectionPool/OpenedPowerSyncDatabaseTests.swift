@@ -48,6 +48,34 @@ import Testing
         }
     }
 
+    @Test func theFirstRowAfterAChangeOfTheSchemaHasTheNewColumns() async throws {
+        try await withPool { _, database in
+            try await database.insertUser("Ada", id: "1")
+            let look = { @Sendable (context: any ConnectionContext) in
+                try context.get(sql: "SELECT * FROM users", parameters: []) { $0.columnNames.keys.sorted() }
+            }
+            #expect(try await database.writeLock(callback: look) == ["age", "email", "id", "name", "score"])
+            #expect(try await database.readLock(callback: look) == ["age", "email", "id", "name", "score"])
+            try await database.updateSchema(
+                schema: Schema(
+                    Table(name: "users", columns: [.text("name"), .text("email"), .text("city"), .text("a")])
+                )
+            )
+            #expect(try await database.writeLock(callback: look) == ["a", "city", "email", "id", "name"])
+            #expect(try await database.readLock(callback: look) == ["a", "city", "email", "id", "name"])
+        }
+    }
+
+    /// The second row cannot be read: `abs` of the smallest integer is an error.
+    @Test func onlyTheFirstRowIsRead() async throws {
+        try await withPool { _, database in
+            let sql = "SELECT abs(column1) FROM (VALUES (1), (-9223372036854775807 - 1))"
+            let first = try await database.get(sql) { try $0.getInt(index: 0) }
+            let optional = try await database.getOptional(sql) { try $0.getInt(index: 0) }
+            #expect(first == 1 && optional == 1)
+        }
+    }
+
     @Test func aStatementThatHasNoRowRunsOnce() async throws {
         try await withPool { _, database in
             try await database.execute("CREATE TABLE notes (a)")

@@ -46,4 +46,34 @@ import Testing
             #expect(DatabaseLocation.memory.identity == nil)
         }
     }
+
+    /// SQLite follows links, and puts the log beside the file.
+    @Test func aLinkIsTheFileThatItLeadsTo() async throws {
+        try await withTemporaryDirectory { directory in
+            let folder = directory.appendingPathComponent("folder")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let file = folder.appendingPathComponent("a.db").path
+            for (name, target) in [("absolute", file), ("relative", "folder/a.db"), ("second", "absolute")] {
+                try FileManager.default.createSymbolicLink(
+                    atPath: directory.appendingPathComponent(name).path,
+                    withDestinationPath: target
+                )
+                // Also before there is a file.
+                let location = try DatabaseLocation.resolve(directory.appendingPathComponent(name).path)
+                #expect(location.identity == DatabaseLocation.file(path: file).identity)
+            }
+            try FileManager.default.createSymbolicLink(
+                atPath: directory.appendingPathComponent("loop").path,
+                withDestinationPath: "loop"
+            )
+            _ = try DatabaseLocation.resolve(directory.appendingPathComponent("loop").path)
+
+            let link = directory.appendingPathComponent("second").path
+            let database = PowerSyncDatabase(schema: testSchema, dbFilename: link, logger: DefaultLogger(writers: []))
+            try await database.insertUser("Ada")
+            #expect(FileManager.default.fileExists(atPath: file))
+            try await database.close(deleteDatabase: true)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+        }
+    }
 }

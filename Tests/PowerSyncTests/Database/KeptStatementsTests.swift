@@ -9,13 +9,15 @@ import Testing
 
 /// The statements that connections keep prepared for the app.
 @Suite(.timeLimit(.minutes(1))) struct KeptStatementsTests {
-    /// The texts of all statements that are prepared on a connection.
-    private static func statements(_ context: any ConnectionContext) throws -> [String] {
+    /// The texts of all statements that are prepared on a connection, with the values that are bound to them or without.
+    private static func statements(_ context: any ConnectionContext, withValues: Bool = false) throws -> [String] {
         let connection = try LocalConnection.database(of: context).sqliteConnection
         var texts: [String] = []
         var statement = sqlite3_next_stmt(connection, nil)
         while let current = statement {
-            texts.append(String(cString: sqlite3_sql(current)))
+            let expanded = withValues ? sqlite3_expanded_sql(current) : nil
+            texts.append(String(cString: expanded.map { UnsafePointer($0) } ?? sqlite3_sql(current)))
+            sqlite3_free(expanded)
             statement = sqlite3_next_stmt(connection, current)
         }
         return texts
@@ -53,6 +55,25 @@ import Testing
             #expect(after.contains("SELECT 'often used'"))
             #expect(after.contains("SELECT 2999"))
             #expect(!after.contains("SELECT 0"))
+        }
+    }
+
+    /// They may be pictures, and a statement may be kept for days.
+    @Test(arguments: Access.allCases) func valuesAreNotKept(_ access: Access) async throws {
+        try await withFileDatabase { database in
+            let kept = try await access.run(database) { context in
+                let sql = "SELECT ? UNION ALL SELECT 'row'"
+                _ = try context.getAll(sql: sql, parameters: ["needle"]) { _ in }
+                _ = try context.get(sql: sql, parameters: ["needle"]) { _ in }
+                _ = try? context.getAll(sql: sql, parameters: ["needle"]) { _ in throw CancellationError() }
+                if access == .writing {
+                    let insert = "INSERT INTO users (id, name) VALUES (?1, ?1)"
+                    try context.execute(sql: insert, parameters: ["needle"])
+                }
+                return try Self.statements(context, withValues: true)
+            }
+            #expect(kept.contains { $0.contains("'row'") })
+            #expect(!kept.contains { $0.contains("needle") })
         }
     }
 

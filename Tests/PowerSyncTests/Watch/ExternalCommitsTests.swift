@@ -24,6 +24,31 @@ import Testing
         }
     }
 
+    /// SQLite compiles the statement anew, and GRDB has to ask anew what it writes to.
+    @Test func aKeptStatementWritesToWhatAnotherInstanceHasMadeOfTheView() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appending(path: "a.db").path
+            let instances = [true, false].map { isLocalOnly in
+                PowerSyncDatabase(
+                    schema: Schema(Table(name: "todos", columns: [.text("title")], localOnly: isLocalOnly)),
+                    dbFilename: path,
+                    logger: DefaultLogger(writers: [])
+                )
+            }
+            let insert = "INSERT INTO todos (id, title) VALUES (uuid(), 'a')"
+            var counts = try instances[0].watch("SELECT count(*) FROM todos") { try $0.getInt(index: 0) }
+                .makeAsyncIterator()
+            try await instances[0].execute(insert)
+            while let count = try await counts.next(), count != [1] {}
+            // Rows of a local-only table that is no longer declared are lost.
+            try await instances[1].waitForReady()
+            while let count = try await counts.next(), count != [0] {}
+            try await instances[0].execute(insert)
+            while let count = try await counts.next(), count != [1] {}
+            for instance in instances { try await instance.close() }
+        }
+    }
+
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var sql: String { testDescription }

@@ -1,0 +1,68 @@
+import PowerSync
+import Testing
+
+/// Statements outside transactions that end with an error, and what is left of them.
+@Suite(.timeLimit(.minutes(1))) struct HalfStatementsTests {
+    private struct Failure: Error {}
+
+    /// The third row has no id, which the trigger of the view refuses with FAIL.
+    private static let insert = """
+        -- three rows
+        INSERT INTO users (id, name) SELECT column1, 'n' FROM (VALUES ('1'), ('2'), (NULL))
+        """
+    private static let update = "/* all */ UPDATE users SET id = CASE name WHEN 'a' THEN id ELSE 'x' END, name = 'u'"
+
+    @Test(arguments: [insert, update])
+    func nothingIsLeftOfAStatementThatFails(_ sql: String) async throws {
+        try await withFileDatabase { database in
+            try await database.insertUser("a", id: "a")
+            try await database.insertUser("b", id: "b")
+            let before = try await database.count("ps_crud")
+            await #expect(throws: PowerSyncError.self) { try await database.execute(sql) }
+            let names = try await database.getAll("SELECT name FROM users ORDER BY id") { try $0.getString(index: 0) }
+            #expect(names == ["a", "b"])
+            #expect(try await database.count("ps_crud") == before)
+        }
+    }
+
+    @Test(
+        "Statements that cannot run in a transaction are left alone",
+        arguments: [
+            "VACUUM", "PRAGMA synchronous = FULL", " ; PRAGMA journal_mode = WAL", "ATTACH ':memory:' AS other",
+            "/* WITH */ ANALYZE",
+        ]
+    )
+    func othersRunAsTheyAre(_ sql: String) async throws {
+        try await withFileDatabase { database in _ = try await database.execute(sql) }
+    }
+
+    /// SQLite keeps what comes before the failure, so everybody has to hear of it.
+    @Test func whatSQLiteKeepsIsNoticed() async throws {
+        try await withFileDatabase { database in
+            var counts = try database.watch("SELECT count(*) FROM users") { try $0.getInt(index: 0) }
+                .makeAsyncIterator()
+            #expect(try await counts.next() == [0])
+            await #expect(throws: PowerSyncError.self) {
+                try await database.writeLock { try $0.execute(sql: Self.insert, parameters: []) }
+            }
+            // It must not take the news with it.
+            await #expect(throws: Failure.self) { try await database.writeTransaction { _ in throw Failure() } }
+            while let count = try await counts.next(), count != [2] {}
+        }
+    }
+
+    @Test func whatAStatementWroteIsNoticedWhenItsRowsCannotBeMapped() async throws {
+        try await withFileDatabase { database in
+            try await database.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, text)")
+            var counts = try database.watch("SELECT count(*) FROM notes") { try $0.getInt(index: 0) }
+                .makeAsyncIterator()
+            #expect(try await counts.next() == [0])
+            let sql = "INSERT INTO notes (text) VALUES ('a'), ('b') RETURNING id"
+            await #expect(throws: Failure.self) {
+                try await database.writeLock { try $0.getAll(sql: sql, parameters: []) { _ in throw Failure() } }
+            }
+            await #expect(throws: Failure.self) { try await database.writeTransaction { _ in throw Failure() } }
+            while let count = try await counts.next(), count != [2] {}
+        }
+    }
+}
