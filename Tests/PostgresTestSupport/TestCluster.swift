@@ -166,6 +166,20 @@ package final class TestCluster: Sendable {
         )
     }
 
+    /// Keeps a copy of the files of the server, which is stopped meanwhile: a snapshot of its volume.
+    package func keepFiles() throws {
+        try stop(.fast)
+        try runAsServer("rm -rf '\(folder)/kept' && cp -a '\(folder)/data' '\(folder)/kept'")
+        try start()
+    }
+
+    /// Puts the files back that were kept.
+    package func putFilesBack() throws {
+        try stop(.immediate)
+        try runAsServer("rm -rf '\(folder)/data' && cp -a '\(folder)/kept' '\(folder)/data'")
+        try start()
+    }
+
     /// Stops all its processes, so that connections stay and nothing answers: like a machine that hangs.
     package func freeze() throws {
         try signal("STOP")

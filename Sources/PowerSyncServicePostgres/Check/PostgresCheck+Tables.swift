@@ -8,6 +8,8 @@ struct PublishedTable {
     var isUnlogged: Bool
     var isTemporary: Bool
     var hasIdentity: Bool
+    /// The names of the columns of the key that are not replicated, with commas; `nil` when all are.
+    var unreplicatedKey: String?
     /// Whether policies apply to the role.
     var hasActiveRowSecurity: Bool
     var isPublished: Bool
@@ -15,7 +17,7 @@ struct PublishedTable {
     var schemaCanBeUsed: Bool
 
     init(_ position: Int, _ row: [String?]) throws(PostgresCatalogError) {
-        guard row.count == 9, let schema = row[0], let name = row[1], let kind = row[2] else {
+        guard row.count == 10, let schema = row[0], let name = row[1], let kind = row[2] else {
             throw PostgresCatalogError(query: "tables", row: position, column: "the number of columns")
         }
         self.name = SourceTableName(schema: schema, name: name)
@@ -27,6 +29,7 @@ struct PublishedTable {
         isPublished = row[6] == "t"
         canBeRead = row[7] == "t"
         schemaCanBeUsed = row[8] == "t"
+        unreplicatedKey = row[9]
     }
 
     /// The name for statements.
@@ -47,16 +50,26 @@ extension PostgresCheck {
             WHEN 'd' THEN EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
             ELSE false END,
           pg_catalog.row_security_active(c.oid),
-          (n.nspname, c.relname) IN (SELECT t.schemaname, t.tablename
-            FROM pg_catalog.pg_publication_tables t WHERE t.pubname = $1),
+          t.tablename IS NOT NULL,
           CASE WHEN pg_catalog.has_schema_privilege(n.oid, 'USAGE')
             THEN pg_catalog.has_table_privilege(c.oid, 'SELECT')
               OR (SELECT pg_catalog.bool_and(pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT'))
                 FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
             ELSE pg_catalog.has_table_privilege(c.oid, 'SELECT') END,
-          pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+          pg_catalog.has_schema_privilege(n.oid, 'USAGE'),
+          (SELECT pg_catalog.string_agg(a.attname, ', ' ORDER BY a.attnum)
+            FROM pg_catalog.pg_index i
+            JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+              AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
+            WHERE i.indrelid = c.oid
+              AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident)
+              AND (a.attgenerated <> ''
+                OR pg_catalog.jsonb_typeof(t.attnames) = 'array' AND NOT t.attnames ? a.attname::text))
         FROM pg_catalog.pg_class c
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        LEFT JOIN (SELECT DISTINCT v.schemaname, v.tablename, pg_catalog.to_jsonb(v) -> 'attnames' AS attnames
+          FROM pg_catalog.pg_publication_tables v WHERE v.pubname = $1) t
+          ON t.schemaname = n.nspname AND t.tablename = c.relname
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
           AND n.nspname <> 'information_schema' AND left(n.nspname, 3) <> 'pg_'
         ORDER BY n.nspname, c.relname
@@ -142,7 +155,21 @@ extension PostgresCheck {
                 )
             )
         }
+        if let columns = table.unreplicatedKey { findings.append(unreplicatedKeyFinding(table, columns)) }
         return findings
+    }
+
+    private func unreplicatedKeyFinding(_ table: PublishedTable, _ columns: String) -> PostgresFinding {
+        .leftOut(
+            """
+            The replica identity of \(table.name) has columns that are not replicated (\(columns)): they are generated, or the \
+            publication leaves them out. Its rows are not synced.
+            """,
+            """
+            ALTER TABLE \(table.sqlName) REPLICA IDENTITY USING INDEX …; with a unique index of other columns, or ALTER TABLE \
+            \(table.sqlName) REPLICA IDENTITY FULL; or add the columns to those that the publication lists.
+            """
+        )
     }
 
     /// What is wrong with something that is not an ordinary table.

@@ -24,8 +24,12 @@ struct ChangeAssembly {
         case ignored
         /// The columns are those that the replicator knows, and perhaps others after them.
         case known(FollowedTable, identity: [Int])
-        /// They are not: the table was altered after the changes, or back and forth. Where its identity is, if it has one.
-        case altered(FollowedTable, identity: [Int]?)
+        /// They are not: the table was altered after the changes, or back and forth.
+        ///
+        /// - `identity`: Where its identity is in new rows, if they have it.
+        /// - `oldIdentity`: The same of old rows. The replica identity was perhaps another one: then the columns of this one are
+        ///   NULL in them, and nothing tells that an update has changed it.
+        case altered(FollowedTable, identity: [Int]?, oldIdentity: [Int]?)
     }
 
     /// A transaction that has begun and not ended.
@@ -62,8 +66,8 @@ struct ChangeAssembly {
     ///
     /// Set by messages, reset by whoever looks.
     var mayHaveOtherTables = false
-    /// Whether a change cannot be assigned to a row: its table is another one now.
-    private(set) var hasOtherTables = false
+    /// The table of a change that cannot be assigned to a row: it is another one now, or was for a while.
+    private(set) var tableOfUnassignable: PostgresOID?
 
     /// Creates an assembly.
     init(_ tables: [FollowedTable], nextTransaction: TransactionID) {
@@ -125,17 +129,26 @@ struct ChangeAssembly {
 
     private func announced(_ relation: PgoutputRelation) -> Relation {
         guard let followed = tables[relation.oid] else { return .ignored }
-        let columns = relation.columns.map {
-            PostgresTable.Column(name: $0.name, type: $0.type, isInIdentity: $0.isInIdentity)
-        }
-        let identity = followed.table.identity.map { wanted in columns.firstIndex { $0.name == wanted.name } }
-        let isComplete = !identity.contains(nil)
+        let wanted = followed.table.identity
+        let identity = wanted.compactMap { column in relation.columns.firstIndex { $0.name == column.name } }
+        let isComplete = identity.count == wanted.count
         // More columns at the end were added, and dropped since.
         let isKnown =
             relation.schema == followed.table.name.schema && relation.name == followed.table.name.name
-            && columns.starts(with: followed.table.columns)
-        if isKnown { return .known(followed, identity: identity.compactMap { $0 }) }
-        return .altered(followed, identity: isComplete ? identity.compactMap { $0 } : nil)
+            && relation.columns.starts(with: followed.table.columns, by: Self.isSame)
+        if isKnown { return .known(followed, identity: identity) }
+        let isInOldRows = isComplete && identity.allSatisfy { relation.columns[$0].isInIdentity }
+        return .altered(
+            followed,
+            identity: isComplete ? identity : nil,
+            oldIdentity: isInOldRows ? identity : nil
+        )
+    }
+
+    /// Whether a column is announced as the catalogue describes it.
+    private static func isSame(_ announced: PgoutputRelation.Column, _ column: PostgresTable.Column) -> Bool {
+        announced.name == column.name && announced.type == column.type
+            && announced.isInIdentity == column.isInIdentity
     }
 
     /// Whether the copy of a table has all that the transaction did to it.
@@ -168,7 +181,7 @@ struct ChangeAssembly {
                 .update(SourceRow(layout: followed.decoder.layout, values: values.map { $0 ?? .null })),
                 of: followed
             )
-        case .altered(let followed, let identity):
+        case .altered(let followed, let identity, _):
             guard !isCopied(followed) else { return }
             appendKey(new, nil, identity, of: followed)
         }
@@ -181,7 +194,7 @@ struct ChangeAssembly {
         case .known(let followed, let identity):
             guard !isCopied(followed) else { return }
             update(old, new, of: followed, identity)
-        case .altered(let followed, let identity):
+        case .altered(let followed, _, let identity):
             guard !isCopied(followed) else { return }
             appendKey(new, old, identity, of: followed)
         }
@@ -226,10 +239,10 @@ struct ChangeAssembly {
             guard !isCopied(followed) else { return }
             let values = Self.values(old.content.tuple, followed.decoder)
             append(.delete(key: identity.map { values[$0] ?? .null }), of: followed)
-        case .altered(let followed, let identity):
+        case .altered(let followed, _, let identity):
             guard !isCopied(followed) else { return }
             guard let key = Self.key(old.content.tuple, identity, of: followed) else {
-                hasOtherTables = true
+                tableOfUnassignable = oid
                 return
             }
             append(.delete(key: key), of: followed)
@@ -255,7 +268,7 @@ struct ChangeAssembly {
     ) {
         let oldKey = old.flatMap { Self.key($0.content.tuple, identity, of: followed) }
         guard let key = Self.key(new, identity, of: followed) ?? oldKey else {
-            hasOtherTables = true
+            tableOfUnassignable = followed.table.oid
             return
         }
         let columns = zip(followed.table.identity, key).map { SourceRow.Column(name: $0.name, value: $1) }

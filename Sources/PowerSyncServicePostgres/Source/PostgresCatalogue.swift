@@ -31,12 +31,13 @@ enum PostgresCatalogue {
         }
     }
 
-    private static let columnCount = 18
+    private static let columnCount = 22
 
     /// Describes the tables of a publication that are replicated: ordinary ones that are logged.
     ///
     /// Parameters: the publication, patterns (`text[]`), numbers (`oid[]`). One row for each column of a table. Row filters
-    /// and column lists exist since version 15, and so do publications of schemas. Generated columns are not in the change stream.
+    /// and column lists exist since version 15, and so do publications of schemas. Generated columns are not in the change stream;
+    /// they have rows all the same, as do those that the publication leaves out: they may be part of the key.
     private static func query(serverVersion: Int) -> String {
         let schemas = "SELECT s.oid FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = n.oid"
         let ofSchema = serverVersion < 150_000 ? "NULL" : "(\(schemas))"
@@ -51,7 +52,10 @@ enum PostgresCatalogue {
                     ELSE coalesce(a.attnum = ANY((x.indkey::int2[])[0:x.indnkeyatts - 1]), false) END,
                 a.xmin, \(ofSchema),
                 (SELECT string_agg(i.xmin::text, ',' ORDER BY i.inhrelid, i.inhparent) FROM pg_inherits i
-                    WHERE i.inhrelid = c.oid OR i.inhrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))
+                    WHERE i.inhrelid = c.oid OR i.inhrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid))),
+                a.attgenerated = '' AND (t.published -> 'attnames' IS NULL
+                    OR jsonb_typeof(t.published -> 'attnames') = 'null' OR t.published -> 'attnames' ? a.attname::text),
+                e.operator, e.takes_arrays, e.type
             FROM pg_publication p
             JOIN LATERAL (
                 SELECT to_jsonb(v) AS published FROM pg_publication_tables v WHERE v.pubname = p.pubname
@@ -60,14 +64,31 @@ enum PostgresCatalogue {
             JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.published ->> 'tablename'
             LEFT JOIN pg_index x ON x.indrelid = c.oid
                 AND (c.relreplident = 'd' AND x.indisprimary OR c.relreplident = 'i' AND x.indisreplident)
-            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-                AND (t.published -> 'attnames' IS NULL OR jsonb_typeof(t.published -> 'attnames') = 'null'
-                    OR t.published -> 'attnames' ? a.attname::text)
+            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+            LEFT JOIN LATERAL (\(keyOperator)) e ON true
             WHERE p.pubname = $1 AND c.relkind = 'r' AND c.relpersistence = 'p'
                 AND ((n.nspname || '.' || c.relname) LIKE ANY($2::text[]) OR c.oid = ANY($3::oid[]))
             ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C", a.attnum
             """
     }
+
+    /// How the index `x` compares its column `a` for equality: the third operator of a class for B-trees (403).
+    ///
+    /// One for arrays of any type (`anyarray`) takes no arrays of arrays, and one for composites of any type (`record`) has to
+    /// be told which.
+    private static let keyOperator = """
+        SELECT format('OPERATOR(%I.%s)', s.nspname, o.oprname) AS operator,
+            o.oprright NOT IN ('anyarray'::regtype, 'record'::regtype) AS takes_arrays,
+            CASE o.oprright WHEN 'record'::regtype THEN format_type(a.atttypid, -1) END AS type
+        FROM unnest(x.indkey::int2[], x.indclass::oid[]) AS k(attnum, opclass)
+        JOIN pg_opclass oc ON oc.oid = k.opclass
+        JOIN pg_amop m ON m.amopfamily = oc.opcfamily AND m.amopmethod = 403 AND m.amopstrategy = 3
+            AND m.amoplefttype = oc.opcintype AND m.amoprighttype = oc.opcintype
+        JOIN pg_operator o ON o.oid = m.amopopr
+        JOIN pg_namespace s ON s.oid = o.oprnamespace
+        WHERE k.attnum = a.attnum
+        LIMIT 1
+        """
 
     /// Reads the descriptions.
     ///
@@ -93,33 +114,49 @@ enum PostgresCatalogue {
         var tables: [PostgresTable] = []
         var print = Fingerprint()
         for (position, row) in rows.enumerated() {
-            guard row.count == columnCount, let oid = row[0].flatMap({ PostgresOID($0) }), let schema = row[1],
-                let name = row[2], let column = row[11], let type = row[12].flatMap({ PostgresOID($0) })
-            else { throw PostgresCatalogError(query: "tables", row: position, column: "oid") }
-            if tables.last?.oid != oid {
-                tables.append(
-                    PostgresTable(
-                        oid: oid,
-                        name: SourceTableName(schema: schema, name: name),
-                        columns: [],
-                        rowFilter: row[6],
-                        isIdentityFull: row[4] == "f",
-                        fingerprint: 0
-                    )
-                )
-                print = Fingerprint()
-                for field in row[3...9] { print.add(field) }
-                // A table that was not published for a while, with its schema or its partitioned table, comes back as it was.
-                for field in row[16...17].compactMap(\.self) { print.add(field) }
+            guard let found = Row(row) else {
+                throw PostgresCatalogError(query: "tables", row: position, column: "oid")
             }
-            let isInIdentity = row[14] == "t"
-            for field in [row[10], row[11], row[12], row[14]] { print.add(field) }
-            // A key that was given another name, and its own again, was another one in between. Others come back as they were.
-            if isInIdentity { print.add(row[15]) }
-            tables[tables.count - 1].columns.append(.init(name: column, type: type, isInIdentity: isInIdentity))
+            if tables.last?.oid != found.table.oid {
+                tables.append(found.table)
+                print = Fingerprint()
+                print.add(tableOf: found)
+            }
+            print.add(columnOf: found)
+            tables[tables.count - 1].add(found.column, isReplicated: found.isReplicated)
             tables[tables.count - 1].fingerprint = print.value
         }
-        return tables
+        return tables.filter { !$0.columns.isEmpty || !$0.unreplicatedKey.isEmpty }
+    }
+
+    /// A row of the query.
+    private struct Row {
+        var fields: [String?]
+        /// The table, without columns.
+        var table: PostgresTable
+        var column: PostgresTable.Column
+        var isReplicated: Bool
+
+        /// Reads a row; `nil` when it does not have what the query asks for.
+        init?(_ fields: [String?]) {
+            guard fields.count == columnCount, let oid = fields[0].flatMap({ PostgresOID($0) }), let schema = fields[1],
+                let name = fields[2], let column = fields[11], let type = fields[12].flatMap({ PostgresOID($0) })
+            else { return nil }
+            self.fields = fields
+            table = PostgresTable(
+                oid: oid,
+                name: SourceTableName(schema: schema, name: name),
+                columns: [],
+                rowFilter: fields[6],
+                isIdentityFull: fields[4] == "f",
+                fingerprint: 0
+            )
+            self.column = PostgresTable.Column(name: column, type: type, isInIdentity: fields[14] == "t")
+            if let operation = fields[19] {
+                self.column.equality = .init(operation: operation, takesArrays: fields[20] == "t", cast: fields[21])
+            }
+            isReplicated = fields[18] == "t"
+        }
     }
 
     /// A number that differs when one of many texts does (FNV-1a).
@@ -129,6 +166,21 @@ enum PostgresCatalogue {
         mutating func add(_ text: String?) {
             for byte in text?.utf8 ?? "\u{1}".utf8 { add(byte) }
             add(0)
+        }
+
+        mutating func add(tableOf row: Row) {
+            for field in row.fields[3...9] { add(field) }
+            // A table that was not published for a while, with its schema or its partitioned table, comes back as it was.
+            for field in row.fields[16...17].compactMap(\.self) { add(field) }
+        }
+
+        /// Adds a column, if it says something about rows: others may come and go.
+        mutating func add(columnOf row: Row) {
+            guard row.isReplicated || row.table.isKey(row.column) else { return }
+            for field in [row.fields[10], row.fields[11], row.fields[12], row.fields[14]] { add(field) }
+            // A key that was given another name, and its own again, was another one in between. Others come back as they were.
+            if row.column.isInIdentity { add(row.fields[15]) }
+            if !row.isReplicated { add("not replicated") }
         }
 
         private mutating func add(_ byte: UInt8) {

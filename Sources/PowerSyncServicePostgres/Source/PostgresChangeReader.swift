@@ -86,7 +86,11 @@ struct PostgresChangeReader: ChangeReader {
 
     /// Whether the catalogue is to be read, and has other tables than the caller knows.
     private mutating func hasOtherTables() async throws -> Bool {
-        if assembly.hasOtherTables { return true }
+        if let table = assembly.tableOfUnassignable {
+            // Otherwise the same table would be followed from the same position on, to the same change.
+            if try await Set(source.tables(for: plan)) == descriptors { source.copyAgain(table) }
+            return true
+        }
         guard assembly.mayHaveOtherTables || sinceCatalogue.elapsed >= source.settings.heartbeatInterval else {
             return false
         }

@@ -5,11 +5,11 @@ package import PowerSyncServiceCore
 /// Where the source is.
 extension PostgresSource {
     package func head(having known: SourcePosition?) async throws -> SourcePosition {
-        let head = try await pool.withConnection { try await position($0) }
-        guard let known, known.history == head.history, known.lsn > head.lsn else { return head }
-        // The log has gone back, without another timeline: the files of the server were put back.
-        rewind.withLockedValue { $0 = ($0 ?? "") + "~\(head.lsn)" }
-        return try await pool.withConnection { try await position($0) }
+        try await pool.withConnection { connection in
+            let head = try await position(connection)
+            guard let known, rewinds.withLockedValue({ $0.learn(from: known, at: head) }) else { return head }
+            return try await position(connection)
+        }
     }
 
     /// The position up to which something is in the log, also if it is not flushed or visible yet.
@@ -25,7 +25,7 @@ extension PostgresSource {
         guard let row = rows.first, row.count == 4, let position = row[0].flatMap({ WALPosition($0) }),
             let system = row[1], let timeline = row[2], let database = row[3]
         else { throw PostgresCatalogError(query: "position", row: 0, column: "position") }
-        let history = "\(system).\(timeline).\(database)\(rewind.withLockedValue { $0 } ?? "")"
+        let history = "\(system).\(timeline).\(database)\(rewinds.withLockedValue(\.suffix))"
         return SourcePosition(position.lsn, of: SourceHistory(rawValue: history))
     }
 

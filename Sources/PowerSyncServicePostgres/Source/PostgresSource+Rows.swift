@@ -124,22 +124,36 @@ extension PostgresSource {
 
     /// What the rows with these keys fulfil, and perhaps others, and its arguments.
     private static func condition(_ keys: [[String?]], _ table: PostgresTable) -> (sql: String, arguments: [String?]) {
-        let columns = table.identity.map { PostgresText.identifier($0.name) }
-        if columns.count == 1, table.hasKey {
-            return ("\(columns[0]) = ANY($1)", [PostgresText.array(keys.compactMap { $0[0] })])
+        let identity = table.identity
+        if table.hasKey, identity.count == 1, identity[0].equality.takesArrays {
+            return (
+                "\(identity[0].quotedName) \(identity[0].equality.operation) ANY($1)",
+                [PostgresText.array(keys.compactMap { $0[0] })]
+            )
         }
         var number = 0
-        let rows = keys.map { key in
-            let equations = zip(columns, table.identity).map { column, described in
+        var rows: [String] = []
+        for _ in keys {
+            var equations: [String] = []
+            for column in identity {
                 number += 1
-                if table.hasKey { return "\(column) = $\(number)" }
-                // All columns tell rows apart: they may be NULL, and of types without an equality.
-                return incomparableTypes.contains(described.type)
-                    ? "\(column)::text IS NOT DISTINCT FROM $\(number)" : "\(column) IS NOT DISTINCT FROM $\(number)"
+                equations.append(equation(column, "$\(number)", isKey: table.hasKey))
             }
-            return "(\(equations.joined(separator: " AND ")))"
+            rows.append("(\(equations.joined(separator: " AND ")))")
         }
         return ("(\(rows.joined(separator: " OR ")))", keys.flatMap(\.self))
+    }
+
+    /// That a column has the value of a parameter.
+    private static func equation(_ column: PostgresTable.Column, _ parameter: String, isKey: Bool) -> String {
+        let name = column.quotedName
+        if isKey {
+            let cast = column.equality.cast.map { "::\($0)" } ?? ""
+            return "\(name) \(column.equality.operation) \(parameter)\(cast)"
+        }
+        // All columns tell rows apart: they may be NULL, and of types without an equality.
+        let isComparable = !incomparableTypes.contains(column.type)
+        return "\(name)\(isComparable ? "" : "::text") IS NOT DISTINCT FROM \(parameter)"
     }
 
     /// `json`, `xml` and geometric types, and their arrays: values cannot be compared, or equal ones are not the same.

@@ -51,7 +51,11 @@ extension PostgresSource {
         reached: LSN?
     ) async throws -> SourcePosition {
         try await checkPublication()
-        let head = try await pool.withConnection { try await position($0) }
+        // If the log has gone back, who copies the tables again has another history.
+        var head = try await head(having: resumePosition)
+        if let reached, resumePosition?.history == head.history {
+            head = try await self.head(having: SourcePosition(reached, of: head.history))
+        }
         let slot = try await currentSlot(slotName)
         if let slot, slot.plugin != "pgoutput" || !slot.isOfThisDatabase {
             throw ReplicationSourceError(

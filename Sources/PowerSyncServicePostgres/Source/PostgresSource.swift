@@ -61,8 +61,10 @@ package final class PostgresSource: Sendable {
     let rowView = NIOLockedValueBox<PostgresRowView?>(nil)
     /// Types that were asked for.
     let types = NIOLockedValueBox(PostgresTypeRegistry())
-    /// What is appended to histories after the log was seen to have gone back.
-    let rewind = NIOLockedValueBox<String?>(nil)
+    /// What is known of the log having gone back.
+    let rewinds = NIOLockedValueBox(LogRewinds())
+    /// How often tables were found to have had a change that cannot be assigned to a row.
+    private let unassignableChanges = NIOLockedValueBox<[PostgresOID: UInt64]>([:])
     /// Warnings that have been given.
     private let warnings = NIOLockedValueBox<Set<String>>([])
 
@@ -101,6 +103,26 @@ package final class PostgresSource: Sendable {
         ReplicationSourceError(.tablesChanged, "Table “\(table.name)” has changed since it was described.")
     }
 
+    /// Describes tables, those that are to be copied again as others than before.
+    func catalogue(
+        _ selection: PostgresCatalogue.Selection,
+        _ connection: PostgresConnection
+    ) async throws -> [PostgresTable] {
+        var tables = try await PostgresCatalogue.tables(selection, in: settings.publication, connection)
+        let changes = unassignableChanges.withLockedValue { $0 }
+        for index in tables.indices { tables[index].fingerprint &+= changes[tables[index].oid] ?? 0 }
+        return tables
+    }
+
+    /// Makes a table another one, so that it is copied again.
+    ///
+    /// For one that has had another replica identity for a while: no row of the catalogue says so reliably. `xmin` in `pg_index`
+    /// changes when an index becomes the identity, but also when one is made concurrently, and the index may be gone. The process
+    /// remembers: after a restart, the table is once more another one.
+    func copyAgain(_ table: PostgresOID) {
+        unassignableChanges.withLockedValue { $0[table, default: 0] += 1 }
+    }
+
     /// Makes sure that a table is what was described.
     ///
     /// - Returns: The table.
@@ -108,7 +130,7 @@ package final class PostgresSource: Sendable {
     @discardableResult
     func check(_ table: SourceTableDescriptor, _ connection: PostgresConnection) async throws -> PostgresTable {
         guard let (oid, options) = table.postgres else { throw outdated(table) }
-        let found = try await PostgresCatalogue.tables(.init(oid), in: settings.publication, connection)
+        let found = try await catalogue(.init(oid), connection)
         guard let described = found.first(where: { $0.descriptor(options) == table }) else { throw outdated(table) }
         return described
     }

@@ -11,6 +11,21 @@ struct PostgresTable: Sendable, Hashable {
         var type: PostgresOID
         /// Whether it is part of the identity of rows.
         var isInIdentity: Bool
+        /// How a column of a key is compared.
+        var equality = Equality()
+
+        /// The name for queries.
+        var quotedName: String { PostgresText.identifier(name) }
+    }
+
+    /// How a column is compared with values that are asked for.
+    struct Equality: Sendable, Hashable {
+        /// The operator, with its schema: the connection sees none but those of the system (``PostgresSession``).
+        var operation = "="
+        /// Whether the column can be compared with an array of values.
+        var takesArrays = true
+        /// The type that the server has to be told; `nil` when it finds out.
+        var cast: String?
     }
 
     /// The number of the relation.
@@ -27,9 +42,25 @@ struct PostgresTable: Sendable, Hashable {
     var isIdentityFull: Bool
     /// Changes whenever rows that have been copied may no longer be what clients should have.
     var fingerprint: UInt64
+    /// The columns of the key that are not replicated: they are generated, or the publication leaves them out.
+    ///
+    /// What is left of the key does not tell rows apart: such a table is not replicated.
+    var unreplicatedKey: [String] = []
 
     /// Whether some columns are a key: never NULL, of types that can be compared.
     var hasKey: Bool { !isIdentityFull && columns.contains(where: \.isInIdentity) }
+
+    /// Whether a column is part of a key: not when all columns are the identity.
+    func isKey(_ column: Column) -> Bool { column.isInIdentity && !isIdentityFull }
+
+    /// Adds the next column of the table.
+    mutating func add(_ column: Column, isReplicated: Bool) {
+        if isReplicated {
+            columns.append(column)
+        } else if isKey(column) {
+            unreplicatedKey.append(column.name)
+        }
+    }
 
     /// The columns that tell rows apart.
     ///
@@ -66,7 +97,7 @@ struct PostgresTable: Sendable, Hashable {
     var quotedName: String { "\(PostgresText.identifier(name.schema)).\(PostgresText.identifier(name.name))" }
 
     /// The columns for queries.
-    var columnList: String { columns.map { PostgresText.identifier($0.name) }.joined(separator: ", ") }
+    var columnList: String { columns.map(\.quotedName).joined(separator: ", ") }
 
     /// The conditions of a query, with those of the publication.
     func conditions(_ others: [String]) -> String {

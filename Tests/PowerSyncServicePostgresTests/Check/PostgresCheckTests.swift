@@ -22,12 +22,13 @@ import Testing
         rowSecurity: Bool = false,
         published: Bool = true,
         readable: Bool = true,
-        usable: Bool = true
+        usable: Bool = true,
+        unreplicatedKey: String? = nil
     ) -> [String?] {
         func flag(_ value: Bool) -> String { value ? "t" : "f" }
         return [
             schema, name, kind, persistence, flag(identity), flag(rowSecurity), flag(published), flag(readable),
-            flag(usable),
+            flag(usable), unreplicatedKey,
         ]
     }
 
@@ -223,6 +224,12 @@ import Testing
             (
                 table("Lists", identity: false), .warning, nil, "has no primary key",
                 #"ALTER TABLE public."Lists" ADD PRIMARY KEY (…); or ALTER TABLE public."Lists" REPLICA IDENTITY FULL;"#
+            ),
+            (
+                table("Lists", unreplicatedKey: "slug"), .warning, nil, "columns that are not replicated (slug)",
+                #"ALTER TABLE public."Lists" REPLICA IDENTITY USING INDEX …; with a unique index of other columns, "#
+                    + #"or ALTER TABLE public."Lists" REPLICA IDENTITY FULL; "#
+                    + "or add the columns to those that the publication lists."
             ),
             (
                 table("Lists", persistence: "u"), .warning, nil, "is unlogged",

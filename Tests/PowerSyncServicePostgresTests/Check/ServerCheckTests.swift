@@ -35,6 +35,8 @@ import Testing
             """
             CREATE TABLE nokey (id text); CREATE UNLOGGED TABLE unlogged (id text PRIMARY KEY);
             CREATE TABLE "Full" (id text); ALTER TABLE "Full" REPLICA IDENTITY FULL;
+            CREATE TABLE slugs (name text, slug text GENERATED ALWAYS AS (lower(name)) STORED, PRIMARY KEY (name, slug));
+            CREATE TABLE full_slugs (LIKE slugs INCLUDING ALL); ALTER TABLE full_slugs REPLICA IDENTITY FULL;
             CREATE TABLE orders (id int PRIMARY KEY) PARTITION BY RANGE (id);
             CREATE TABLE orders_1 PARTITION OF orders FOR VALUES FROM (1) TO (10);
             CREATE VIEW names AS SELECT * FROM nokey;
@@ -45,13 +47,16 @@ import Testing
             database,
             config: """
                 SELECT * FROM nokey, SELECT * FROM unlogged, 'SELECT * FROM "Full"', SELECT * FROM orders, 'SELECT * FROM "orders_%"', \
-                SELECT * FROM names, SELECT * FROM other.lists, SELECT * FROM missing
+                SELECT * FROM names, SELECT * FROM other.lists, SELECT * FROM slugs, SELECT * FROM full_slugs, \
+                SELECT * FROM missing
                 """
         )
         #expect(
             findings.map { $0.message.prefix { $0 != "," && $0 != ":" } } == [
                 "public.nokey has no primary key", "public.unlogged is unlogged", "public.orders has partitions",
-                "public.names is a view", "The sync config reads missing",
+                "public.names is a view",
+                "The replica identity of public.slugs has columns that are not replicated (slug)",
+                "The sync config reads missing",
             ]
         )
         #expect(findings.allSatisfy { $0.severity == .warning })

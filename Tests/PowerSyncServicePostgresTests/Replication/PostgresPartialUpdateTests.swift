@@ -95,6 +95,54 @@ import Testing
         }
     }
 
+    /// A key of a type that has no equality without a schema, or none for arrays.
+    struct Key: CustomTestStringConvertible, Sendable {
+        /// Makes the type.
+        var setup = ""
+        var type: String
+        var columns = "path"
+        /// Two values.
+        var values: (String, String)
+
+        var testDescription: String { "\(type) in (\(columns))" }
+
+        static let all = [
+            Key(type: "int[]", values: ("{1,2}", "{3}")),
+            Key(type: "int[]", columns: "id, path", values: ("{1,2}", "{3}")),
+            Key(setup: "CREATE DOMAIN numbers AS int[];", type: "numbers", values: ("{1,2}", "{3}")),
+            Key(setup: "CREATE EXTENSION citext;", type: "citext", values: ("A", "b")),
+            Key(setup: "CREATE EXTENSION citext;", type: "citext", columns: "id, path", values: ("A", "b")),
+            Key(setup: "CREATE EXTENSION ltree;", type: "ltree", values: ("a.b", "a.c")),
+            Key(setup: "CREATE TYPE pair AS (a int, b text);", type: "pair", values: ("(1,x)", "(2,\"y z\")")),
+            Key(setup: "CREATE TYPE mood AS ENUM ('good', 'bad');", type: "mood", values: ("good", "bad")),
+        ]
+    }
+
+    @Test("a row is found by a key of any type that can be one", arguments: Key.all)
+    func keysOfAnyType(_ key: Key) async throws {
+        let scenario = try PostgresScenario(
+            """
+            \(key.setup) CREATE TABLE lists (id text, path \(key.type), name text, body text, PRIMARY KEY (\(key.columns)));
+            ALTER TABLE lists ALTER body SET STORAGE EXTERNAL;
+            INSERT INTO lists VALUES ('a', '\(key.values.0)', 'one', repeat('x', 10000)),
+                ('b', '\(key.values.1)', 'one', repeat('x', 10000))
+            """,
+            config: """
+                config: {edition: 3}
+                streams:
+                  all: {query: 'SELECT id, name, length(body) AS size FROM lists'}
+                """
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["a", "b"])
+            try scenario.database.run("UPDATE lists SET name = 'two'")
+            try await scenario.caughtUp()
+            let rows = try await scenario.rows()
+            #expect(rows.values.sorted() == ["a", "b"].map { #"{"id":"\#($0)","name":"two","size":10000}"# })
+        }
+    }
+
     @Test(
         "a row of a table without a key has a NULL, and values without an equality",
         arguments: [

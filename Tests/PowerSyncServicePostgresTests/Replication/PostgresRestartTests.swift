@@ -60,6 +60,38 @@ import Testing
         }
     }
 
+    /// Its name is as it was, its timeline too, and its log is shorter.
+    @Test func everybodyFindsTheSameHistoryWhenTheFilesOfTheServerArePutBack() async throws {
+        try database.disconnect()
+        try cluster.keepFiles()
+        let first = PostgresSource(.init(connection: database.connectionString), logger: CollectedLog().logger)
+        let start = try await first.prepareStream("a", resumingAfter: nil, reached: nil)
+        try database.run("INSERT INTO lists SELECT n::text, 'u', 'n' FROM generate_series(1, 10000) n")
+        let stored = try await first.head()
+        try first.close()
+        try database.disconnect()
+        try cluster.putFilesBack()
+
+        let sources = (0..<4).map { _ in
+            PostgresSource(.init(connection: database.connectionString), logger: CollectedLog().logger)
+        }
+        // One that replicates, and one that is asked for a write checkpoint; they do not speak to each other.
+        await #expect(throws: ReplicationSourceError.self) {
+            try await sources[0].prepareStream("a", resumingAfter: stored, reached: nil)
+        }
+        let copied = try await sources[0].prepareStream("b", resumingAfter: nil, reached: nil)
+        let asked = try await sources[1].head(having: stored)
+        #expect(copied.history != start.history)
+        #expect(asked.history == copied.history)
+        #expect(try await sources[0].head(having: stored).history == copied.history)
+        // Those that start afterwards, when the log has become longer than it was.
+        try database.run("INSERT INTO lists SELECT n::text, 'u', 'n' FROM generate_series(1, 30000) n")
+        let resumed = try await sources[2].prepareStream("b", resumingAfter: copied, reached: nil)
+        #expect(resumed.history == copied.history)
+        #expect(try await sources[3].head(having: copied).history == copied.history)
+        for source in sources { try source.close() }
+    }
+
     private func copiedRows(_ scenario: PostgresScenario) async throws -> Int {
         try await scenario.storage.pool.read { db in
             try Int.fetchOne(db, sql: "SELECT count(*) FROM operations") ?? 0

@@ -72,6 +72,24 @@ import Testing
                 "UPDATE lists SET name = 'other' WHERE id = 'a'; DELETE FROM lists WHERE id = 'b'"
             ),
             Change(
+                "identity by an index for a while",
+                "ALTER TABLE lists ALTER name SET NOT NULL; CREATE UNIQUE INDEX names ON lists (name)",
+                "ALTER TABLE lists REPLICA IDENTITY USING INDEX names; DELETE FROM lists WHERE id = 'b'",
+                "ALTER TABLE lists REPLICA IDENTITY DEFAULT"
+            ),
+            Change(
+                "identity by an index that is gone again",
+                "ALTER TABLE lists ALTER name SET NOT NULL; CREATE UNIQUE INDEX names ON lists (name)",
+                "ALTER TABLE lists REPLICA IDENTITY USING INDEX names; UPDATE lists SET id = 'z' WHERE id = 'a'",
+                "ALTER TABLE lists REPLICA IDENTITY DEFAULT; DROP INDEX names"
+            ),
+            Change(
+                "a key that is generated",
+                "ALTER TABLE lists DROP CONSTRAINT lists_pkey; "
+                    + "ALTER TABLE lists ADD key text GENERATED ALWAYS AS (lower(id)) STORED PRIMARY KEY",
+                "UPDATE lists SET name = 'other' WHERE id = 'a'; DELETE FROM lists WHERE id = 'b'"
+            ),
+            Change(
                 "another key",
                 "ALTER TABLE lists DROP CONSTRAINT lists_pkey; ALTER TABLE lists ADD PRIMARY KEY (id, name)",
                 "UPDATE lists SET name = 'other' WHERE id = 'a'; DELETE FROM lists WHERE id = 'b'"

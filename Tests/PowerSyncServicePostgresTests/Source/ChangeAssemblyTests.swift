@@ -236,7 +236,7 @@ import Testing
         var altered = Self.relation
         altered.columns[1].name = "title"
         try add(.relation(altered), begin(200, 16), insert("a"), .delete(relation: 7, old: .key(tuple("b", ""))))
-        #expect(assembly.mayHaveOtherTables && !assembly.hasOtherTables)
+        #expect(assembly.mayHaveOtherTables && assembly.tableOfUnassignable == nil)
         #expect(
             taken() == [
                 "commit 00000000/00000010", "begin 00000000/00000011", #"part ["id"] [] as ["a"] in 200"#,
@@ -249,7 +249,34 @@ import Testing
         var altered = Self.relation
         altered.columns[0].name = "key"
         try add(.relation(altered), begin(200, 16), insert("a"))
-        #expect(assembly.hasOtherTables)
+        #expect(assembly.tableOfUnassignable == 7)
+    }
+
+    @Test mutating func oldRowsWithAnotherIdentityMeanOtherTables() throws {
+        var altered = Self.relation
+        altered.replicaIdentity = .index
+        altered.columns[0].isInIdentity = false
+        altered.columns[1].isInIdentity = true
+        try add(.relation(altered), begin(200, 16), insert("a"))
+        #expect(assembly.tableOfUnassignable == nil)
+        #expect(
+            taken() == [
+                "commit 00000000/00000010", "begin 00000000/00000011", #"part ["id"] [] as ["a"] in 200"#,
+            ]
+        )
+        let begun = assembly
+        let changes: [PgoutputMessage] = [
+            .delete(relation: 7, old: .key(tuple("", "n"))),
+            // The name has not changed, and perhaps the id.
+            .update(relation: 7, old: nil, new: tuple("b", "n")),
+            .update(relation: 7, old: .key(tuple("", "n")), new: tuple("a", "m")),
+        ]
+        for change in changes {
+            assembly = begun
+            try add(change)
+            #expect(assembly.tableOfUnassignable == 7)
+            #expect(taken() == [])
+        }
     }
 
     @Test mutating func tablesThatNobodyFollowsSayOnlyThatTheyAreThere() throws {
