@@ -1,30 +1,7 @@
 import Foundation
 import Logging
-import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncServiceCore
-
-/// The last error of replication, for operators.
-///
-/// It counts until something has been committed.
-final class ReplicationFailure: Sendable {
-    private let last = NIOLockedValueBox<AdminRoutes.Failure?>(nil)
-    private let now: @Sendable () -> Date
-
-    /// There has been no error.
-    init(now: @escaping @Sendable () -> Date) {
-        self.now = now
-    }
-
-    /// The error, if there is one.
-    var current: AdminRoutes.Failure? { last.withLockedValue { $0 } }
-
-    /// An attempt has failed, or a commit was made (`nil`).
-    func record(_ error: (any Error)?) {
-        let failure = error.map { AdminRoutes.Failure(message: "\($0)", date: now()) }
-        last.withLockedValue { $0 = failure }
-    }
-}
 
 extension SyncService {
     /// The routes for operators.
@@ -32,7 +9,7 @@ extension SyncService {
         storage: any BucketStorage,
         source: any ReplicationSource,
         deployer: SyncConfigDeployer,
-        failure: ReplicationFailure,
+        failure: @escaping @Sendable () -> AdminRoutes.Failure?,
         certificate: ServerCertificate?,
         queue: ConcurrencyQueue,
         snapshots: SnapshotSource
@@ -47,7 +24,7 @@ extension SyncService {
             ),
             deployer: deployer,
             isConfigured: syncConfigText != nil,
-            failure: { failure.current },
+            failure: failure,
             usage: { [timing] in
                 let encoded = try JSONEncoder().encode(try await snapshots.snapshot())
                 var usage = try JSONObject(parsing: String(decoding: encoded, as: UTF8.self))

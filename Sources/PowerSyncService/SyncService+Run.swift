@@ -29,10 +29,9 @@ extension SyncService {
 
         StreamStatistics.register()
         let probes = Probes(timing)
-        let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger)
+        let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger, now: timing.now)
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
         if role.replicates, let syncConfigText { try await deployer.deploy(syncConfigText) }
-        let failure = ReplicationFailure(now: timing.now)
         setDeployer(deployer)
         defer { setDeployer(nil) }
         let replication = ReplicationStatistics()
@@ -42,10 +41,7 @@ extension SyncService {
             streamsChanged: deployer.streamsChanged,
             statistics: replication,
             logger: logger,
-            report: { error in
-                failure.record(error)
-                signs.report(error)
-            },
+            report: { error, stream in signs.report(error, of: stream) },
             touch: { signs.touch() }
         )
         let dispatcher = CheckpointDispatcher(storage: storage)
@@ -80,14 +76,14 @@ extension SyncService {
             sizes: sizes,
             compaction: role.replicates ? compactionStatus : nil,
             probes: probes,
-            failure: { failure.current }
+            failure: { signs.failure }
         )
         let feed = SnapshotFeed(clock: timing.clock, logger: logger) { try await snapshots.snapshot() }
         let admin = makeAdminRoutes(
             storage: storage,
             source: source,
             deployer: deployer,
-            failure: failure,
+            failure: { signs.failure },
             certificate: certificate,
             queue: ConcurrencyQueue(maximumRunning: 10, maximumWaiting: 20),
             snapshots: snapshots

@@ -10,7 +10,7 @@ struct RequestParameters: Sendable {
     ///
     /// The request occupies a place in its queue meanwhile.
     static let bodyTimeLimit = Duration.seconds(60)
-    /// The same for a request without a token: 10 s.
+    /// The same for a request without a token, or for a write checkpoint: 10 s.
     static let strangerBodyTimeLimit = Duration.seconds(10)
 
     /// All parameters.

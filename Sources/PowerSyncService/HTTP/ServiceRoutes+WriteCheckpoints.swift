@@ -7,27 +7,39 @@ import PowerSyncTokens
 extension ServiceRoutes {
     /// `GET /write-checkpoint2.json?client_id=…`.
     func createWriteCheckpoint(_ request: Request) async throws -> Response {
-        try await checkpointQueue.withSlot {
-            let token = try await authorize(request)
-            var request = request
-            let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
-            let key = token.writeCheckpointKey(clientID: try parameters.clientID())
-            let checkpoint = try await writeCheckpoints.create(userKey: key)
-            return Response(data: ["write_checkpoint": .string(checkpoint.description)])
-        }
+        let (token, parameters) = try await received(request)
+        let key = token.writeCheckpointKey(clientID: try parameters.clientID())
+        let checkpoint = try await checkpointQueue.withSlot { try await writeCheckpoints.create(userKey: key) }
+        return Response(data: ["write_checkpoint": .string(checkpoint.description)])
     }
 
     /// `POST /sync/checkpoint-request` with `{"client_id":"c1","checkpoint_request_id":"42"}`.
     func requestCheckpoint(_ request: Request) async throws -> Response {
-        try await checkpointQueue.withSlot {
+        let (token, parameters) = try await received(request)
+        _ = try parameters.requiredString("client_id")
+        let key = token.writeCheckpointKey(clientID: try parameters.clientID())
+        let id = try parameters.requiredWriteCheckpoint("checkpoint_request_id")
+        let recorded = try await checkpointQueue.withSlot { try await writeCheckpoints.request(id, userKey: key) }
+        return Response(data: ["checkpoint_request_id": .string(recorded.description)])
+    }
+
+    /// Checks the token of a request and reads its parameters, before it takes a slot of those that are served.
+    private func received(_ request: Request) async throws -> (VerifiedToken, RequestParameters) {
+        try await checkpointArrivals.withSlot {
             let token = try await authorize(request)
+            // Refused like everybody when there are too many.
+            guard let place = try? checkpointArrivalsOfUsers.reserve(token.userID) else {
+                throw ConcurrencyQueue.Failure.overflow
+            }
+            defer { withExtendedLifetime(place) {} }
             var request = request
-            let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
-            _ = try parameters.requiredString("client_id")
-            let key = token.writeCheckpointKey(clientID: try parameters.clientID())
-            let id = try parameters.requiredWriteCheckpoint("checkpoint_request_id")
-            let recorded = try await writeCheckpoints.request(id, userKey: key)
-            return Response(data: ["checkpoint_request_id": .string(recorded.description)])
+            // Two short texts.
+            let parameters = try await parameters(
+                of: &request,
+                bodyLimit: Self.strangerBodyLimit,
+                timeLimit: RequestParameters.strangerBodyTimeLimit
+            )
+            return (token, parameters)
         }
     }
 }

@@ -17,7 +17,7 @@ struct ServiceRoutes: Sendable {
     ///
     /// `POST /sync/stream` grows with the number of buckets, of which 1,000 take about a tenth.
     static let bodyLimit = 1024 * 1024
-    /// The longest body of a request without a token, in bytes: 64 KiB.
+    /// The longest body of a request without a token, or for a write checkpoint, in bytes: 64 KiB.
     static let strangerBodyLimit = 64 * 1024
 
     /// Checks tokens.
@@ -44,6 +44,10 @@ struct ServiceRoutes: Sendable {
     var formats = ServiceConfiguration.ResponseFormats.all
     /// Slots of sync streams.
     var streamQueue: ConcurrencyQueue
+    /// Slots of requests for write checkpoints that have not come in completely.
+    var checkpointArrivals = ConcurrencyQueue(maximumRunning: 200, maximumWaiting: 0)
+    /// How many of them a user may have, so that he does not take the slots of all: a body may take its time.
+    var checkpointArrivalsOfUsers = UserStreams(limit: 100)
     /// Slots of write checkpoints.
     var checkpointQueue = ConcurrencyQueue(maximumRunning: 100, maximumWaiting: 100)
     /// Slots of the probe of streaming, which anybody may ask for.

@@ -1,4 +1,6 @@
+import Foundation
 import Logging
+import NIOConcurrencyHelpers
 import PowerSyncServiceCore
 
 /// What replication and looks at the storage tell about a process: whether it is alive, and what keeps it from being
@@ -9,6 +11,9 @@ struct SignsOfLife: Sendable {
     /// Whether the process is there to replicate.
     let replicates: Bool
     let logger: Logger
+    /// Tells the date of an error.
+    var now: @Sendable () -> Date = { Date() }
+    private let failures = NIOLockedValueBox(ReplicationFailures())
     /// Advanced by replication, and by each look at the storage, also one that has failed.
     let progress = ChangeSignal()
     /// Advanced by what the process is there for, and looked at by the ``Heartbeat``: replication, or else looks at the
@@ -24,16 +29,24 @@ struct SignsOfLife: Sendable {
         progress.advance()
     }
 
+    /// What is wrong with replication, for operators.
+    var failure: AdminRoutes.Failure? { failures.withLockedValue(\.newest) }
+
     /// An attempt at replication has failed, or a later one has succeeded (`nil`).
-    func report(_ error: (any Error)?) {
-        switch error {
-        case nil:
-            if probes.solved(.storage) { logger.notice("The bucket storage can be written again") }
-        // Without its source, a process serves clients what there is as well as any other one.
-        case is ReplicationSourceError: break
-        case let error as BucketStorageError where error.code == .inUse || error.code == .leaseLost: break
-        default: probes.found(.storage)
+    ///
+    /// - Parameters:
+    ///   - error: Why it has failed.
+    ///   - stream: The stream that it was for; `nil` for what is there for all of them.
+    func report(_ error: (any Error)?, of stream: ReplicationStreamID?) {
+        let date = now()
+        let isSolved = failures.withLockedValue { failures -> Bool in
+            failures.record(error, of: stream, at: date)
+            // In here, so that the last of several reports is the last to change this, too.
+            if !failures.includeStorage { return probes.solved(.storage) }
+            probes.found(.storage)
+            return false
         }
+        if isSolved { logger.notice("The bucket storage can be written again") }
     }
 
     /// The storage was looked at.

@@ -179,25 +179,14 @@ package final class CheckpointDispatcher: Service {
 
     /// Another stream is active: all sessions of this one end.
     private func end(_ stream: ReplicationStreamID) {
-        resumeAll { state in
-            guard state.stream?.id == stream else { return }
-            state.end()
-        }
+        let waiters = state.withLockedValue { $0.stream?.id == stream ? $0.end() : [] }
+        for waiter in waiters { waiter.resume() }
     }
 
     private func stop() {
-        resumeAll { state in
-            state.isStopped = true
-            state.end()
-        }
-    }
-
-    /// Changes the state, and wakes who is not on the board any more.
-    private func resumeAll(after change: (inout State) -> Void) {
         let waiters = state.withLockedValue { state in
-            change(&state)
-            let gone = state.waiters.keys.filter { state.board?.contains($0) != true }
-            return state.takeWaiters(of: gone)
+            state.isStopped = true
+            return state.end()
         }
         for waiter in waiters { waiter.resume() }
     }
@@ -211,23 +200,15 @@ package final class CheckpointDispatcher: Service {
     ///   - userKey: Whose write checkpoints it announces.
     /// - Returns: What the session waits with; finished at once when another stream is active already.
     func subscribe(to stream: ActiveSyncStream, userKey: String) -> CheckpointSubscription {
-        var session = SessionID(rawValue: 0)
-        var isNew = false
-        resumeAll { state in
+        let (session, replaced) = state.withLockedValue { state in
             state.lastSession += 1
-            session = SessionID(rawValue: state.lastSession)
-            if state.isStopped { return }
-            if let ended = state.lastEnded, stream.id <= ended { return }
-            if let current = state.stream?.id, current > stream.id { return }
-            if state.stream?.id != stream.id {
-                state.end()
-                state.stream = stream
-                state.board = DispatchBoard(streamID: stream.id)
-                isNew = true
-            }
-            state.board?.add(session, userKey: userKey)
+            let session = SessionID(rawValue: state.lastSession)
+            return (session, state.add(session, to: stream, userKey: userKey))
         }
-        if isNew { streamChanged.advance() }
+        if let replaced {
+            for waiter in replaced { waiter.resume() }
+            streamChanged.advance()
+        }
         return CheckpointSubscription(dispatcher: self, session: session, userKey: userKey)
     }
 
@@ -285,10 +266,37 @@ package final class CheckpointDispatcher: Service {
 }
 
 extension CheckpointDispatcher.State {
-    /// The stream that is followed has ended.
-    fileprivate mutating func end() {
+    /// Puts a session on the board of its stream, unless another one is active already.
+    ///
+    /// Who waits is not looked at when the board stays: when all clients come back at once, thousands wait already.
+    ///
+    /// - Returns: When the stream has a new board, the sessions that wait for nothing any more, to be resumed without the lock.
+    fileprivate mutating func add(
+        _ session: SessionID,
+        to stream: ActiveSyncStream,
+        userKey: String
+    ) -> [CheckedContinuation<Void, any Error>]? {
+        if isStopped { return nil }
+        if let lastEnded, stream.id <= lastEnded { return nil }
+        if let current = self.stream?.id, current > stream.id { return nil }
+        var replaced: [CheckedContinuation<Void, any Error>]?
+        if self.stream?.id != stream.id {
+            replaced = end()
+            self.stream = stream
+            board = DispatchBoard(streamID: stream.id)
+        }
+        board?.add(session, userKey: userKey)
+        return replaced
+    }
+
+    /// The stream that is followed has ended, and its board with it.
+    ///
+    /// - Returns: All sessions that wait, as only those on the board do, to be resumed without the lock.
+    fileprivate mutating func end() -> [CheckedContinuation<Void, any Error>] {
         if let stream { lastEnded = stream.id }
         stream = nil
         board = nil
+        defer { waiters = [:] }
+        return Array(waiters.values)
     }
 }

@@ -15,7 +15,7 @@ final class SharedRun: Sendable {
             (self.run, self.share) = (run, share)
             // It has time from now on.
             share.add(0)
-            run.state.withLockedValue { $0.senders[ObjectIdentifier(self)] = share }
+            run.begins(self, by: share)
         }
 
         deinit { run.state.withLockedValue { $0.senders[ObjectIdentifier(self)] = nil } }
@@ -49,14 +49,23 @@ final class SharedRun: Sendable {
         endStalledWhenItIsWanted(share)
     }
 
+    private func begins(_ sending: Sending, by sender: ReadAheadBudget.Share) {
+        let share = state.withLockedValue { state in
+            state.senders[ObjectIdentifier(sending)] = sender
+            return state.share
+        }
+        // All who sent it before may have been told to end.
+        if let share { endStalledWhenItIsWanted(share) }
+    }
+
     private func endStalledWhenItIsWanted(_ share: ReadAheadBudget.Share) {
         share.whenStalled { [weak self] in self?.endStalled() }
     }
 
     private func endStalled() {
-        let (share, senders) = state.withLockedValue { ($0.share, $0.senders.values) }
-        for sender in senders { sender.endIfStalled() }
-        // Those who take something now may stop later.
-        if let share { endStalledWhenItIsWanted(share) }
+        let (share, senders) = state.withLockedValue { ($0.share, Array($0.senders.values)) }
+        let goingOn = senders.filter { !$0.endIfStalled() }
+        // Those who take something now keep the run, and may stop later.
+        if let share, !goingOn.isEmpty { endStalledWhenItIsWanted(share) }
     }
 }

@@ -17,7 +17,7 @@ package struct Replicator: Service {
     private let statistics: ReplicationStatistics
     private let logger: Logger
     private let now: @Sendable () -> Double
-    private let report: @Sendable ((any Error)?) -> Void
+    private let report: @Sendable ((any Error)?, ReplicationStreamID?) -> Void
     private let touch: @Sendable () -> Void
 
     /// The pause after the first error of a stream; it doubles up to ``maximumPause``.
@@ -40,8 +40,8 @@ package struct Replicator: Service {
     ///   - logger: Gets progress at `notice`, and errors.
     ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
     ///   - report: Called with the error of each attempt that has failed, a ``ReplicationSourceError`` if the source is
-    ///     to blame, and with `nil` when a later one has succeeded, after each commit, and when another process is
-    ///     found to replicate.
+    ///     to blame, and the stream that it was for, if it was for one. And with `nil` and the stream when a later attempt has
+    ///     succeeded, after each commit, when another process is found to replicate the stream, and when its job has ended.
     ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe; also while the
     ///     source takes its time.
     package init(
@@ -52,7 +52,7 @@ package struct Replicator: Service {
         statistics: ReplicationStatistics = ReplicationStatistics(),
         logger: Logger,
         now: @escaping @Sendable () -> Double = { Timing().seconds },
-        report: @escaping @Sendable ((any Error)?) -> Void = { _ in },
+        report: @escaping @Sendable ((any Error)?, ReplicationStreamID?) -> Void = { _, _ in },
         touch: @escaping @Sendable () -> Void = {}
     ) {
         self.init(storage, source, nil, streamsChanged, clock, statistics, logger, now, report, touch)
@@ -70,8 +70,8 @@ package struct Replicator: Service {
     ///   - logger: Gets progress at `notice`, and errors.
     ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
     ///   - report: Called with the error of each attempt that has failed, a ``ReplicationSourceError`` if the source is
-    ///     to blame, and with `nil` when a later one has succeeded, after each commit, and when another process is
-    ///     found to replicate.
+    ///     to blame, and the stream that it was for, if it was for one. And with `nil` and the stream when a later attempt has
+    ///     succeeded, after each commit, when another process is found to replicate the stream, and when its job has ended.
     ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe; also while the
     ///     source takes its time.
     package init(
@@ -83,7 +83,7 @@ package struct Replicator: Service {
         statistics: ReplicationStatistics = ReplicationStatistics(),
         logger: Logger,
         now: @escaping @Sendable () -> Double = { Timing().seconds },
-        report: @escaping @Sendable ((any Error)?) -> Void = { _ in },
+        report: @escaping @Sendable ((any Error)?, ReplicationStreamID?) -> Void = { _, _ in },
         touch: @escaping @Sendable () -> Void = {}
     ) {
         self.init(storage, source, (content, plan), ChangeSignal(), clock, statistics, logger, now, report, touch)
@@ -98,7 +98,7 @@ package struct Replicator: Service {
         _ statistics: ReplicationStatistics,
         _ logger: Logger,
         _ now: @escaping @Sendable () -> Double,
-        _ report: @escaping @Sendable ((any Error)?) -> Void,
+        _ report: @escaping @Sendable ((any Error)?, ReplicationStreamID?) -> Void,
         _ touch: @escaping @Sendable () -> Void
     ) {
         self.storage = storage
@@ -196,17 +196,19 @@ package struct Replicator: Service {
             group.addTask {
                 switch job.kind {
                 case .replicate: try await replicate(job.stream.id)
-                case .delete: try await retrying { try await delete(job.stream) }
+                case .delete: try await retrying(for: job.stream.id) { try await delete(job.stream) }
                 }
             }
             group.addTask { try await job.stop.wait(after: 0) }
             _ = try await group.next()
         }
+        // Nobody tries any more what has failed.
+        report(nil, job.stream.id)
         return .ended(job.stream.id)
     }
 
     private func replicate(_ id: ReplicationStreamID) async throws {
-        let outcome = try await retrying { () -> StreamReplicator.Outcome in
+        let outcome = try await retrying(for: id) { () -> StreamReplicator.Outcome in
             // As it is now: the attempt before may have changed it.
             let stream = try await storage.streams().first { $0.id == id && $0.state.isReplicated }
             guard let stream else { return .replaced }
@@ -217,7 +219,7 @@ package struct Replicator: Service {
                 statistics: statistics,
                 logger: logger,
                 now: now,
-                didCommit: { report(nil) },
+                didCommit: { report(nil, id) },
                 didActivate: {
                     streamsChanged.advance()
                     // Whoever waits for the first checkpoint looks each time that there is progress.
@@ -244,7 +246,7 @@ package struct Replicator: Service {
                 if !isWaiting {
                     isWaiting = true
                     // The storage has answered: what was wrong before is not any more.
-                    report(nil)
+                    report(nil, stream.id)
                     logger.notice(
                         "Another process replicates the stream; this one takes over when that ends.",
                         metadata: [ReplicationLogKey.stream: "\(stream.id)"]
@@ -266,19 +268,26 @@ package struct Replicator: Service {
     ///
     /// What it has reported to be wrong is not any more when it succeeds: nothing else may say so, such as a commit, which a process
     /// that waits for the lease never makes.
-    private func retrying<Result>(_ operation: () async throws -> Result) async throws -> Result {
+    ///
+    /// - Parameters:
+    ///   - stream: The stream that the operation is for, if it is for one.
+    ///   - operation: What to do.
+    private func retrying<Result>(
+        for stream: ReplicationStreamID? = nil,
+        _ operation: () async throws -> Result
+    ) async throws -> Result {
         var pause = Self.firstPause
         var hasFailed = false
         while true {
             var wait = pause
             do {
                 let result = try await operation()
-                if hasFailed { report(nil) }
+                if hasFailed { report(nil, stream) }
                 return result
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
                 hasFailed = true
-                report(error)
+                report(error, stream)
                 wait = (error as? any PausingError)?.pause ?? wait
                 logger.error(
                     "Replication failed, and is tried again.",

@@ -23,13 +23,18 @@ package final class ReadAheadBudget: Sendable {
 
         /// Calls a closure, once, when the memory is wanted by others and the client has taken nothing for a while.
         ///
+        /// What is told to end counts as gone for ``patience``. A closure that ends nothing calls this again before it returns:
+        /// then nobody relies on these bytes, others are told as well, and the new closure is called after that time.
+        ///
         /// - Parameter end: Ends the stream; it must not keep the share.
         package func whenStalled(_ end: @escaping @Sendable () -> Void) {
             budget.state.withLockedValue { $0.holders[id]?.end = end }
         }
 
         /// Ends the stream if its client has taken nothing for a while.
-        func endIfStalled() {
+        ///
+        /// - Returns: Whether it is told to end, now or before.
+        func endIfStalled() -> Bool {
             budget.endIfStalled(id)
         }
 
@@ -110,7 +115,11 @@ package final class ReadAheadBudget: Sendable {
             let (seen, now) = (roomChanged.version, stopwatch.elapsed)
             guard let full = state.withLockedValue({ $0.byteCount < limit ? nil : $0.makeRoom(below: limit, now: now) })
             else { return }
-            for end in full.ends { end() }
+            if !full.ends.isEmpty {
+                for end in full.ends { end() }
+                // Who has not ended makes no room: then others are told, too.
+                continue
+            }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await self.roomChanged.wait(after: seen) }
                 if let next = full.next { group.addTask { [clock] in try await clock.sleep(for: next - now) } }
@@ -139,13 +148,16 @@ package final class ReadAheadBudget: Sendable {
         if isRoom { roomChanged.advance() }
     }
 
-    private func endIfStalled(_ id: UInt64) {
+    private func endIfStalled(_ id: UInt64) -> Bool {
         let now = stopwatch.elapsed
-        let end = state.withLockedValue { state -> (@Sendable () -> Void)? in
-            guard let holder = state.holders[id], holder.since + Self.patience <= now else { return nil }
-            return state.takeEnd(of: id, at: now)
+        let (end, isTold) = state.withLockedValue { state -> ((@Sendable () -> Void)?, Bool) in
+            guard let holder = state.holders[id] else { return (nil, true) }
+            guard holder.end != nil else { return (nil, holder.toldAt != nil) }
+            guard holder.since + Self.patience <= now else { return (nil, false) }
+            return (state.takeEnd(of: id, at: now), true)
         }
         end?()
+        return isTold
     }
 
     private func close(_ id: UInt64) {
@@ -155,6 +167,15 @@ package final class ReadAheadBudget: Sendable {
             return wasFull && state.byteCount < limit
         }
         if isRoom { roomChanged.advance() }
+    }
+}
+
+extension ReadAheadBudget.Holder {
+    /// Whether there is something to call, and nothing was called a short time ago.
+    fileprivate func canBeTold(at now: Duration) -> Bool {
+        guard end != nil else { return false }
+        guard let toldAt else { return true }
+        return toldAt + ReadAheadBudget.patience <= now
     }
 }
 
@@ -186,6 +207,8 @@ extension ReadAheadBudget.State {
 
     /// Tells streams to end of which nothing was taken, until there will be room.
     ///
+    /// Nobody is told twice within the patience, so that looking again at once comes to an end.
+    ///
     /// - Parameters:
     ///   - limit: Below how many bytes there is room.
     ///   - now: The time.
@@ -197,10 +220,11 @@ extension ReadAheadBudget.State {
         for holder in holders.values where holder.byteCount > 0 {
             // One that does not end is not counted on for ever.
             guard let end = holder.toldAt.map({ $0 + patience }), end > now else { continue }
-            rest -= holder.byteCount
             full.lookAgain(at: end)
+            // One that can be told again goes on.
+            if holder.end == nil { rest -= holder.byteCount }
         }
-        let candidates = holders.filter { $0.value.byteCount > 0 && $0.value.end != nil }
+        let candidates = holders.filter { $0.value.byteCount > 0 && $0.value.canBeTold(at: now) }
             .sorted { $0.value.byteCount > $1.value.byteCount }
         for (id, holder) in candidates where rest >= limit && holder.since + patience <= now {
             guard let end = takeEnd(of: id, at: now) else { continue }

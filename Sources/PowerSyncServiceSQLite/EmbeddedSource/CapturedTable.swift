@@ -16,6 +16,8 @@ struct CapturedTable: Sendable, Equatable {
     var layout: RowLayout
     /// The columns of the primary key, in its order.
     var key: [SourceTableDescriptor.IdentityColumn]
+    /// How the index of the key compares each of its columns; see ``TableDefinition/keyCollations``.
+    var keyCollations: [String: String]
 
     /// The names of all columns.
     var columns: [String] { layout.names }
@@ -35,11 +37,11 @@ struct CapturedTable: Sendable, Equatable {
     /// Reads a chunk of the log, each entry with the row that its key has now.
     ///
     /// Columns: `seq`, the key columns of the log, all columns of the table. Parameters: the position before the chunk,
-    /// the last position of the chunk. The join compares as the table does (collation, affinity); the reader compares
-    /// keys exactly.
+    /// the last position of the chunk. The join compares as the index of the key does (collation, affinity), so that an
+    /// entry finds at most one row; the reader compares keys exactly.
     var logQuery: String {
         let logKey = key.indices.map { "l.k\($0)" }
-        let match = zip(key, logKey).map { "t.\(SQLText.identifier($0.name)) = \($1)" }
+        let match = zip(key, logKey).map { "t.\(SQLText.identifier($0.name)) = \(collated($1, as: $0.name))" }
         return """
             SELECT l.seq, \(logKey.joined(separator: ", ")), \(columnList)
             FROM _ps_log AS l LEFT JOIN \(SQLText.identifier(name)) AS t ON \(match.joined(separator: " AND "))
@@ -48,7 +50,7 @@ struct CapturedTable: Sendable, Equatable {
             """
     }
 
-    /// Reads all columns of the rows after a key, in the order of the key.
+    /// Reads all columns of the rows after a key, in the order of the key's index.
     ///
     /// Rows without a complete key have no identity, and are left out.
     ///
@@ -58,13 +60,15 @@ struct CapturedTable: Sendable, Equatable {
         let keyList = key.map { "t.\(SQLText.identifier($0.name))" }
         var conditions = keyList.map { "\($0) IS NOT NULL" }
         if !isFirst {
-            let placeholders = key.map { _ in "?" }.joined(separator: ", ")
+            // The collation is that of the values: SQLite would not find the columns with it in the index.
+            let placeholders = key.map { collated("?", as: $0.name) }.joined(separator: ", ")
             conditions.append("(\(keyList.joined(separator: ", "))) > (\(placeholders))")
         }
+        let order = key.map { collated("t.\(SQLText.identifier($0.name))", as: $0.name) }
         return """
             SELECT \(columnList) FROM \(SQLText.identifier(name)) AS t
             WHERE \(conditions.joined(separator: " AND "))
-            ORDER BY \(keyList.joined(separator: ", "))
+            ORDER BY \(order.joined(separator: ", "))
             """
     }
 
@@ -74,7 +78,9 @@ struct CapturedTable: Sendable, Equatable {
     ///
     /// - Returns: The rows up to the size of an answer, and whether these are all.
     func rows(_ keys: [[SQLiteValue]], _ db: Database) throws -> (rows: [SourceRow], isComplete: Bool) {
-        let match = key.map { "t.\(SQLText.identifier($0.name)) = ?" }.joined(separator: " AND ")
+        let match = key.map { "t.\(SQLText.identifier($0.name)) = \(collated("?", as: $0.name))" }.joined(
+            separator: " AND "
+        )
         let sql = "SELECT \(columnList) FROM \(SQLText.identifier(name)) AS t WHERE \(match)"
         let statement = try PreparedStatement(db, sql: sql)
         defer { statement.reset() }
@@ -91,6 +97,12 @@ struct CapturedTable: Sendable, Equatable {
             }
         }
         return (rows, true)
+    }
+
+    /// A value that is compared with a column of the key as the index of the key does it: the column itself may have
+    /// another collation.
+    private func collated(_ value: String, as column: String) -> String {
+        keyCollations[column].map { "\(value) COLLATE \(SQLText.identifier($0))" } ?? value
     }
 
     private var columnList: String {

@@ -124,7 +124,15 @@ enum ChangeCapture {
                 for trigger in wanted { try trigger.create(db) }
             }
             let layout = RowLayout(definition.columns)
-            state.tables.append(CapturedTable(id: id, name: name, layout: layout, key: definition.key))
+            state.tables.append(
+                CapturedTable(
+                    id: id,
+                    name: name,
+                    layout: layout,
+                    key: definition.key,
+                    keyCollations: definition.keyCollations
+                )
+            )
         }
         for name in records.keys {
             try db.execute(sql: "DELETE FROM _ps_tables WHERE name = ?", arguments: [name])

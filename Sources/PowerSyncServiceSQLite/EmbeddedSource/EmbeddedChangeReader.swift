@@ -64,7 +64,7 @@ struct EmbeddedChangeReader: ChangeReader {
             let state = source.capture
             guard let watched = Self.find(tables, in: state) else { return [.tablesChanged] }
             let (position, history) = (position, history)
-            // Read before the transaction begins, so that the transaction must have it.
+            // Read before the transaction begins, so that the transaction must have it, unless it is not needed any more.
             let known = source.known.withLockedValue { $0 }
             let answersAtOnce = !hasDeliveredCommit
             let look = try await source.pool.uncancelledRead { [source] db in

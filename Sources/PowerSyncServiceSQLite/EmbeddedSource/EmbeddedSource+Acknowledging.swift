@@ -95,9 +95,12 @@ extension EmbeddedSource {
         var position: EmbeddedPosition
         var history: SourceHistory
 
-        /// Whether the file has the position, or is known to have another history.
+        /// Whether the file can have had the position, or is known to have another history.
+        ///
+        /// The log may have been acknowledged and shortened since the position was read: an entry that is older than all that
+        /// are kept proves nothing.
         func isPlausible(_ db: Database) throws -> Bool {
-            try SourceHistory.current(db) != history || position.isContained(in: db)
+            try SourceHistory.current(db) != history || !position.isContradicted(by: db)
         }
     }
 
@@ -107,7 +110,7 @@ extension EmbeddedSource {
         return try EmbeddedPosition(position.lsn)?.isContradicted(by: db) ?? true
     }
 
-    /// Remembers a position that the log must have from now on.
+    /// Remembers a position that the log must have until it is acknowledged.
     func learn(_ position: EmbeddedPosition, of history: SourceHistory) {
         known.withLockedValue { known in
             if let old = known, old.history == history, old.position.sequence >= position.sequence { return }

@@ -11,6 +11,10 @@ struct TableDefinition: Sendable, Equatable {
     var columns: [String]
     /// The columns of the primary key, in its order.
     var key: [SourceTableDescriptor.IdentityColumn]
+    /// How the index of the primary key compares its columns, which need not be how they compare by themselves.
+    ///
+    /// Empty when the key is the number of the row, which has no index.
+    var keyCollations: [String: String]
     /// Indexes by which `REPLACE` may delete rows that have another key.
     var uniqueIndexes: [UniqueIndex]
     /// A number of rows by which it may, too.
@@ -53,11 +57,26 @@ struct TableDefinition: Sendable, Equatable {
             .filter { $0.position > 0 }
             .sorted { $0.position < $1.position }
             .map { SourceTableDescriptor.IdentityColumn(name: $0.name, type: $0.type) }
+        keyCollations = try Self.keyCollations(of: table, db)
         uniqueIndexes = try UniqueIndex.all(of: table, db)
         rowID = try Self.rowID(of: table, columns: columns, db)
         defaults = columns.reduce(into: [:]) { defaults, column in
             guard column["notnull"], let text = column["dflt_value"] as String? else { return }
             defaults[column["name"]] = DefaultValue.expression(text)
+        }
+    }
+
+    private static func keyCollations(of table: String, _ db: Database) throws -> [String: String] {
+        let columns = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT x.name, x.coll FROM pragma_index_list(?) AS l, pragma_index_xinfo(l.name) AS x
+                WHERE l.origin = 'pk' AND x.key = 1
+                """,
+            arguments: [table]
+        )
+        return columns.reduce(into: [:]) { collations, column in
+            collations[column["name"] as String] = column["coll"] as String
         }
     }
 

@@ -248,6 +248,52 @@ import Testing
         try await running.value
     }
 
+    /// Starts a task for each subscription; when there are no news, almost all of them wait in the end.
+    private static func waiting(_ subscriptions: [CheckpointSubscription]) async -> [Task<CheckpointNews?, any Error>] {
+        var tasks: [Task<CheckpointNews?, any Error>] = []
+        for subscription in subscriptions {
+            tasks.append(Task { try await subscription.next() })
+        }
+        await Task {}.value
+        return tasks
+    }
+
+    /// Takes minutes if each new session looks through all that wait, and otherwise a second.
+    @Test("when many wait already, the next ones do not look at them", .timeLimit(.minutes(1)))
+    func manyWait() async throws {
+        let storage = try await StorageScenario(Self.config)
+        let dispatcher = CheckpointDispatcher(storage: storage.storage)
+        let stream = try #require(try await storage.storage.activeStream())
+        let first = (0..<20_000).map { dispatcher.subscribe(to: stream, userKey: "u\($0)") }
+        // Nobody follows the storage.
+        let waiting = await Self.waiting(first)
+        try #require(dispatcher.census.waiting > 19_000)
+        let others = (0..<60_000).map { dispatcher.subscribe(to: stream, userKey: "v\($0)") }
+        #expect(dispatcher.census.sessions == 80_000)
+        for task in waiting { task.cancel() }
+        for task in waiting { _ = await task.result }
+        withExtendedLifetime((first, others)) {}
+    }
+
+    @Test("when another stream is active, those who wait for the one before end, and nobody else")
+    func anotherStream() async throws {
+        let storage = try await StorageScenario(Self.config)
+        let dispatcher = CheckpointDispatcher(storage: storage.storage)
+        let old = try #require(try await storage.storage.activeStream())
+        var new = old
+        new.id = ReplicationStreamID(rawValue: old.id.rawValue + 1)
+        let first = (0..<3).map { _ in dispatcher.subscribe(to: old, userKey: "u") }
+        let waiting = await Self.waiting(first)
+        let second = (0..<2).map { _ in dispatcher.subscribe(to: new, userKey: "u") }
+        for task in waiting { #expect(try await task.value == nil) }
+        let stillWaiting = await Self.waiting(second)
+        // One that comes too late changes nothing.
+        #expect(dispatcher.subscribe(to: old, userKey: "u").isFinished)
+        for task in stillWaiting { task.cancel() }
+        for task in stillWaiting { await #expect(throws: CancellationError.self) { try await task.value } }
+        withExtendedLifetime((first, second)) {}
+    }
+
     /// More of those whose database costs nothing.
     private static let seeds: [(TestedStorage, UInt64)] = TestedStorage.durable.flatMap { kind in
         (1...UInt64(kind == .sqlite ? 20 : 4)).map { (kind, $0) }

@@ -218,4 +218,85 @@ import Testing
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }
+
+    /// Streams that want memory of which there are 1,000 bytes, with a clock that is moved by hand.
+    private struct Contest {
+        let clock = TestClock()
+        let budget: ReadAheadBudget
+        let runs = SharedRuns()
+        /// Who was told to end, one after the other.
+        let ended = NIOLockedValueBox<[String]>([])
+
+        init() { budget = ReadAheadBudget(limit: 1_000, clock: clock) }
+
+        /// A stream with something in memory.
+        func share(_ name: String, bytes: Int = 0) -> ReadAheadBudget.Share {
+            let share = budget.share()
+            share.whenStalled { [ended] in ended.withLockedValue { $0.append(name) } }
+            if bytes > 0 { share.add(bytes) }
+            return share
+        }
+
+        /// A run of 5,000 bytes.
+        func run() async throws -> SharedRun {
+            try #require(
+                try await runs.run(for: SharedRunsTests.key("a"), budget: budget) { SharedRunsTests.run(bytes: 5_000) }
+            )
+        }
+
+        func forget() { runs.forget(before: SyncSessionStateMachineTests.checkpoint(2)) }
+
+        /// A task that waits for room, once it does.
+        func waiter() async throws -> Task<Void, any Error> {
+            let waiting = Task { [budget] in try await budget.waitForRoom() }
+            try await clock.waitForTimer(of: ReadAheadBudget.patience)
+            return waiting
+        }
+    }
+
+    @Test("a run whose client reads does not keep those who do not read from being ended")
+    func whoReadsARunSavesNobodyElse() async throws {
+        let contest = Contest()
+        let (stalled, reader) = (contest.share("stalled", bytes: 900), contest.share("reader"))
+        let sending = try await contest.run().makeSending(by: reader)
+        contest.forget()
+        let waiting = try await contest.waiter()
+        for _ in 0..<4 {
+            for _ in 0..<2 {
+                contest.clock.advance(by: .seconds(10))
+                // The network has taken a part of it.
+                reader.remove(0)
+            }
+            contest.clock.advance(by: .seconds(10))
+            try await contest.clock.waitForTimer(of: ReadAheadBudget.patience)
+            #expect(contest.ended.withLockedValue(\.self) == ["stalled"])
+        }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        withExtendedLifetime((stalled, reader, sending)) {}
+    }
+
+    @Test("when all clients of a run are told to end, and that is enough, nobody else is")
+    func whoSendsARunIsEnough() async throws {
+        let contest = Contest()
+        let (other, silent) = (contest.share("other", bytes: 900), contest.share("silent"))
+        let run = try await contest.run()
+        let sending = run.makeSending(by: silent)
+        contest.forget()
+        let waiting = try await contest.waiter()
+        contest.clock.advance(by: ReadAheadBudget.patience)
+        try await contest.clock.waitForTimer(of: ReadAheadBudget.patience)
+        #expect(contest.ended.withLockedValue(\.self) == ["silent"])
+        // One that begins to send it afterwards, and stops; "other" takes something.
+        let late = contest.share("late")
+        let lateSending = run.makeSending(by: late)
+        contest.clock.advance(by: .seconds(20))
+        other.remove(0)
+        contest.clock.advance(by: .seconds(10))
+        try await contest.clock.waitForTimer(of: ReadAheadBudget.patience)
+        #expect(contest.ended.withLockedValue(\.self) == ["silent", "late"])
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        withExtendedLifetime((other, silent, late, sending, lateSending)) {}
+    }
 }

@@ -73,6 +73,41 @@ import Testing
         try source.close()
     }
 
+    @Test("a position that was read before the log was shortened does not say that the file was restored")
+    func positionOlderThanTheLogProvesNothing() async throws {
+        let scenario = try SourceScenario()
+        let source = scenario.source
+        _ = try await source.prepareStream("a", resumingAfter: nil, reached: nil)
+        // What a caller has read that waits for a connection while all of the rest happens.
+        let old = source.known.withLockedValue { $0 }
+        try await insert(2, scenario)
+        let head = try await source.head()
+        try await source.acknowledge(DurablePosition(confirmedByDisk: head), of: "a")
+        #expect(try await entries(scenario) == 1)
+        let known = try #require(old)
+        let isKept = try await source.pool.read { db in try known.position.isContained(in: db) }
+        #expect(!isKept)
+        source.known.withLockedValue { $0 = known }
+        #expect(try await source.head() == head)
+    }
+
+    @Test(
+        "a position that the log must have says that the file was restored when it is another one, or not there",
+        arguments: [0, 1] as [Int64]
+    )
+    func positionThatIsNotOlderThanTheLogIsChecked(distance: Int64) async throws {
+        let scenario = try SourceScenario()
+        let source = scenario.source
+        _ = try await source.prepareStream("a", resumingAfter: nil, reached: nil)
+        try await insert(2, scenario)
+        let head = try await source.head()
+        try await source.acknowledge(DurablePosition(confirmedByDisk: head), of: "a")
+        let kept = try #require(EmbeddedPosition(head.lsn))
+        let lost = EmbeddedPosition(sequence: kept.sequence + distance, token: ~kept.token)
+        source.known.withLockedValue { $0 = EmbeddedSource.KnownPosition(position: lost, history: head.history) }
+        #expect(try await source.head().history != head.history)
+    }
+
     private func insert(_ count: Int, _ scenario: SourceScenario) async throws {
         try await scenario.foreignConnection().write { db in
             for index in 0..<count { try db.execute(sql: "INSERT INTO lists (id) VALUES (?)", arguments: [index]) }

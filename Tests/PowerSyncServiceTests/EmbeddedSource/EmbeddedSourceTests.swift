@@ -97,6 +97,43 @@ import Testing
         )
     }
 
+    @Test(
+        "keys that are equal for the collation of their column, and not for that of the key, are different rows",
+        arguments: ["", " WITHOUT ROWID"]
+    )
+    func collationOfTheKeyCounts(_ suffix: String) async throws {
+        let scenario = try SourceScenario(
+            schema: [
+                "CREATE TABLE lists (id TEXT COLLATE NOCASE, name TEXT, PRIMARY KEY (id COLLATE BINARY))" + suffix
+            ]
+        )
+        let foreign = try scenario.foreignConnection()
+        try await foreign.write { db in try db.execute(sql: "INSERT INTO lists VALUES ('A', '1'), ('a', '2')") }
+        let start = try await scenario.source.head()
+        try await foreign.write { db in
+            try db.execute(sql: "UPDATE lists SET name = 'x' WHERE id = 'a' COLLATE BINARY")
+        }
+        #expect(try await changes(scenario, after: start) == [#"put id="a" name="x""#])
+
+        let table = try #require(try await scenario.source.tables(for: try plan(scenario.config)).first)
+        // The first page, and those after each of its rows: none is left out, whatever fits a page.
+        #expect(try await copiedIDs(scenario, of: table, after: nil) == ["A", "a"])
+        #expect(try await copiedIDs(scenario, of: table, after: SnapshotKey(["A"])) == ["a"])
+        #expect(try await copiedIDs(scenario, of: table, after: SnapshotKey(["a"])).isEmpty)
+        let present = try await scenario.source.rows(of: table, keys: [["a"]], showing: nil)
+        #expect(present.rows.compactMap { $0["name"] } == ["x"])
+    }
+
+    /// The keys of a page of a copy.
+    private func copiedIDs(
+        _ scenario: SourceScenario,
+        of table: SourceTableDescriptor,
+        after key: SnapshotKey?
+    ) async throws -> [SQLiteValue] {
+        var reader = try await scenario.source.snapshot(of: table, after: key)
+        return try await reader.next()?.rows.compactMap { $0["id"] } ?? []
+    }
+
     @Test func namesOfColumnsMayHaveQuotes() async throws {
         let scenario = try SourceScenario(
             schema: [#"CREATE TABLE lists (id TEXT PRIMARY KEY, "5"" wide" TEXT UNIQUE, "it's" TEXT)"#]

@@ -1,7 +1,10 @@
 import PowerSyncProtocol
+import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// `POST /sync/checkpoint-request` (docs/protocol.md "Write checkpoints").
 @Suite(.timeLimit(.minutes(1))) struct CheckpointRequestRouteTests {
@@ -86,6 +89,53 @@ import Testing
                 body: "<a/>"
             )
             #expect(type.status == 415)
+        }
+    }
+
+    /// Sends a head without its body, tells when the answer is that there is no place, and waits until it is cancelled.
+    private static func sendHead(_ head: String, to port: Int, refused: ChangeSignal) async throws {
+        try await RawConnection.connect(port: port) { connection in
+            try await connection.send(head)
+            let answer = try await connection.text(until: "\r\n\r\n")
+            if RawRequests.statuses(of: answer) == ["429"] { refused.advance() }
+            while try await connection.read() != nil {}
+        }
+    }
+
+    private static func wait(for count: UInt64, of signal: ChangeSignal) async throws {
+        while true {
+            let seen = signal.version
+            if seen >= count { return }
+            try await signal.wait(after: seen)
+        }
+    }
+
+    /// There are 200 places for all, and a user may have 100 of them: without that, nobody would be refused here.
+    @Test("a user whose bodies do not come does not take the places of others")
+    func slowBodies() async throws {
+        // Bodies have all the time that there is.
+        try await Scenario.run(timing: TestClock().timing) { scenario in
+            let token = try scenario.token(now: TestClock.start)
+            let fields = ["Authorization: Token \(token)", "Content-Type: application/json", "Content-Length: 10"]
+            let head = RawRequests.request("POST /sync/checkpoint-request", fields)
+            let other = try scenario.token("u2", now: TestClock.start)
+            let (port, refused) = (scenario.address.port, ChangeSignal())
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<200 {
+                    group.addTask { try await Self.sendHead(head, to: port, refused: refused) }
+                }
+                try await Self.wait(for: 100, of: refused)
+                #expect(try await scenario.status("GET", "/write-checkpoint2.json", token: other) == 200)
+                let post = try await scenario.send(
+                    "POST",
+                    "/sync/checkpoint-request",
+                    token: other,
+                    body: #"{"client_id":"c1","checkpoint_request_id":"1"}"#
+                )
+                #expect(post.body == answer("1"))
+                group.cancelAll()
+            }
+            #expect(refused.version == 100)
         }
     }
 

@@ -84,7 +84,7 @@ import Testing
             streamsChanged: ChangeSignal(),
             clock: TestClock { _ in await Task.yield() },
             logger: logger,
-            report: { error in
+            report: { error, _ in
                 reports.withLockedValue { $0.append(error == nil) }
                 if error == nil { solved.advance() }
             }
@@ -135,8 +135,8 @@ import Testing
             plan: try plan(scenario.config),
             clock: TestClock(),
             logger: scenario.logger,
-            report: { error in
-                signs.report(error)
+            report: { error, stream in
+                signs.report(error, of: stream)
                 if error != nil { failures.advance() }
             }
         )
@@ -144,7 +144,7 @@ import Testing
         #expect(probes.response(to: .readiness).status == .ok)
         #expect(probes.problems.isEmpty)
         // The storage is another matter.
-        signs.report(Hiccup())
+        signs.report(Hiccup(), of: nil)
         #expect(probes.response(to: .readiness).status == .badRequest)
         #expect(probes.problems == [.storage])
     }

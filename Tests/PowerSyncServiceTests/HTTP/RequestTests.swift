@@ -203,6 +203,8 @@ import Testing
             let body = #"{"user_id":""# + String(repeating: "x", count: ServiceRoutes.strangerBodyLimit) + #""}"#
             let reply = try await scenario.send("POST", "/dev/token", body: body)
             #expect(reply.status == 413)
+            let path = "/sync/checkpoint-request"
+            #expect(try await scenario.send("POST", path, token: try scenario.token(), body: body).status == 413)
         }
     }
 

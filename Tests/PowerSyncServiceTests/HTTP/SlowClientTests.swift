@@ -71,10 +71,10 @@ import Testing
     }
 
     @Test(
-        "A body that takes longer than a minute is not waited for",
-        arguments: ["/sync/stream", "/sync/checkpoint-request", "/dev/write"]
+        "A body that takes longer than a minute is not waited for, one for a write checkpoint not longer than 10 seconds",
+        arguments: [("/sync/stream", 60), ("/sync/checkpoint-request", 10), ("/dev/write", 60)]
     )
-    func slowBody(path: String) async throws {
+    func slowBody(path: String, seconds: Int) async throws {
         let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
             let token = try scenario.token(now: TestClock.start)
@@ -90,8 +90,8 @@ import Testing
                     {"client_id"
                     """
                 )
-                try await clock.waitForTimer(of: .seconds(60))
-                clock.advance(by: .seconds(60))
+                try await clock.waitForTimer(of: .seconds(seconds))
+                clock.advance(by: .seconds(seconds))
                 let response = try await connection.text(until: "}}")
                 #expect(response.contains("408 Request Timeout"), "\(response)")
                 #expect(response.contains("PSYNC_S2001"), "\(response)")

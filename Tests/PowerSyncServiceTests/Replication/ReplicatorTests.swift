@@ -288,7 +288,7 @@ import Testing
             clock: TestClock(),
             statistics: statistics,
             logger: scenario.logger,
-            report: { error in
+            report: { error, _ in
                 if error != nil { failures.advance() }
             }
         )

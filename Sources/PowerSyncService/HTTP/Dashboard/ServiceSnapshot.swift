@@ -18,7 +18,7 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
     package struct Replication: Codable, Sendable, Equatable {
         /// Where the source is, without secrets.
         package var source: String
-        /// The last error, if no commit has followed.
+        /// The last error, if the stream that it is of has had no success since.
         package var error: String?
         /// When it happened.
         package var errorAt: Double?

@@ -86,7 +86,7 @@ import Testing
                 plan: try plan(config),
                 clock: clock,
                 logger: StorageHome.logger,
-                report: { [failures] error in
+                report: { [failures] error, _ in
                     if let error { failures.withLockedValue { $0.append((error as? PostgresError)?.sqlState) } }
                 }
             )
