@@ -272,6 +272,8 @@ package struct Replicator: Service {
     /// - Parameters:
     ///   - stream: The stream that the operation is for, if it is for one.
     ///   - operation: What to do.
+    /// - Returns: What the operation returns.
+    /// - Throws: `CancellationError`.
     private func retrying<Result>(
         for stream: ReplicationStreamID? = nil,
         _ operation: () async throws -> Result
