@@ -33,7 +33,6 @@ final class ExternalCommits: Sendable {
     private let clock: any Clock<Duration>
     /// What the writer said last.
     private let version = NIOLockedValueBox<Int64?>(nil)
-    private let schemaVersion = NIOLockedValueBox<Int64?>(nil)
     private let task = NIOLockedValueBox<Task<Void, Never>?>(nil)
     /// One element after any number of calls of ``lookSoon()``.
     private let calls: AsyncStream<Void>
@@ -176,22 +175,9 @@ final class ExternalCommits: Sendable {
     private func hasNews(_ db: Database) throws -> Bool {
         // On the writer's queue, so that two looks cannot overtake each other.
         let current = try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
-        let isNew = version.withLockedValue { version in
+        return version.withLockedValue { version in
             defer { version = current }
             return version != current
         }
-        if isNew { try noticeSchema(db) }
-        return isNew
-    }
-
-    /// SQLite compiles statements anew for a schema that others have changed, and GRDB goes on asking observers about what they wrote
-    /// to before.
-    private func noticeSchema(_ db: Database) throws {
-        let current = try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA schema_version"))
-        let isNew = schemaVersion.withLockedValue { version in
-            defer { version = current }
-            return version != current
-        }
-        if isNew { db.clearSchemaCache() }
     }
 }

@@ -12,6 +12,7 @@ final class PlainPool: SQLiteConnectionPoolProtocol, @unchecked Sendable {
         let pointer: OpaquePointer
     }
 
+    let path: String
     private let writer: OpaquePointer
     private let reader: OpaquePointer
     private let writing = DispatchQueue(label: "writer")
@@ -22,6 +23,7 @@ final class PlainPool: SQLiteConnectionPoolProtocol, @unchecked Sendable {
 
     /// - Parameter path: A file, or `:memory:`.
     init(path: String) {
+        self.path = path
         writer = PlainPool.open(path)
         reader = PlainPool.open(path)
         sqlite3_exec(writer, "PRAGMA journal_mode = WAL", nil, nil, nil)
