@@ -41,7 +41,7 @@ extension SyncService {
             streamsChanged: deployer.streamsChanged,
             statistics: replication,
             logger: logger,
-            report: { error, stream in signs.report(error, of: stream) },
+            report: { report, stream in signs.report(report, of: stream) },
             touch: { signs.touch() }
         )
         let dispatcher = CheckpointDispatcher(storage: storage)

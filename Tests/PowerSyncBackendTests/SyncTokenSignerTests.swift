@@ -153,6 +153,15 @@ import Testing
         #expect(try JSONWebKey(json: jwk).algorithm?.rawValue == algorithm)
     }
 
+    private static let seed = Base64URL.encode(Array(repeating: 7 as UInt8, count: 32))
+
+    @Test(arguments: ["", #","alg":null"#, #","alg":"EdDSA""#, #","alg":"Ed25519""#])
+    func aKeyForEd25519MayHaveEitherName(algorithm: String) async throws {
+        let key = try SigningKey(jwk: #"{"kty":"OKP","crv":"Ed25519","kid":"a","d":"\#(Self.seed)"\#(algorithm)}"#)
+        let token = try signer(key).token(userID: "u")
+        #expect(try await signer(key).verify(authorization: "Bearer \(token.text)").id == "u")
+    }
+
     @Test func aKeyOfOpenSSLCanBeUsed() async throws {
         let pem = """
             -----BEGIN PRIVATE KEY-----
@@ -175,6 +184,7 @@ import Testing
         #"{"kty":"RSA","kid":"a","d":"AQ"}"#, #"{"kty":"OKP","crv":"Ed25519","d":"AQ"}"#,
         #"{"kty":"oct","kid":"a","alg":"ES256","k":"AQ"}"#, #"{"kty":"oct","kid":"a","alg":1,"k":"AQ"}"#,
         #"{"kty":"EC","crv":"P-256","kid":"a","alg":"ES512","d":"AQ"}"#,
+        #"{"kty":"OKP","crv":"Ed25519","kid":"a","alg":"ES256","d":"\#(seed)"}"#,
     ])
     func keysThatCannotSignAreRefused(jwk: String) {
         let error = #expect(throws: TokenError.self) { try SigningKey(jwk: jwk) }

@@ -31,7 +31,7 @@ import Testing
         ("WITH a AS (SELECT 1) DELETE FROM t", true), ("replace into t values (1)", true), ("delete from t", true),
         ("SELECT 1", false), ("VACUUM", false), ("PRAGMA user_version = 1", false), ("BEGIN", false), ("", false),
         ("-- INSERT", false), ("/* INSERT", false), ("/* INSERT */", false), ("/*/ INSERT */ DROP TABLE t", false),
-        ("INSERTS", false), ("\u{e9}INSERT", false),
+        ("INSERTS", false), ("\u{feff}INSERT", true), ("\u{e9}INSERT", false),
     ])
     func theFirstWordSaysWhetherRowsChange(_ sql: String, _ changesRows: Bool) {
         #expect(SQLText.changesRows(sql) == changesRows)

@@ -71,7 +71,7 @@ extension Queries {
         return try await writeLock { context in
             guard changesRows else { return try context.execute(sql: sql, parameters: parameters) }
             // The triggers of views fail with FAIL, which keeps the rows that come before.
-            return try TransactionContext.write(on: context) { try $0.execute(sql: sql, parameters: parameters) }
+            return try TransactionContext.whole(on: context) { try $0.execute(sql: sql, parameters: parameters) }
         }
     }
 

@@ -119,12 +119,17 @@ struct StatementRunner {
     private func bind(_ parameters: [(any Sendable)?]?, to statement: Statement, sql: String) throws -> Statement {
         // Resets the statement and tells GRDB that its parameters are taken care of.
         statement.setUncheckedArguments(StatementArguments())
-        let parameterised = PreparedStatement(borrowing: statement.sqliteStatement)
-        for (index, parameter) in (parameters ?? []).enumerated() {
-            let code = try PowerSyncDataType.value(of: parameter).bind(to: parameterised, at: CInt(index + 1))
-            guard code == SQLITE_OK else {
-                throw PowerSyncError(DatabaseError(code, reportedBy: db.sqliteConnection, sql: sql), sql: sql)
+        do {
+            let parameterised = PreparedStatement(borrowing: statement.sqliteStatement)
+            for (index, parameter) in (parameters ?? []).enumerated() {
+                let code = try PowerSyncDataType.value(of: parameter).bind(to: parameterised, at: CInt(index + 1))
+                guard code == SQLITE_OK else {
+                    throw PowerSyncError(DatabaseError(code, reportedBy: db.sqliteConnection, sql: sql), sql: sql)
+                }
             }
+        } catch {
+            letGoOfValues(statement)
+            throw error
         }
         return statement
     }
@@ -132,12 +137,12 @@ struct StatementRunner {
     /// Runs a step of a statement.
     ///
     /// Outside a transaction SQLite commits what a statement has written that fails half-way, as `INSERT OR FAIL` and triggers with
-    /// FAIL do. GRDB tells of a commit at the end of a statement, and of a transaction without a statement: so there is one.
+    /// FAIL do. GRDB does not tell of that: it does at the end of a transaction without a statement, so there is one.
     private func running<T>(_ statement: Statement, sql: String, _ step: () throws -> T) throws -> T {
         do {
             return try reportingErrors(of: sql, step)
         } catch {
-            if !statement.isReadonly, !db.isInsideTransaction { try? db.inTransaction(.deferred) { .commit } }
+            if !statement.isReadonly, Announcement.hasUntoldCommit(db) { try? db.inTransaction(.deferred) { .commit } }
             throw error
         }
     }

@@ -10,6 +10,23 @@ struct TransactionContext: Transaction {
         try run(on: connection, begin: "BEGIN IMMEDIATE", callback: callback)
     }
 
+    /// Runs a callback whose writes stay all or none, in a transaction of their own or in the one that is open.
+    ///
+    /// Nothing is locked before the first write.
+    static func whole<R>(
+        on connection: any ConnectionContext,
+        callback: (any Transaction) throws -> R
+    ) throws -> R {
+        let name = "powersync_whole"
+        return try run(
+            on: connection,
+            begin: "SAVEPOINT \(name)",
+            commit: "RELEASE \(name)",
+            rollBack: ["ROLLBACK TO \(name)", "RELEASE \(name)"],
+            callback: callback
+        )
+    }
+
     /// Runs a callback on the state of the database at this moment.
     ///
     /// A deferred transaction takes its snapshot at its first read, so there is one before the callback. It also makes
@@ -24,22 +41,24 @@ struct TransactionContext: Transaction {
         }
     }
 
-    /// Runs a callback between `BEGIN` and `COMMIT`.
+    /// Runs a callback between the beginning and the end of a transaction.
     ///
     /// When the callback or the commit throws, the transaction is rolled back and that error is thrown. A failing
     /// rollback is ignored: a statement such as `INSERT OR ROLLBACK` may have ended the transaction already.
     private static func run<R>(
         on connection: any ConnectionContext,
         begin: String,
+        commit: String = "COMMIT",
+        rollBack: [String] = ["ROLLBACK"],
         callback: (any Transaction) throws -> R
     ) throws -> R {
         try connection.execute(sql: begin, parameters: [])
         do {
             let result = try callback(TransactionContext(connection: connection))
-            try connection.execute(sql: "COMMIT", parameters: [])
+            try connection.execute(sql: commit, parameters: [])
             return result
         } catch {
-            _ = try? connection.execute(sql: "ROLLBACK", parameters: [])
+            for sql in rollBack { _ = try? connection.execute(sql: sql, parameters: []) }
             throw error
         }
     }

@@ -1,3 +1,5 @@
+import PowerSyncSQLite
+
 /// A connection whose statements know one more table, a common table expression.
 struct CommonTableContext: ConnectionContext {
     let connection: any ConnectionContext
@@ -38,27 +40,12 @@ struct CommonTableContext: ConnectionContext {
 
     /// The statement with one more common table expression, before its own.
     static func adding(_ table: String, to sql: String) -> String {
-        let statement = skippingBlanks(sql[...])
+        let statement = SQLText.skippingBlanks(sql[...])
         guard let afterWith = skipping("WITH", statement) else { return "WITH \(table) \(statement)" }
-        if let afterRecursive = skipping("RECURSIVE", skippingBlanks(afterWith)) {
+        if let afterRecursive = skipping("RECURSIVE", SQLText.skippingBlanks(afterWith)) {
             return "WITH RECURSIVE \(table), \(afterRecursive)"
         }
         return "WITH \(table), \(afterWith)"
-    }
-
-    /// What follows white space and comments.
-    private static func skippingBlanks(_ sql: Substring) -> Substring {
-        var rest = sql
-        while true {
-            rest = rest.drop(while: \.isWhitespace)
-            if rest.hasPrefix("--") {
-                rest = rest.drop { !$0.isNewline }
-            } else if rest.hasPrefix("/*"), let end = rest.firstRange(of: "*/") {
-                rest = rest[end.upperBound...]
-            } else {
-                return rest
-            }
-        }
     }
 
     /// What follows a keyword, `nil` if something else comes first.

@@ -35,11 +35,9 @@ package struct ServiceCredentials: Sendable, Equatable {
         guard credentials.token.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
             throw .operationFailed(
                 message: """
-
                     The token of the credentials from fetchCredentials() has a line break or another control character in \
                     it, perhaps at its end.
                     """
-
             )
         }
         self.init(endpoint: try ServiceEndpoint(credentials.endpoint), token: credentials.token)

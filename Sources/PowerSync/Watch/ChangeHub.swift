@@ -166,6 +166,9 @@ extension ChangeHub {
         }
     }
 
+    /// Whether our own writer has begun to commit, and not said how it ended.
+    var awaitsEndOfCommit: Bool { listeners.withLockedValue { $0.ledger.isCommitting } }
+
     /// Our own writer is about to commit.
     func willCommit() {
         listeners.withLockedValue { $0.ledger.willCommit() }

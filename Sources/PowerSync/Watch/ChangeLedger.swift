@@ -58,7 +58,8 @@ struct ChangeLedger {
     private var unconfirmedCount = 0
     private var kinds: [ChangeKind: KnownKind] = [:]
     private var commits: UInt64 = 0
-    private var isCommitting = false
+    /// Whether a commit has begun, and nothing has said how it ended.
+    private(set) var isCommitting = false
 
     // The open transaction.
     private var transaction: UInt64 = 1

@@ -46,6 +46,8 @@ final class CommitObserver: TransactionObserver, AnnouncementObserver, Sendable 
         isAnnounced.withLockedValue { $0 = false }
     }
 
+    var awaitsEndOfCommit: Bool { hub.awaitsEndOfCommit }
+
     func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
         hub.observes(eventKind)
     }

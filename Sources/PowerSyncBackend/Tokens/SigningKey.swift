@@ -112,7 +112,7 @@ extension SigningKey {
         }
         /// The algorithm that the key names, or the first one that it can be for.
         func algorithm(_ suitable: SigningAlgorithm...) throws(TokenError) -> SigningAlgorithm {
-            guard object["alg"] != nil else { return suitable[0] }
+            guard object["alg"] != nil, object["alg"] != .null else { return suitable[0] }
             let name = try member("alg")
             guard let named = suitable.first(where: { $0.rawValue == name }) else {
                 throw TokenError(
@@ -134,7 +134,8 @@ extension SigningKey {
             }
             self.init(id: id, .p256(key))
         case ("OKP", "Ed25519"):
-            _ = try algorithm(.eddsa)
+            // RFC 9864 has another name for it.
+            if object["alg"] != "Ed25519" { _ = try algorithm(.eddsa) }
             guard let key = try? Curve25519.Signing.PrivateKey(rawRepresentation: try bytes("d")) else {
                 throw TokenError(.key, "\"d\" of the key is no private key of the curve Ed25519")
             }

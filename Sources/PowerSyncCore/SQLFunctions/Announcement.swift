@@ -14,6 +14,9 @@ package protocol AnnouncementObserver: AnyObject {
 
     /// GRDB's observers have been told.
     func didAnnounce()
+
+    /// Whether GRDB has told that a commit begins, and not how it ended.
+    var awaitsEndOfCommit: Bool { get }
 }
 
 package enum Announcement {
@@ -39,6 +42,14 @@ package enum Announcement {
     package static func tell(_ tables: [String]?, in region: DatabaseRegion, _ db: Database) throws {
         guard let state = state(of: db) else { return try db.notifyChanges(in: region) }
         try state.announce(tables, in: region, db)
+    }
+
+    /// Whether SQLite has committed something of which GRDB has not told its observers.
+    ///
+    /// Ask when a statement has failed: it may have been committed nevertheless, and only now.
+    package static func hasUntoldCommit(_ db: Database) -> Bool {
+        guard !db.isInsideTransaction, let state = state(of: db) else { return false }
+        return state.awaitsEndOfCommit
     }
 
     /// Has `powersync_update_hooks` report tables of the engine that were written to where no hook sees it.

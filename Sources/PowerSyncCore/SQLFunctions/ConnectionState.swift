@@ -156,6 +156,8 @@ final class ConnectionState: @unchecked Sendable {
     }
 
     /// Adds an observer without keeping it alive.
+    var awaitsEndOfCommit: Bool { announcementObservers.contains { $0.observer?.awaitsEndOfCommit == true } }
+
     func add(_ observer: any AnnouncementObserver) {
         announcementObservers.removeAll { $0.observer == nil }
         announcementObservers.append(WeakObserver(observer: observer))

@@ -8,20 +8,22 @@ import NIOConcurrencyHelpers
 /// process. So tasks go through GRDB's completion handlers, with this in between:
 ///
 /// ```
-///            wait(_:)             begin()
-///  created ───────────► waiting ───────────► begun
+///            wait(_:)             begin()         end(_:)
+///  created ───────────► waiting ───────────► begun ───────► ended
 ///     │ cancel()           │ cancel(): the task throws CancellationError
 ///     └────► cancelled ◄───┘
 /// ```
 ///
-/// `wait(_:)` in `cancelled` throws at once; `begin()` in `cancelled` does nothing; `cancel()` in `begun` does nothing.
+/// `wait(_:)` in `cancelled` throws at once; `begin()` in `cancelled` does nothing; `cancel()` in `begun` and `ended` does nothing.
+/// The outcome goes from the database's thread to the task under the lock, which orders the two, also for ThreadSanitizer.
 package final class DatabaseTurn<Value: Sendable>: Sendable {
-    private typealias Continuation = CheckedContinuation<Value, any Error>
+    private typealias Continuation = CheckedContinuation<Void, Never>
 
     private enum State {
         case created
         case waiting(Continuation)
         case begun
+        case ended(Result<Value, any Error>)
         case cancelled
     }
 
@@ -41,17 +43,19 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
         _ body: @escaping @Sendable (Result<Database, any Error>) throws -> Value
     ) async throws -> Value {
         let turn = DatabaseTurn()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                guard turn.wait(continuation) else {
-                    continuation.resume(throwing: CancellationError())
-                    return
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                guard turn.wait(continuation) else { return continuation.resume() }
+                ask { db in
+                    guard let continuation = turn.begin() else { return }
+                    turn.end(Result { try body(db) })
+                    continuation.resume()
                 }
-                ask { db in turn.begin()?.resume(with: Result { try body(db) }) }
             }
         } onCancel: {
-            turn.cancel()?.resume(throwing: CancellationError())
+            turn.cancel()?.resume()
         }
+        return try turn.outcome()
     }
 
     /// The task waits now.
@@ -65,7 +69,7 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
                 return true
             case .cancelled:
                 return false
-            case .waiting, .begun:
+            case .waiting, .begun, .ended:
                 preconditionFailure("A turn is waited for once, not in state \(state)")
             }
         }
@@ -73,7 +77,7 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
 
     /// The connection is there.
     ///
-    /// - Returns: What to resume with the outcome; `nil` when nobody waits any more.
+    /// - Returns: What to resume after ``end(_:)``; `nil` when nobody waits any more.
     private func begin() -> Continuation? {
         state.withLockedValue { state in
             switch state {
@@ -82,15 +86,29 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
                 return continuation
             case .cancelled:
                 return nil
-            case .created, .begun:
+            case .created, .begun, .ended:
                 preconditionFailure("A turn begins once, after wait(_:), not in state \(state)")
             }
         }
     }
 
+    /// It is done with the connection.
+    private func end(_ outcome: Result<Value, any Error>) {
+        state.withLockedValue { $0 = .ended(outcome) }
+    }
+
+    /// What came of it, when the task has been resumed.
+    private func outcome() throws -> Value {
+        switch state.withLockedValue({ $0 }) {
+        case .ended(let outcome): try outcome.get()
+        case .cancelled: throw CancellationError()
+        case .created, .waiting, .begun: preconditionFailure("A turn has no outcome before its end")
+        }
+    }
+
     /// The task was cancelled.
     ///
-    /// - Returns: What to resume with `CancellationError`, if the task waits.
+    /// - Returns: What to resume, if the task waits.
     private func cancel() -> Continuation? {
         state.withLockedValue { state in
             switch state {
@@ -100,7 +118,7 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
             case .waiting(let continuation):
                 state = .cancelled
                 return continuation
-            case .begun, .cancelled:
+            case .begun, .ended, .cancelled:
                 return nil
             }
         }

@@ -24,17 +24,16 @@ struct ReplicationFailures {
     /// Whether the storage cannot be written, so that clients do not get what is new.
     var includeStorage: Bool { failures.contains(where: \.includesStorage) }
 
-    /// An attempt has failed, or has succeeded (`nil`).
+    /// Takes what replication tells.
     ///
     /// - Parameters:
-    ///   - error: Why it has failed.
+    ///   - report: What has happened.
     ///   - stream: The stream that it was for; `nil` for what is there for all of them.
     ///   - date: When it was.
-    mutating func record(_ error: (any Error)?, of stream: ReplicationStreamID?, at date: Date) {
+    mutating func record(_ report: ReplicationReport, of stream: ReplicationStreamID?, at date: Date) {
         let last = failures.firstIndex { $0.stream == stream }.map { failures.remove(at: $0) }
-        guard let error else {
-            // The end of an error may be that of a job which is given up.
-            if last == nil { storageWasWritten() }
+        guard let error = report.error else {
+            if case .written = report { storageWasWritten() }
             return
         }
         let isOfStreamOnly = last?.isOfStreamOnly ?? false

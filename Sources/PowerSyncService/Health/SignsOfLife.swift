@@ -32,15 +32,15 @@ struct SignsOfLife: Sendable {
     /// What is wrong with replication, for operators.
     var failure: AdminRoutes.Failure? { failures.withLockedValue(\.newest) }
 
-    /// An attempt at replication has failed, or a later one has succeeded (`nil`).
+    /// Takes what replication tells.
     ///
     /// - Parameters:
-    ///   - error: Why it has failed.
+    ///   - report: What has happened.
     ///   - stream: The stream that it was for; `nil` for what is there for all of them.
-    func report(_ error: (any Error)?, of stream: ReplicationStreamID?) {
+    func report(_ report: ReplicationReport, of stream: ReplicationStreamID?) {
         let date = now()
         let isSolved = failures.withLockedValue { failures -> Bool in
-            failures.record(error, of: stream, at: date)
+            failures.record(report, of: stream, at: date)
             // In here, so that the last of several reports is the last to change this, too.
             if !failures.includeStorage { return probes.solved(.storage) }
             probes.found(.storage)

@@ -17,7 +17,7 @@ package struct Replicator: Service {
     private let statistics: ReplicationStatistics
     private let logger: Logger
     private let now: @Sendable () -> Double
-    private let report: @Sendable ((any Error)?, ReplicationStreamID?) -> Void
+    private let report: @Sendable (ReplicationReport, ReplicationStreamID?) -> Void
     private let touch: @Sendable () -> Void
 
     /// The pause after the first error of a stream; it doubles up to ``maximumPause``.
@@ -39,9 +39,8 @@ package struct Replicator: Service {
     ///   - statistics: Counts what is replicated.
     ///   - logger: Gets progress at `notice`, and errors.
     ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
-    ///   - report: Called with the error of each attempt that has failed, a ``ReplicationSourceError`` if the source is
-    ///     to blame, and the stream that it was for, if it was for one. And with `nil` and the stream when a later attempt has
-    ///     succeeded, after each commit, when another process is found to replicate the stream, and when its job has ended.
+    ///   - report: Called when an attempt has failed, with the stream that it was for, if it was for one; after each commit; and
+    ///     when a later attempt has succeeded, another process is found to replicate the stream, or its job has ended.
     ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe; also while the
     ///     source takes its time.
     package init(
@@ -52,7 +51,7 @@ package struct Replicator: Service {
         statistics: ReplicationStatistics = ReplicationStatistics(),
         logger: Logger,
         now: @escaping @Sendable () -> Double = { Timing().seconds },
-        report: @escaping @Sendable ((any Error)?, ReplicationStreamID?) -> Void = { _, _ in },
+        report: @escaping @Sendable (ReplicationReport, ReplicationStreamID?) -> Void = { _, _ in },
         touch: @escaping @Sendable () -> Void = {}
     ) {
         self.init(storage, source, nil, streamsChanged, clock, statistics, logger, now, report, touch)
@@ -69,9 +68,8 @@ package struct Replicator: Service {
     ///   - statistics: Counts what is replicated.
     ///   - logger: Gets progress at `notice`, and errors.
     ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
-    ///   - report: Called with the error of each attempt that has failed, a ``ReplicationSourceError`` if the source is
-    ///     to blame, and the stream that it was for, if it was for one. And with `nil` and the stream when a later attempt has
-    ///     succeeded, after each commit, when another process is found to replicate the stream, and when its job has ended.
+    ///   - report: Called when an attempt has failed, with the stream that it was for, if it was for one; after each commit; and
+    ///     when a later attempt has succeeded, another process is found to replicate the stream, or its job has ended.
     ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe; also while the
     ///     source takes its time.
     package init(
@@ -83,7 +81,7 @@ package struct Replicator: Service {
         statistics: ReplicationStatistics = ReplicationStatistics(),
         logger: Logger,
         now: @escaping @Sendable () -> Double = { Timing().seconds },
-        report: @escaping @Sendable ((any Error)?, ReplicationStreamID?) -> Void = { _, _ in },
+        report: @escaping @Sendable (ReplicationReport, ReplicationStreamID?) -> Void = { _, _ in },
         touch: @escaping @Sendable () -> Void = {}
     ) {
         self.init(storage, source, (content, plan), ChangeSignal(), clock, statistics, logger, now, report, touch)
@@ -98,7 +96,7 @@ package struct Replicator: Service {
         _ statistics: ReplicationStatistics,
         _ logger: Logger,
         _ now: @escaping @Sendable () -> Double,
-        _ report: @escaping @Sendable ((any Error)?, ReplicationStreamID?) -> Void,
+        _ report: @escaping @Sendable (ReplicationReport, ReplicationStreamID?) -> Void,
         _ touch: @escaping @Sendable () -> Void
     ) {
         self.storage = storage
@@ -203,7 +201,7 @@ package struct Replicator: Service {
             _ = try await group.next()
         }
         // Nobody tries any more what has failed.
-        report(nil, job.stream.id)
+        report(.ended, job.stream.id)
         return .ended(job.stream.id)
     }
 
@@ -219,7 +217,7 @@ package struct Replicator: Service {
                 statistics: statistics,
                 logger: logger,
                 now: now,
-                didCommit: { report(nil, id) },
+                didCommit: { report(.written, id) },
                 didActivate: {
                     streamsChanged.advance()
                     // Whoever waits for the first checkpoint looks each time that there is progress.
@@ -246,7 +244,7 @@ package struct Replicator: Service {
                 if !isWaiting {
                     isWaiting = true
                     // The storage has answered: what was wrong before is not any more.
-                    report(nil, stream.id)
+                    report(.ended, stream.id)
                     logger.notice(
                         "Another process replicates the stream; this one takes over when that ends.",
                         metadata: [ReplicationLogKey.stream: "\(stream.id)"]
@@ -284,12 +282,12 @@ package struct Replicator: Service {
             var wait = pause
             do {
                 let result = try await operation()
-                if hasFailed { report(nil, stream) }
+                if hasFailed { report(.ended, stream) }
                 return result
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
                 hasFailed = true
-                report(error, stream)
+                report(.failed(error), stream)
                 wait = (error as? any PausingError)?.pause ?? wait
                 logger.error(
                     "Replication failed, and is tried again.",

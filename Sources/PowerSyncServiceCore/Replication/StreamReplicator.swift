@@ -90,6 +90,8 @@ struct StreamReplicator {
     }
 
     private func replicate(with writer: inout any BucketStorageWriter) async throws -> Outcome {
+        // As those do who are asked for a write checkpoint: if the source has gone back, all find it by the same position.
+        _ = try await source.head(having: try await storage.publishedPosition())
         let position = try await source.prepareStream(
             stream.slotName,
             resumingAfter: writer.resumePosition,

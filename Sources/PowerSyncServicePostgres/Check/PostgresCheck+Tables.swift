@@ -166,8 +166,9 @@ extension PostgresCheck {
             publication leaves them out. Its rows are not synced.
             """,
             """
-            ALTER TABLE \(table.sqlName) REPLICA IDENTITY USING INDEX …; with a unique index of other columns, or ALTER TABLE \
-            \(table.sqlName) REPLICA IDENTITY FULL; or add the columns to those that the publication lists.
+            ALTER TABLE \(table.sqlName) REPLICA IDENTITY USING INDEX …; with a unique index of other columns. For a generated \
+            column, before PostgreSQL 18, also ALTER TABLE \(table.sqlName) REPLICA IDENTITY FULL; and one that the publication \
+            leaves out can be added to those that it lists.
             """
         )
     }

@@ -72,7 +72,7 @@ extension PostgresSource: ReplicationSource {
                 warnOnce(
                     """
                     A table of the source is left out: its replica identity has a column that is not replicated. It needs \
-                    REPLICA IDENTITY USING INDEX, of other columns, or REPLICA IDENTITY FULL.
+                    REPLICA IDENTITY USING INDEX, of other columns; `powersync test-connection` tells more.
                     """,
                     "\(table.name).\(column)"
                 )

@@ -227,9 +227,9 @@ import Testing
             ),
             (
                 table("Lists", unreplicatedKey: "slug"), .warning, nil, "columns that are not replicated (slug)",
-                #"ALTER TABLE public."Lists" REPLICA IDENTITY USING INDEX …; with a unique index of other columns, "#
-                    + #"or ALTER TABLE public."Lists" REPLICA IDENTITY FULL; "#
-                    + "or add the columns to those that the publication lists."
+                #"ALTER TABLE public."Lists" REPLICA IDENTITY USING INDEX …; with a unique index of other columns. "#
+                    + #"For a generated column, before PostgreSQL 18, also ALTER TABLE public."Lists" REPLICA IDENTITY FULL; "#
+                    + "and one that the publication leaves out can be added to those that it lists."
             ),
             (
                 table("Lists", persistence: "u"), .warning, nil, "is unlogged",

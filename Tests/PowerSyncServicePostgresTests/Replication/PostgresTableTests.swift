@@ -87,7 +87,13 @@ import Testing
                 "a key that is generated",
                 "ALTER TABLE lists DROP CONSTRAINT lists_pkey; "
                     + "ALTER TABLE lists ADD key text GENERATED ALWAYS AS (lower(id)) STORED PRIMARY KEY",
-                "UPDATE lists SET name = 'other' WHERE id = 'a'; DELETE FROM lists WHERE id = 'b'"
+                // Refused from version 18 on.
+                """
+                DO $do$ BEGIN
+                  UPDATE lists SET name = 'other' WHERE id = 'a'; DELETE FROM lists WHERE id = 'b';
+                EXCEPTION WHEN OTHERS THEN NULL;
+                END $do$
+                """
             ),
             Change(
                 "another key",

@@ -84,9 +84,9 @@ import Testing
             streamsChanged: ChangeSignal(),
             clock: TestClock { _ in await Task.yield() },
             logger: logger,
-            report: { error, _ in
-                reports.withLockedValue { $0.append(error == nil) }
-                if error == nil { solved.advance() }
+            report: { report, _ in
+                reports.withLockedValue { $0.append(report.error == nil) }
+                if report.error == nil { solved.advance() }
             }
         )
         // Somebody else replicates: nothing is committed here.
@@ -135,16 +135,16 @@ import Testing
             plan: try plan(scenario.config),
             clock: TestClock(),
             logger: scenario.logger,
-            report: { error, stream in
-                signs.report(error, of: stream)
-                if error != nil { failures.advance() }
+            report: { report, stream in
+                signs.report(report, of: stream)
+                if report.error != nil { failures.advance() }
             }
         )
         try await replicator.whileRunning { try await failures.wait(after: 0) }
         #expect(probes.response(to: .readiness).status == .ok)
         #expect(probes.problems.isEmpty)
         // The storage is another matter.
-        signs.report(Hiccup(), of: nil)
+        signs.report(.failed(Hiccup()), of: nil)
         #expect(probes.response(to: .readiness).status == .badRequest)
         #expect(probes.problems == [.storage])
     }

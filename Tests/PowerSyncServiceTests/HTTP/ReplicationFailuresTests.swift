@@ -24,7 +24,7 @@ import Testing
         var failures = ReplicationFailures()
         func record(_ message: String?, of stream: ReplicationStreamID?, at time: Double) {
             let date = Date(timeIntervalSince1970: time)
-            failures.record(message.map { Hiccup(description: $0) }, of: stream, at: date)
+            failures.record(message.map { .failed(Hiccup(description: $0)) } ?? .ended, of: stream, at: date)
         }
         #expect(failures.newest?.message == nil)
         record("one", of: Self.first, at: 1)
@@ -51,19 +51,18 @@ import Testing
         for error in [Self.sourceError, BucketStorageError(.inUse, ""), BucketStorageError(.leaseLost, "")]
             as [any Error]
         {
-            failures.record(error, of: Self.first, at: now)
+            failures.record(.failed(error), of: Self.first, at: now)
             #expect(!failures.includeStorage, "\(error)")
         }
-        failures.record(Hiccup(description: "full"), of: Self.first, at: now)
+        failures.record(.failed(Hiccup(description: "full")), of: Self.first, at: now)
         #expect(failures.includeStorage)
         // This does not say that it can be written.
-        failures.record(Self.sourceError, of: Self.first, at: now)
+        failures.record(.failed(Self.sourceError), of: Self.first, at: now)
         #expect(failures.includeStorage)
-        // Nor does the end of another job that has failed.
-        failures.record(Hiccup(description: "full"), of: Self.second, at: now)
-        failures.record(nil, of: Self.second, at: now)
+        // Nor does the end of another job.
+        for _ in 0..<2 { failures.record(.ended, of: Self.second, at: now) }
         #expect(failures.includeStorage)
-        failures.record(nil, of: Self.first, at: now)
+        failures.record(.ended, of: Self.first, at: now)
         #expect(!failures.includeStorage)
     }
 
@@ -74,19 +73,19 @@ import Testing
         let log = CollectedLog()
         let probes = Probes(Timing())
         let signs = SignsOfLife(probes: probes, replicates: true, logger: log.logger)
-        signs.report(Hiccup(description: "full"), of: Self.second)
+        signs.report(.failed(Hiccup(description: "full")), of: Self.second)
         #expect(probes.problems == [.storage])
         for _ in 0..<3 {
-            signs.report(nil, of: Self.first)
-            signs.report(Hiccup(description: "full"), of: Self.second)
+            signs.report(.written, of: Self.first)
+            signs.report(.failed(Hiccup(description: "full")), of: Self.second)
             #expect(probes.problems.isEmpty)
             #expect(signs.failure?.message == "full")
         }
         // Now neither can be.
-        signs.report(Hiccup(description: "full"), of: Self.first)
+        signs.report(.failed(Hiccup(description: "full")), of: Self.first)
         #expect(probes.problems == [.storage])
-        signs.report(nil, of: Self.first)
-        signs.report(nil, of: Self.second)
+        signs.report(.written, of: Self.first)
+        signs.report(.written, of: Self.second)
         #expect(probes.problems.isEmpty)
         #expect(signs.failure == nil)
         #expect(log.lines.count { $0.contains("The bucket storage can be written again") } == 2)
@@ -123,10 +122,10 @@ import Testing
             // The next attempt never comes.
             clock: TestClock(),
             logger: scenario.logger,
-            report: { error, stream in
-                signs.report(error, of: stream)
-                if error != nil, stream == new { failures.advance() }
-                if error == nil, stream == old { commits.advance() }
+            report: { report, stream in
+                signs.report(report, of: stream)
+                if report.error != nil, stream == new { failures.advance() }
+                if case .written = report, stream == old { commits.advance() }
                 reports.advance()
             }
         )

@@ -25,9 +25,10 @@ import Testing
         try await running.value
     }
 
-    /// Not with AddressSanitizer, which allocates in its own way and keeps what is freed, to notice who uses it.
+    /// Not with the sanitizers, which allocate in their own way.
     private static let isGlibcAsked =
-        FileManager.default.fileExists(atPath: "/proc/self/statm") && dlsym(nil, "__asan_init") == nil
+        FileManager.default.fileExists(atPath: "/proc/self/statm")
+        && dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil
 
     @Test(.enabled(if: FreedMemoryTests.isGlibcAsked))
     func whatWasFreedBetweenThingsInUseIsGivenBack() async throws {

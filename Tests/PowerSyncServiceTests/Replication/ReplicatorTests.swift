@@ -288,8 +288,8 @@ import Testing
             clock: TestClock(),
             statistics: statistics,
             logger: scenario.logger,
-            report: { error, _ in
-                if error != nil { failures.advance() }
+            report: { report, _ in
+                if report.error != nil { failures.advance() }
             }
         )
         try await replicator.whileRunning {

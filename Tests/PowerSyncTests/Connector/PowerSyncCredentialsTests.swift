@@ -17,7 +17,10 @@ import Testing
         let error = #expect(throws: PowerSyncError.self) {
             try ServiceCredentials(PowerSyncCredentials(endpoint: "https://x", token: token))
         }
-        #expect(error.map { "\($0)" }?.contains("control character") == true)
+        #expect(
+            error?.errorDescription?.hasPrefix("The token of the credentials from fetchCredentials() has a line break")
+                == true
+        )
         #expect(error.map { "\($0)" }?.contains("secret") == false)
     }
 

@@ -51,6 +51,27 @@ import Testing
         }
     }
 
+    /// The outer statement has not been committed yet, and must not be rolled back by what the inner one leads to.
+    @Test func aStatementMayFailWhileTheRowsOfAnotherAreMapped() async throws {
+        try await withFileDatabase { database in
+            try await database.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, text)")
+            var counts = try database.watch("SELECT count(*) FROM notes") { try $0.getInt(index: 0) }
+                .makeAsyncIterator()
+            #expect(try await counts.next() == [0])
+            let sql = "INSERT INTO notes (text) VALUES ('a'), ('b') RETURNING id"
+            let ids = try await database.writeLock { context in
+                try context.getAll(sql: sql, parameters: []) { row in
+                    _ = try? context.execute(sql: "INSERT INTO notes (id) VALUES (1)", parameters: [])
+                    _ = try? context.execute(sql: Self.insert, parameters: [])
+                    return try row.getInt(index: 0)
+                }
+            }
+            #expect(ids == [1, 2])
+            while let count = try await counts.next(), count != [2] {}
+            #expect(try await database.count("notes") == 2)
+        }
+    }
+
     @Test func whatAStatementWroteIsNoticedWhenItsRowsCannotBeMapped() async throws {
         try await withFileDatabase { database in
             try await database.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, text)")

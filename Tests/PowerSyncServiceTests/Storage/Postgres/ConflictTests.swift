@@ -86,8 +86,10 @@ import Testing
                 plan: try plan(config),
                 clock: clock,
                 logger: StorageHome.logger,
-                report: { [failures] error, _ in
-                    if let error { failures.withLockedValue { $0.append((error as? PostgresError)?.sqlState) } }
+                report: { [failures] report, _ in
+                    if let error = report.error {
+                        failures.withLockedValue { $0.append((error as? PostgresError)?.sqlState) }
+                    }
                 }
             )
             try await replicator.whileRunning(body)

@@ -1,0 +1,14 @@
+/// What a ``Replicator`` tells of a stream, for probes and operators.
+package enum ReplicationReport: Sendable {
+    /// An attempt has failed; with a ``ReplicationSourceError`` if the source is to blame.
+    case failed(any Error)
+    /// Something was committed to the storage.
+    case written
+    /// What was wrong is not any more, or nobody tries any more. It says nothing about the storage.
+    case ended
+
+    /// Why an attempt has failed.
+    package var error: (any Error)? {
+        if case .failed(let error) = self { error } else { nil }
+    }
+}
