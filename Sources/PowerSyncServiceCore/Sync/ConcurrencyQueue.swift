@@ -91,7 +91,11 @@ package final class ConcurrencyQueue: Sendable {
     package var waiting: Int { state.withLockedValue { $0.waiting } }
 
     /// Does some work with a slot.
-    package func withSlot<Result>(_ body: () async throws -> Result) async throws -> Result {
+    ///
+    /// Like ``acquire()`` it runs where its caller runs: tasks of one actor come to wait in the order in which they ask.
+    package nonisolated(nonsending) func withSlot<Result>(
+        _ body: nonisolated(nonsending) () async throws -> Result
+    ) async throws -> Result {
         let slot = try await acquire()
         defer { withExtendedLifetime(slot) {} }
         return try await body()
@@ -112,7 +116,7 @@ package final class ConcurrencyQueue: Sendable {
     /// Waits for a slot; who comes first is served first.
     ///
     /// - Throws: ``Failure``, or `CancellationError`.
-    package func acquire() async throws -> Slot {
+    package nonisolated(nonsending) func acquire() async throws -> Slot {
         if let slot = takeIfAvailable() { return slot }
         let ticket = state.withLockedValue { state -> UInt64? in
             guard state.waiting < maximumWaiting else { return nil }
@@ -135,7 +139,7 @@ package final class ConcurrencyQueue: Sendable {
         }
     }
 
-    private func wait(_ ticket: UInt64) async throws -> Slot {
+    private nonisolated(nonsending) func wait(_ ticket: UInt64) async throws -> Slot {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Slot, any Error>) in
                 let answer = state.withLockedValue { state -> Result<Slot, any Error>? in

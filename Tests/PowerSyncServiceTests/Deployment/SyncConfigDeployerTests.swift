@@ -52,8 +52,10 @@ import Testing
             #expect(try await scenario.states() == [.active, .processing])
             scenario.source.release()
             try await scenario.expectState(at: try await scenario.settled(new))
-            // Logged after the checkpoint.
-            _ = try await scenario.log.line(containing: "The replication stream is active", "ps.stream=\(new)")
+            // Logged after the checkpoint, each by a task of its own.
+            for stream in [old, new] {
+                _ = try await scenario.log.line(containing: "The replication stream is active", "ps.stream=\(stream)")
+            }
             let activations = scenario.log.lines.filter { $0.contains("The replication stream is active") }
             #expect(activations.count == 2)
         }
