@@ -24,8 +24,9 @@ import Testing
         }
     }
 
-    /// SQLite compiles the statement anew by itself. It is prepared anew all the same, when the watch has other interests: otherwise
-    /// GRDB would go on asking about the tables of before.
+    /// SQLite compiles the statement anew by itself, and GRDB would go on asking about the tables of before.
+    ///
+    /// So it is prepared anew when the watch has other interests.
     @Test func aKeptStatementWritesToWhatAnotherInstanceHasMadeOfTheView() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "a.db").path
