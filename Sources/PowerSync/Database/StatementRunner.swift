@@ -77,7 +77,7 @@ struct StatementRunner {
                 rows.append(try mapper(cursor))
             } catch {
                 // What has been written is committed all the same, and GRDB tells of it at the end only.
-                if !statement.isReadonly { while (try? steps.next()) != nil {} }
+                if !statement.isReadonly { while (try? running(statement, sql: sql, { try steps.next() })) != nil {} }
                 throw error
             }
         }

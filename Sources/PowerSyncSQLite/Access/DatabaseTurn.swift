@@ -8,14 +8,15 @@ import NIOConcurrencyHelpers
 /// process. So tasks go through GRDB's completion handlers, with this in between:
 ///
 /// ```
-///            wait(_:)             begin()         end(_:)
-///  created ───────────► waiting ───────────► begun ───────► ended
+///            wait(_:)             begin()         end(_:)        outcome()
+///  created ───────────► waiting ───────────► begun ───────► ended ─────────► closed
 ///     │ cancel()           │ cancel(): the task throws CancellationError
 ///     └────► cancelled ◄───┘
 /// ```
 ///
-/// `wait(_:)` in `cancelled` throws at once; `begin()` in `cancelled` does nothing; `cancel()` in `begun` and `ended` does nothing.
-/// The outcome goes from the database's thread to the task under the lock, which orders the two, also for ThreadSanitizer.
+/// `wait(_:)` in `cancelled` throws at once; `begin()` in `cancelled` does nothing; `cancel()` from `begun` on does nothing.
+/// The outcome goes from the database's thread to the task under the lock, which orders the two, also for ThreadSanitizer; then
+/// the turn, which that thread may let go of later, has it no more.
 package final class DatabaseTurn<Value: Sendable>: Sendable {
     private typealias Continuation = CheckedContinuation<Void, Never>
 
@@ -24,6 +25,7 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
         case waiting(Continuation)
         case begun
         case ended(Result<Value, any Error>)
+        case closed
         case cancelled
     }
 
@@ -69,7 +71,7 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
                 return true
             case .cancelled:
                 return false
-            case .waiting, .begun, .ended:
+            case .waiting, .begun, .ended, .closed:
                 preconditionFailure("A turn is waited for once, not in state \(state)")
             }
         }
@@ -86,7 +88,7 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
                 return continuation
             case .cancelled:
                 return nil
-            case .created, .begun, .ended:
+            case .created, .begun, .ended, .closed:
                 preconditionFailure("A turn begins once, after wait(_:), not in state \(state)")
             }
         }
@@ -97,13 +99,20 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
         state.withLockedValue { $0 = .ended(outcome) }
     }
 
-    /// What came of it, when the task has been resumed.
+    /// Takes what came of it, when the task has been resumed.
     private func outcome() throws -> Value {
-        switch state.withLockedValue({ $0 }) {
-        case .ended(let outcome): try outcome.get()
-        case .cancelled: throw CancellationError()
-        case .created, .waiting, .begun: preconditionFailure("A turn has no outcome before its end")
+        let outcome = state.withLockedValue { state -> Result<Value, any Error> in
+            switch state {
+            case .ended(let outcome):
+                state = .closed
+                return outcome
+            case .cancelled:
+                return .failure(CancellationError())
+            case .created, .waiting, .begun, .closed:
+                preconditionFailure("A turn has an outcome once, at its end, not in state \(state)")
+            }
         }
+        return try outcome.get()
     }
 
     /// The task was cancelled.
@@ -118,7 +127,7 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
             case .waiting(let continuation):
                 state = .cancelled
                 return continuation
-            case .begun, .ended, .cancelled:
+            case .begun, .ended, .closed, .cancelled:
                 return nil
             }
         }
