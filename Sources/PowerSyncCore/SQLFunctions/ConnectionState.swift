@@ -155,9 +155,10 @@ final class ConnectionState: @unchecked Sendable {
         tableChanges.add(try tables ?? String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
     }
 
-    /// Adds an observer without keeping it alive.
+    /// Whether an observer was told that a commit begins, and not how it ended.
     var awaitsEndOfCommit: Bool { announcementObservers.contains { $0.observer?.awaitsEndOfCommit == true } }
 
+    /// Adds an observer without keeping it alive.
     func add(_ observer: any AnnouncementObserver) {
         announcementObservers.removeAll { $0.observer == nil }
         announcementObservers.append(WeakObserver(observer: observer))
