@@ -11,6 +11,18 @@ import Testing
         INSERT INTO users (id, name) SELECT column1, 'n' FROM (VALUES ('1'), ('2'), (NULL))
         """
     private static let update = "/* all */ UPDATE users SET id = CASE name WHEN 'a' THEN id ELSE 'x' END, name = 'u'"
+    private static let notes = "CREATE TABLE notes (id INTEGER PRIMARY KEY, text)"
+    private static let returning = "INSERT INTO notes (text) VALUES ('a'), ('b') RETURNING id"
+
+    /// The numbers of rows of a table that is empty now.
+    private static func counts(
+        of table: String,
+        in database: any PowerSyncDatabaseProtocol
+    ) async throws -> AsyncThrowingStream<[Int], any Error>.AsyncIterator {
+        var counts = try database.watch("SELECT count(*) FROM \(table)") { try $0.getInt(index: 0) }.makeAsyncIterator()
+        #expect(try await counts.next() == [0])
+        return counts
+    }
 
     @Test(arguments: [insert, update])
     func nothingIsLeftOfAStatementThatFails(_ sql: String) async throws {
@@ -39,9 +51,7 @@ import Testing
     /// SQLite keeps what comes before the failure, so everybody has to hear of it.
     @Test func whatSQLiteKeepsIsNoticed() async throws {
         try await withFileDatabase { database in
-            var counts = try database.watch("SELECT count(*) FROM users") { try $0.getInt(index: 0) }
-                .makeAsyncIterator()
-            #expect(try await counts.next() == [0])
+            var counts = try await Self.counts(of: "users", in: database)
             await #expect(throws: PowerSyncError.self) {
                 try await database.writeLock { try $0.execute(sql: Self.insert, parameters: []) }
             }
@@ -54,13 +64,10 @@ import Testing
     /// The outer statement has not been committed yet, and must not be rolled back by what the inner one leads to.
     @Test func aStatementMayFailWhileTheRowsOfAnotherAreMapped() async throws {
         try await withFileDatabase { database in
-            try await database.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, text)")
-            var counts = try database.watch("SELECT count(*) FROM notes") { try $0.getInt(index: 0) }
-                .makeAsyncIterator()
-            #expect(try await counts.next() == [0])
-            let sql = "INSERT INTO notes (text) VALUES ('a'), ('b') RETURNING id"
+            try await database.execute(Self.notes)
+            var counts = try await Self.counts(of: "notes", in: database)
             let ids = try await database.writeLock { context in
-                try context.getAll(sql: sql, parameters: []) { row in
+                try context.getAll(sql: Self.returning, parameters: []) { row in
                     _ = try? context.execute(sql: "INSERT INTO notes (id) VALUES (1)", parameters: [])
                     _ = try? context.execute(sql: Self.insert, parameters: [])
                     return try row.getInt(index: 0)
@@ -74,13 +81,12 @@ import Testing
 
     @Test func whatAStatementWroteIsNoticedWhenItsRowsCannotBeMapped() async throws {
         try await withFileDatabase { database in
-            try await database.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, text)")
-            var counts = try database.watch("SELECT count(*) FROM notes") { try $0.getInt(index: 0) }
-                .makeAsyncIterator()
-            #expect(try await counts.next() == [0])
-            let sql = "INSERT INTO notes (text) VALUES ('a'), ('b') RETURNING id"
+            try await database.execute(Self.notes)
+            var counts = try await Self.counts(of: "notes", in: database)
             await #expect(throws: Failure.self) {
-                try await database.writeLock { try $0.getAll(sql: sql, parameters: []) { _ in throw Failure() } }
+                try await database.writeLock {
+                    try $0.getAll(sql: Self.returning, parameters: []) { _ in throw Failure() }
+                }
             }
             await #expect(throws: Failure.self) { try await database.writeTransaction { _ in throw Failure() } }
             while let count = try await counts.next(), count != [2] {}
