@@ -70,20 +70,3 @@ package struct HTTPExchangeFile: Sendable {
         self.progress = progress
     }
 }
-
-/// The answer to an HTTP request.
-package struct HTTPExchangeResponse {
-    /// The status.
-    package let status: Int
-    /// The fields of the head, as far as they are true of ``body``.
-    package let headers: HTTPHeaders
-    /// The body.
-    package let body: any HTTPExchangeBody
-
-    /// Creates an answer.
-    package init(status: Int, headers: HTTPHeaders, body: any HTTPExchangeBody) {
-        self.status = status
-        self.headers = headers
-        self.body = body
-    }
-}

@@ -46,6 +46,8 @@ public struct S3Bucket: Sendable, Hashable {
     /// The `Host` of requests: without the port that the scheme implies.
     var host: String {
         var host = endpoint.host() ?? ""
+        // An address of IPv6, which `host()` gives without its brackets.
+        if host.contains(":"), !host.hasPrefix("[") { host = "[\(host)]" }
         if addressing == .virtualHost { host = "\(name).\(host)" }
         let impliedPort = endpoint.scheme?.lowercased() == "http" ? 80 : 443
         if let port = endpoint.port, port != impliedPort { host += ":\(port)" }

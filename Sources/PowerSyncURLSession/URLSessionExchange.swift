@@ -62,6 +62,7 @@ package final class URLSessionExchange: HTTPExchange {
             return HTTPExchangeResponse(
                 status: head.statusCode,
                 headers: HTTPHeaders(head),
+                decompressed: nil,
                 body: TransferBody(transfer)
             )
         } catch {
@@ -146,17 +147,10 @@ extension URLSessionConfiguration {
 }
 
 extension HTTPHeaders {
-    /// What holds for the bytes on the wire only: `URLSession` decompresses every answer.
-    private static let ofEncodedBytes = [
-        "Content-Encoding", "Content-Length", "ETag", "Content-Digest", "Repr-Digest", "x-amz-checksum-sha256",
-    ]
-
     fileprivate init(_ head: HTTPURLResponse) {
         self.init()
         for (name, value) in head.allHeaderFields {
             if let name = name as? String { add(name: name, value: "\(value)") }
         }
-        guard let encoding = first(name: "Content-Encoding"), encoding.lowercased() != "identity" else { return }
-        for name in Self.ofEncodedBytes { remove(name: name) }
     }
 }

@@ -63,7 +63,7 @@ package final class NIOExchange: HTTPExchange {
         return configuration
     }
 
-    /// What files rely on: they arrive as they are stored.
+    /// What files rely on.
     ///
     /// - Parameter idleTimeout: How long nothing of a file may be sent or received.
     /// - Returns: The configuration.
@@ -73,7 +73,7 @@ package final class NIOExchange: HTTPExchange {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
             timeout: .init(connect: connectTimeout),
-            decompression: .disabled
+            decompression: .enabled(limit: .ratio(compressionRatioLimit))
         )
         // A refused connection is reported at once: the queue waits and tries again by itself.
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -104,6 +104,7 @@ package final class NIOExchange: HTTPExchange {
             return HTTPExchangeResponse(
                 status: Int(response.status.code),
                 headers: response.headers,
+                decompressed: ["gzip", "deflate"],
                 body: NIOExchangeBody(response.body)
             )
         } catch {

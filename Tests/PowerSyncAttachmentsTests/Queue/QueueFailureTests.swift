@@ -57,6 +57,25 @@ struct QueueFailureTests {
     }
 
     @Test
+    func `A file that waits for its upload is not lost while its volume is away`() async throws {
+        let handler = ScriptedErrorHandler { _ in true }
+        try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
+            let path = harness.path("a.jpg")
+            try await queue.startSync()
+            harness.local.fail(.makeDirectory, with: PowerSyncAttachmentError.ioError(POSIXError(.ENOENT)))
+            try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .queuedUpload, localUri: path))
+            try await harness.clock.waitForTimer(of: .seconds(1))
+            #expect(try await harness.rows()["a"]?.state == .queuedUpload)
+
+            harness.local.stopFailing()
+            harness.local[path] = Data("abc".utf8)
+            harness.clock.advance(by: .seconds(1))
+            try await harness.wait(for: "a", .synced)
+            #expect(harness.remote.calls.map(\.id) == ["a"])
+        }
+    }
+
+    @Test
     func `A manual trigger ends all waits`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             harness.remote.fail(.download, with: Offline(), times: 1)

@@ -102,6 +102,7 @@ final class QueueHarness: Sendable {
             keepsPartialDownloads: false,
             localStorage: local,
             service: service,
+            directory: QueueHarness.directory,
             paths: AttachmentPaths(directory: nil) { [self] in path($0) },
             errorHandler: nil,
             options: TransferOptions(maxConcurrentTransfers: limit, throttle: .zero),

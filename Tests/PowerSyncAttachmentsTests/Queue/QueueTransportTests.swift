@@ -1,6 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync
@@ -68,6 +69,65 @@ struct QueueTransportTests {
         }
     }
 
+    @Test
+    func `A transport may write into a directory that is made for it, also when all were removed`() async throws {
+        try await AttachmentsFolder.run { folder async throws in
+            try await StorageServer.run { _ in
+                .init(body: .init(bytes: PartialTransport.content))
+            } _: { server in
+                let base = server.url
+                let url: @Sendable (Attachment) throws -> AttachmentHTTPRequest = {
+                    AttachmentHTTPRequest(url: try #require(URL(string: "\(base)/\($0.id)")))
+                }
+                let transport = HTTPAttachmentTransport(
+                    resolveUpload: { try url($0.attachment) },
+                    resolveDownload: { try url($0.attachment) },
+                    resolveDelete: { try url($0) }
+                )
+                let harness = QueueHarness()
+                let (references, items) = AsyncThrowingStream<[WatchedAttachmentItem], any Error>.makeStream()
+                let queue = harness.makeQueue(
+                    storage: .transport(transport),
+                    directory: folder("files"),
+                    localStorage: FileManagerStorageAdapter(),
+                    references: { references }
+                )
+                try await harness.closing(queue) {
+                    try await queue.startSync()
+                    let first = WatchedAttachmentItem(id: "a", filename: "docs/2026/a.pdf")
+                    items.yield([first])
+                    try await harness.wait(for: "a", .synced)
+                    #expect(try folder.read("files/docs/2026/a.pdf") == PartialTransport.content)
+
+                    try FileManager.default.removeItem(atPath: folder("files"))
+                    items.yield([first, WatchedAttachmentItem(id: "b", filename: "b.pdf")])
+                    try await harness.wait(for: "b", .synced)
+                    #expect(try folder.names == ["files", "files/b.pdf"])
+                }
+            }
+        }
+    }
+
+    @Test
+    func `Nobody is asked whether to wait for a download that another process is at`() async throws {
+        let handler = ScriptedErrorHandler { _ in false }
+        let harness = QueueHarness()
+        let transport = PartialTransport(local: harness.local, refusals: 1)
+        let queue = harness.makeQueue(.test { $0.errorHandler = handler }, storage: .transport(transport))
+        let partial = AttachmentPath.downloadPath(for: harness.path("a.jpg"))
+        try await harness.closing(queue) {
+            try await queue.startSync()
+            harness.local[partial] = PartialTransport.content.prefix(5)
+            try await harness.link("a")
+            try await harness.clock.waitForTimer(of: .seconds(1))
+            #expect(harness.local[partial] == PartialTransport.content.prefix(5))
+            harness.clock.advance(by: .seconds(1))
+            try await harness.wait(for: "a", .synced)
+            #expect(transport.beginnings == [5, 5])
+            #expect(handler.questions.isEmpty)
+        }
+    }
+
     private func run(
         interruptions: Int = 0,
         _ body: (QueueHarness, PartialTransport, AttachmentQueue) async throws -> Void
@@ -79,7 +139,8 @@ struct QueueTransportTests {
     }
 }
 
-/// Downloads the same content for every attachment, and stops in the middle of the first downloads until it is cancelled.
+/// Downloads the same content for every attachment, and stops in the middle of the first downloads until it is cancelled, or says of
+/// the first ones that somebody else is at them.
 private final class PartialTransport: AttachmentTransportAdapter {
     struct Call: Sendable, Equatable {
         let operation: String
@@ -97,18 +158,21 @@ private final class PartialTransport: AttachmentTransportAdapter {
         var calls: [Call] = []
         var beginnings: [Int] = []
         var interrupted = 0
+        var refused = 0
     }
 
     static let content = Data("content".utf8)
 
     private let local: InMemoryLocalStorage
     private let interruptions: Int
+    private let refusals: Int
     private let state = NIOLockedValueBox(State())
     private let changes = Signal()
 
-    init(local: InMemoryLocalStorage, interruptions: Int) {
+    init(local: InMemoryLocalStorage, interruptions: Int = 0, refusals: Int = 0) {
         self.local = local
         self.interruptions = interruptions
+        self.refusals = refusals
     }
 
     var calls: [Call] { state.withLockedValue { $0.calls } }
@@ -136,6 +200,11 @@ private final class PartialTransport: AttachmentTransportAdapter {
             state.beginnings.append(found)
             return state.interrupted < interruptions
         }
+        let isRefused = state.withLockedValue { state in
+            state.refused += 1
+            return state.refused <= refusals
+        }
+        if isRefused { throw AttachmentTransferError(.inProgress, message: "another process downloads it") }
         guard isInterrupted else {
             local[located.localPath] = (local[located.localPath] ?? Data()) + Self.content.dropFirst(found)
             return

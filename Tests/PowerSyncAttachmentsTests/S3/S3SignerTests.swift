@@ -4,6 +4,15 @@ import Testing
 @testable import PowerSyncS3
 
 @Suite struct S3SignerTests {
+    @Test func `An endpoint may be an address of IPv6`() throws {
+        let endpoint = try #require(URL(string: "http://[::1]:9000/base"))
+        let bucket = S3Bucket(name: "photos", region: "us-east-1", endpoint: endpoint, addressing: .path)
+        #expect(bucket.host == "[::1]:9000")
+        let credentials = S3Credentials(accessKeyID: "a", secretAccessKey: "b")
+        let url = try S3Signer(bucket: bucket, credentials: credentials).url(key: "1.jpg")
+        #expect(url.absoluteString == "http://[::1]:9000/base/photos/1.jpg")
+    }
+
     /// The examples of "Authenticating Requests (AWS Signature Version 4)" in the Amazon S3 API Reference.
     @Suite("The published examples of AWS") struct PublishedExamples {
         private let signer: S3Signer

@@ -69,6 +69,9 @@ import Testing
             ] {
                 expectInvalidPath { try AttachmentPath.check(path: folder("in/\(name)"), inside: folder("in")) }
             }
+            // A slash and a combining character are one `Character`, and two components.
+            expectInvalidPath { try AttachmentPath.check(path: folder("in/out/\u{301}a"), inside: folder("in")) }
+            try AttachmentPath.check(path: folder("in/home/\u{301}a"), inside: folder("in"))
             // A name that begins like the directory's is beside it.
             expectInvalidPath { try AttachmentPath.check(path: folder("in2/a"), inside: folder("in")) }
             expectInvalidPath { try AttachmentPath.check(path: "in/a", inside: folder("in")) }

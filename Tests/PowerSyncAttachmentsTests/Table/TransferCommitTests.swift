@@ -1,3 +1,5 @@
+import Foundation
+import TestSupport
 import Testing
 
 @testable import PowerSync
@@ -62,6 +64,20 @@ struct TransferCommitTests {
             #expect(try await rows.context.commit(TransferOutcome(started: started, result: result)) == .none)
             #expect(try await rows.context.isFileShared(path: "/files/a.jpg", besides: "a"))
             #expect(try await rows.context.isFileShared(path: "/files/a.jpg", besides: "b") == false)
+        }
+    }
+
+    @Test
+    func `Names that differ by case are one file where the volume says so`() async throws {
+        try await AttachmentsFolder.run { folder async throws in
+            try await AttachmentRows.with { rows async throws in
+                try await rows.insert(.row("b", .queuedUpload, localUri: folder("Ab.jpg")))
+                try folder.write(Data("b".utf8), to: "Ab.jpg")
+                #expect(try await rows.context.isFileShared(path: folder("aB.jpg"), besides: "a") == false)
+                // What a volume that ignores case would say.
+                try FileManager.default.linkItem(atPath: folder("Ab.jpg"), toPath: folder("aB.jpg"))
+                #expect(try await rows.context.isFileShared(path: folder("aB.jpg"), besides: "a"))
+            }
         }
     }
 

@@ -109,10 +109,10 @@ import Testing
 
     @Test("a download that is cancelled once it has its name gets its row")
     func cancelledCommit() async throws {
-        // Saved, measured, moved.
-        try await withDownload(cancelledAfter: 2) { harness, _, storage, folder async throws in
+        // Saved, measured, looked for what it would replace, moved.
+        try await withDownload(cancelledAfter: 3) { harness, _, storage, folder async throws in
             try await harness.wait(for: "a", .synced)
-            #expect(storage.calls.prefix(3) == ["saveFile", "fileSize", "moveFile"])
+            #expect(storage.calls.prefix(4) == ["saveFile", "fileSize", "fileExists", "moveFile"])
             #expect(try folder.read("attachments/a.jpg") == Data("abc".utf8))
         }
     }

@@ -40,6 +40,22 @@ struct TransferProgressHubTests {
     }
 
     @Test
+    func `News keep their order, however much is taken while more comes`() async {
+        let hub = TransferProgressHub()
+        var updates = hub.transfers().makeAsyncIterator()
+        var taken: [String] = []
+        for round in 0..<20 {
+            for number in 0..<10 { hub.began(progress("\(round * 10 + number)")) }
+            for _ in 0..<round { taken.append(await updates.next()?.attachmentId ?? "") }
+        }
+        // The first waits and keeps its place; the second was taken and goes to the end.
+        hub.finished("199")
+        hub.finished("0")
+        while taken.count < 201 { taken.append(await updates.next()?.attachmentId ?? "") }
+        #expect(taken == (0..<200).map { "\($0)" } + ["0"])
+    }
+
+    @Test
     func `A subscriber of one attachment hears of it alone`() async {
         let hub = TransferProgressHub()
         var updates = hub.transfers(of: "b").makeAsyncIterator()

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPStackTestSupport
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import TestSupport
@@ -227,6 +228,67 @@ import Testing
             )
         } _: { harness async throws in
             #expect(await harness.downloadError()?.code == .unexpectedResponse)
+            #expect(try harness.folder.names == [])
+        }
+    }
+
+    /// A text of 1,080 bytes, and the gzip member that zlib makes of it.
+    private enum Compressed {
+        static let text = Data(String(repeating: "The file as it was before. ", count: 40).utf8)
+        static let gzip = Data([
+            0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x0b, 0xc9, 0x48, 0x55, 0x48, 0xcb, 0xcc, 0x49,
+            0x55, 0x48, 0x2c, 0x56, 0xc8, 0x2c, 0x51, 0x28, 0x07, 0x52, 0x49, 0xa9, 0x69, 0xf9, 0x45, 0xa9, 0x7a, 0x0a,
+            0x21, 0xa3, 0x52, 0xa3, 0x52, 0xa3, 0x52, 0xa3, 0x52, 0xd8, 0xa4, 0x00, 0xb6, 0x87, 0x84, 0x47, 0x38, 0x04,
+            0x00, 0x00,
+        ])
+        /// What holds for the member only.
+        static let headers: HTTPHeaders = [
+            "Content-Encoding": "gzip", "ETag": "\"v1\"", "x-amz-checksum-sha256": gzip.sha256.base64EncodedString(),
+        ]
+    }
+
+    @Test("of a file that the storage compresses is the file as it was before")
+    func compressedFile() async throws {
+        try await TransferHarness.run(
+            { _ in .init(headers: Compressed.headers, body: .init(bytes: Compressed.gzip)) },
+            target: {
+                AttachmentHTTPRequest(url: $0, size: Int64(Compressed.text.count), sha256: Compressed.text.sha256)
+            }
+        ) { harness async throws in
+            try await harness.download()
+            #expect(try harness.downloaded() == Compressed.text)
+            #expect(try harness.folder.names == ["1.jpg.download.pstmp"])
+        }
+    }
+
+    @Test("of a compressed file that breaks off starts over: a part of what is compressed is nothing")
+    func compressedFileThatBreaksOff() async throws {
+        let isFirst = NIOLockedValueBox(true)
+        try await TransferHarness.run(
+            { _ in
+                var response = StorageServer.Response(headers: Compressed.headers, body: .init(bytes: Compressed.gzip))
+                if isFirst.withLockedValue({ exchange(&$0, with: false) }) {
+                    response.end = .closed(after: Compressed.gzip.count - 1)
+                }
+                return response
+            },
+            target: { AttachmentHTTPRequest(url: $0, sha256: Compressed.text.sha256) }
+        ) { harness async throws in
+            #expect(await harness.downloadError()?.code == .connection)
+            #expect(try harness.folder.names == [])
+            try await harness.download()
+            #expect(try harness.downloaded() == Compressed.text)
+            #expect(harness.server.received.map { $0.header("Range") } == [nil, nil])
+        }
+    }
+
+    @Test("of a file that is compressed in a way that nobody asked for and nobody knows is an error")
+    func unknownCompression() async throws {
+        try await TransferHarness.run { _ in
+            .init(headers: ["Content-Encoding": "x-unknown"], body: .init(bytes: .pattern(10)))
+        } _: { harness async throws in
+            let error = await harness.downloadError()
+            #expect(error?.code == .unexpectedResponse || HTTPStack.current == .urlSession)
             #expect(try harness.folder.names == [])
         }
     }

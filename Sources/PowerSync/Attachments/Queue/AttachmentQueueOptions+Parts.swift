@@ -37,6 +37,7 @@ extension AttachmentQueueOptions {
                 keepsPartialDownloads: storage.keepsPartialDownloads,
                 localStorage: localStorage,
                 service: service,
+                directory: directory,
                 paths: paths,
                 errorHandler: errorHandler,
                 options: transferOptions,

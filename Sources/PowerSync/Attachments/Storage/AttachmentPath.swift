@@ -131,7 +131,7 @@ enum AttachmentPath {
         guard path.utf8.first == slash, !path.utf8.contains(0) else {
             throw .invalidPath("\(shown(path)) is not an absolute path")
         }
-        var rest = Array(path.split(separator: "/").reversed())
+        var rest = Array(components(of: path).reversed())
         var resolved: [Substring] = []
         var links = 0
         while let component = rest.popLast() {
@@ -147,10 +147,15 @@ enum AttachmentPath {
                 links += 1
                 guard links <= linkLimit else { throw .invalidPath("\(shown(path)) has too many symbolic links") }
                 if target.utf8.first == slash { resolved.removeAll() }
-                rest += target.split(separator: "/").reversed()
+                rest += components(of: target).reversed()
             }
         }
         return resolved
+    }
+
+    /// What the system takes for components: a slash ends one also before a combining character, with which it is one `Character`.
+    private static func components(of path: String) -> [Substring] {
+        path.utf8.split(separator: slash).map { Substring($0) }
     }
 
     /// A name for a message: quoted, and not longer than a line.

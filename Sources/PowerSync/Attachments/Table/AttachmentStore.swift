@@ -85,12 +85,15 @@ struct AttachmentStore: Sendable {
 
     /// Whether a row of another id says that its file is at a path.
     ///
+    /// A path that differs by case only is the same one where both lead to one file, which depends on the volume.
+    ///
     /// - Complexity: O(*n*), *n* rows.
     func isPathUsed(_ path: String, besides id: String, in context: any ConnectionContext) throws -> Bool {
-        try context.getOptional(
-            sql: "SELECT 1 FROM \(table) WHERE local_uri = ? AND id <> ? LIMIT 1",
+        let similar = try context.getAll(
+            sql: "SELECT DISTINCT local_uri FROM \(table) WHERE local_uri = ? COLLATE NOCASE AND id <> ?",
             parameters: [path, id]
-        ) { _ in true } ?? false
+        ) { try $0.getString(index: 0) }
+        return similar.contains { ExactText($0) == ExactText(path) || OpenFile.isSame($0, path) }
     }
 
     /// The id of another row whose file at a path is still to be uploaded.

@@ -33,6 +33,7 @@ public actor SyncingService: SyncingServiceProtocol {
                     keepsPartialDownloads: false,
                     localStorage: localStorage,
                     service: attachmentsService,
+                    directory: nil,
                     paths: AttachmentPaths(directory: nil, locate: getLocalUri),
                     errorHandler: errorHandler,
                     options: TransferOptions(throttle: ConnectOptions.duration(seconds: syncThrottle)),

@@ -42,6 +42,8 @@ struct TransferAttempt: Sendable {
             throw Failure.localFileMissing(.generalError("The attachment \(attachment.id) has no local file."))
         }
         guard try await context.localStorage.fileExists(filePath: path) else {
+            // On a volume that is not there, no file is lost.
+            if let directory = context.directory { try await context.localStorage.makeDir(path: directory) }
             throw Failure.localFileMissing(.fileNotFound(path))
         }
         do {
@@ -56,6 +58,10 @@ struct TransferAttempt: Sendable {
     private func download(to target: String) async throws -> Completion {
         let temporaryPath = AttachmentPath.downloadPath(for: target)
         let located = LocatedAttachment(attachment: attachment.with(localUri: target), localPath: temporaryPath)
+        // Transports write files; a remote storage's bytes go through the local storage, which makes the directories.
+        if context.keepsPartialDownloads {
+            try await context.localStorage.makeDir(path: AttachmentPath.directory(of: temporaryPath))
+        }
         try await context.transport.download(located, progress: report)
         guard let size = try await context.localStorage.fileSize(filePath: temporaryPath) else {
             throw PowerSyncAttachmentError.fileNotFound(temporaryPath)

@@ -28,6 +28,8 @@ struct TransferContext: Sendable {
     let localStorage: any LocalStorageAdapter
     /// The attachments table.
     let service: any AttachmentServiceProtocol
+    /// The directory for files; `nil` when that is not known.
+    let directory: String?
     /// Where each file is.
     let paths: AttachmentPaths
     /// Decides what is tried again; `nil` for everything.

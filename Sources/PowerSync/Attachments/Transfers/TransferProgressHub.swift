@@ -11,14 +11,32 @@ final class TransferProgressHub: Sendable {
         /// The attachment of interest; `nil` for all.
         let id: ExactText?
         let signal: AsyncStream<Void>.Continuation
-        var news: [ExactText: AttachmentTransferProgress] = [:]
-        /// The keys of `news`, the oldest news first.
-        var order: [ExactText] = []
+        private var news: [ExactText: AttachmentTransferProgress] = [:]
+        /// The keys of `news`, the oldest news first, after those that have been taken.
+        private var order: [ExactText] = []
+        private var taken = 0
+
+        init(id: ExactText?, signal: AsyncStream<Void>.Continuation) {
+            self.id = id
+            self.signal = signal
+        }
 
         mutating func add(_ progress: AttachmentTransferProgress) {
             let changed = ExactText(progress.attachmentId)
             guard id == nil || id == changed else { return }
             if news.updateValue(progress, forKey: changed) == nil { order.append(changed) }
+        }
+
+        /// - Complexity: O(1) on average, however much there is: transfers wait meanwhile.
+        mutating func takeOldest() -> AttachmentTransferProgress? {
+            guard taken < order.count else { return nil }
+            let oldest = news.removeValue(forKey: order[taken])
+            taken += 1
+            if taken * 2 >= order.count {
+                order.removeFirst(taken)
+                taken = 0
+            }
+            return oldest
         }
     }
 
@@ -194,12 +212,7 @@ final class TransferProgressHub: Sendable {
     }
 
     private func takeNews(of key: Int) -> AttachmentTransferProgress? {
-        state.withLockedValue { state in
-            guard var subscriber = state.subscribers[key], !subscriber.order.isEmpty else { return nil }
-            let news = subscriber.news.removeValue(forKey: subscriber.order.removeFirst())
-            state.subscribers[key] = subscriber
-            return news
-        }
+        state.withLockedValue { $0.subscribers[key]?.takeOldest() }
     }
 
     private func remove(_ key: Int) {

@@ -57,7 +57,12 @@ extension TransferRun {
         try await gate.withLockIgnoringCancellation {
             guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
             if let source = completion.temporaryPath, case .downloaded(let path, _) = completion.result {
-                try await context.service.withContext { try await $0.checkMayReplaceFile(at: path, for: attachment.id) }
+                // All rows are looked through, so only when there is something to replace.
+                if try await context.localStorage.fileExists(filePath: path) {
+                    try await context.service.withContext {
+                        try await $0.checkMayReplaceFile(at: path, for: attachment.id)
+                    }
+                }
                 try await context.localStorage.moveFile(sourcePath: source, targetPath: path)
             }
             do {
@@ -100,6 +105,9 @@ extension TransferRun {
                 retryLater(attachment, direction, error)
             case is CancellationError:
                 // The adapter cancelled something of its own, which is no answer to the question whether to go on.
+                retryLater(attachment, direction, error)
+            case let transfer as AttachmentTransferError where transfer.code == .inProgress:
+                // Whoever downloads the file, maybe another process, is to finish.
                 retryLater(attachment, direction, error)
             default:
                 guard await !isRetried(attachment, direction, error), !Task.isCancelled else {

@@ -8,6 +8,9 @@ extension HTTPAttachmentTransport {
     ///
     /// Beside it, a file with the suffix `.state.pstmp` says how to continue. After success there is only the file itself, flushed to the
     /// disk; after a failure only what a later attempt can use. While another download writes there, it is left alone.
+    ///
+    /// A file that the storage sends compressed (`Content-Encoding`), which it is asked not to do, is written as it was before; such a
+    /// download always starts over.
     public func download(
         _ located: LocatedAttachment,
         progress: @escaping @Sendable (Int64, Int64?) -> Void
@@ -22,8 +25,22 @@ extension HTTPAttachmentTransport {
             let request = makeRequest(target, continuing: record)
             let response = try await http.send(request)
             let status = response.status
-            switch DownloadRecord.answer(status: status, header: response.headers.first(name:), to: record) {
+            let answer = DownloadRecord.answer(status: status, header: response.headers.first(name:), to: record)
+            if answer != nil, !response.isDecompressed, let coding = response.headers.first(name: "Content-Encoding"),
+                coding.lowercased() != "identity"
+            {
+                throw AttachmentTransferError(
+                    .unexpectedResponse,
+                    message:
+                        "\(request.target): the file is compressed with \(coding.prefix(40)), which is not understood",
+                    httpStatus: status
+                )
+            }
+            switch answer {
             case .startOver:
+                record = nil
+            case .rest where response.isDecompressed:
+                // A part of what was compressed is nothing.
                 record = nil
             case .whole(let total):
                 let start = DownloadRecord(bytes: 0, etag: response.headers.strongETag, total: total)
@@ -77,7 +94,7 @@ extension HTTPAttachmentTransport {
         var file = try await PartialDownload(
             remains,
             from: record,
-            isResumable: record.etag != nil || target.sha256 != nil,
+            isResumable: !response.isDecompressed && (record.etag != nil || target.sha256 != nil),
             isHashed: !expectation.digests.isEmpty
         )
         defer { file.close() }
