@@ -214,11 +214,30 @@ import Testing
         channel.read()
         try await channel.testingEventLoop.executeInContext {}
         #expect(reads.count.withLockedValue { $0 } == before)
-        channel.isWritable = true
+        try await setWritable(true)
+        #expect(reads.count.withLockedValue { $0 } == before + 1)
+    }
+
+    /// One line may take minutes on a slow network; the keepalives that come meanwhile are not read.
+    @Test func aPeerThatIsNotReadIsNotSilent() async throws {
+        _ = try await request(credit: 1)
+        try await setWritable(false)
+        channel.read()
+        try await channel.testingEventLoop.executeInContext {}
+        await channel.testingEventLoop.advanceTime(by: .seconds(200))
+        #expect(channel.isActive)
+        try await setWritable(true)
+        await channel.testingEventLoop.advanceTime(by: .seconds(89))
+        #expect(channel.isActive)
+        await channel.testingEventLoop.advanceTime(by: .seconds(2))
+        try await channel.closeFuture.get()
+    }
+
+    private func setWritable(_ isWritable: Bool) async throws {
+        channel.isWritable = isWritable
         try await channel.testingEventLoop.executeInContext { [channel] in
             channel.pipeline.fireChannelWritabilityChanged()
         }
-        #expect(reads.count.withLockedValue { $0 } == before + 1)
     }
 
     @Test func aRejectedSetupIsAnsweredAndTheConnectionCloses() async throws {

@@ -103,7 +103,9 @@ import Testing
 
     @Test func aCompressedMessageThatNobodyAgreedOnIsAgainstTheRules() throws {
         let channel = try channel(.client)
-        try channel.writeInbound(compressed([0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00]))
+        #expect(throws: WebSocketFailure.protocolError) {
+            try channel.writeInbound(compressed([0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00]))
+        }
         #expect(try closeCode(channel) == .protocolError)
     }
 
@@ -121,7 +123,9 @@ import Testing
     @Test func theSumOfThePiecesIsLimited() throws {
         let channel = try channel(.client)
         try channel.writeInbound(frame(.binary, "123456", fin: false))
-        try channel.writeInbound(frame(.continuation, "78901"))
+        #expect(throws: WebSocketFailure.messageTooLong(limit: 10)) {
+            try channel.writeInbound(frame(.continuation, "78901"))
+        }
         #expect(try closeCode(channel) == .messageTooLarge)
         #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
     }
@@ -134,19 +138,35 @@ import Testing
         try channel.writeInbound(frame(.continuation, "6789", fin: false))
         try channel.writeInbound(frame(.continuation, ""))
         #expect(try channel.readInbound(as: ByteBuffer.self) == ByteBuffer(string: "0123456789"))
-        try channel.writeInbound(frame(.binary, "0123456789a"))
+        #expect(throws: WebSocketFailure.messageTooLong(limit: 10)) {
+            try channel.writeInbound(frame(.binary, "0123456789a"))
+        }
         #expect(try closeCode(channel) == .messageTooLarge)
         #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
     }
 
-    @Test func framesOutOfOrderOrUnmaskedAreProtocolErrors() throws {
-        for (role, frames) in [
-            (.client, [frame(.continuation, "a")]),
-            (.client, [frame(.binary, "a", fin: false), frame(.binary, "b")]),
-            (.service, [frame(.binary, "a")]),
-        ] as [(WebSocketMessageHandler.Role, [WebSocketFrame])] {
-            let channel = try channel(role)
-            for frame in frames { try channel.writeInbound(frame) }
+    /// Closing alone would look like a normal end, after which the same is asked for again.
+    @Test func framesAgainstTheRulesAreErrorsAndCloseTheConnection() throws {
+        let begun = frame(.binary, "a", fin: false)
+        var reserved = frame(.binary, "a")
+        reserved.rsv2 = true
+        var ping = frame(.ping, "a")
+        ping.rsv1 = true
+        var continuation = frame(.continuation, "a")
+        continuation.rsv1 = true
+        for (role, beginning, broken) in [
+            (.client, nil, frame(.continuation, "a")),
+            (.client, begun, frame(.binary, "b")),
+            (.client, begun, continuation),
+            (.client, nil, reserved),
+            (.client, nil, ping),
+            (.client, nil, frame(WebSocketOpcode(encodedWebSocketOpcode: 3) ?? .pong, "a")),
+            (.client, nil, WebSocketFrame(fin: true, opcode: .binary, maskKey: Self.mask, data: ByteBuffer())),
+            (.service, nil, frame(.binary, "a")),
+        ] as [(WebSocketMessageHandler.Role, WebSocketFrame?, WebSocketFrame)] {
+            let channel = try channel(role, compression: MessageCompression(keepsWindow: true))
+            if let beginning { try channel.writeInbound(beginning) }
+            #expect(throws: WebSocketFailure.protocolError) { try channel.writeInbound(broken) }
             #expect(try closeCode(channel) == .protocolError)
         }
     }

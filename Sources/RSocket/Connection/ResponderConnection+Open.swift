@@ -4,7 +4,7 @@ extension ResponderConnection {
         private let maximumStreamCount: Int
         private let maximumHeldByteCount: Int
         private let errorPrefix: String
-        private(set) var keepalive: ResponderKeepalive
+        var keepalive: ResponderKeepalive
         /// The highest id that the requester has used; ``StreamID/connection`` when there was none.
         private var lastStreamID = StreamID.connection
         /// The streams that have not ended, those included whose request is incomplete.

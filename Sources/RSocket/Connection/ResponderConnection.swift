@@ -104,6 +104,14 @@ package struct ResponderConnection: ~Copyable, Sendable {
         }
     }
 
+    /// Whether the requester has sent its SETUP, and the connection goes on.
+    package var hasSetup: Bool {
+        switch state {
+        case .awaitingSetup, .closed: false
+        case .verifying, .open: true
+        }
+    }
+
     /// The requester is who it says.
     ///
     /// - Returns: The requests that have waited, in the order of their arrival; start them.
@@ -242,6 +250,22 @@ package struct ResponderConnection: ~Copyable, Sendable {
             break
         }
         return nil
+    }
+
+    /// Messages are read again, after a time in which none was: what the requester has sent meanwhile is still to come.
+    package mutating func readingContinues(at now: Duration) {
+        switch exchange(&state, with: .closed) {
+        case .verifying(var open, let waiting):
+            open.keepalive.readingContinues(at: now)
+            state = .verifying(open, waiting: waiting)
+        case .open(var open):
+            open.keepalive.readingContinues(at: now)
+            state = .open(open)
+        case .awaitingSetup(let deadline):
+            state = .awaitingSetup(until: deadline)
+        case .closed:
+            break
+        }
     }
 
     /// The socket was closed, by either side.

@@ -26,6 +26,11 @@ package struct ResponderKeepalive: Sendable, Hashable {
         deadline = now + lifetime
     }
 
+    /// Nothing was read for a while, as if the requester had been silent.
+    package mutating func readingContinues(at now: Duration) {
+        deadline = now + lifetime
+    }
+
     /// Whether the requester is to be taken for dead.
     package func isExpired(at now: Duration) -> Bool { now >= deadline }
 }

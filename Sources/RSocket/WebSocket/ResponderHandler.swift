@@ -5,7 +5,8 @@ package import NIOCore
 /// Reads and writes WebSocket messages; what the service has to do comes out as ``ResponderEvent`` values. Everything
 /// that the service does goes through a ``ResponderHandle``.
 ///
-/// While the socket does not take what is sent, nothing is read. Payloads without credit wait here; they are those of at most
+/// While the socket does not take what is sent, nothing is read, and the requester is not taken for dead: its KEEPALIVEs are among what
+/// is not read. That it takes nothing any more, TCP has to notice. Payloads without credit wait here; they are those of at most
 /// one call for each stream, because whoever sends them waits for their promise.
 package final class ResponderHandler: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
@@ -54,6 +55,8 @@ package final class ResponderHandler: ChannelDuplexHandler {
     package func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable, isReadPending {
             isReadPending = false
+            connection.readingContinues(at: context.eventLoop.now.duration)
+            updateTimer()
             context.read()
         }
         context.fireChannelWritabilityChanged()
@@ -210,7 +213,7 @@ extension ResponderHandler {
 
     private func timerFired() {
         timer.fired()
-        guard let context else { return }
+        guard let context, !isReadPending || !connection.hasSetup else { return }
         if let closure = connection.timerFired(at: context.eventLoop.now.duration) { close(closure) }
         updateTimer()
     }

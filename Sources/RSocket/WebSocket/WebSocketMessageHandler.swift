@@ -13,7 +13,8 @@ package import NIOWebSocket
 /// ```
 ///
 /// If that was agreed on, messages that the peer has compressed are restored, and messages are compressed for it. Text counts
-/// as bytes. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
+/// as bytes. A message that breaks the rules is an error downstream, ``WebSocketFailure`` or ``MessageInflater/Failure``, and closes the
+/// connection: to close it alone would look like a normal end. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
 /// socket has gone. ``BytesReceived`` is passed on when the bytes are part of a message that is not complete.
 package final class WebSocketMessageHandler: ChannelDuplexHandler {
     package typealias InboundIn = WebSocketFrame
@@ -137,14 +138,17 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
 
 extension WebSocketMessageHandler {
     private func received(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
-        guard role == .client || frame.maskKey != nil else { return close(context, .protocolError) }
+        guard (frame.maskKey != nil) == (role == .service), !frame.rsv2, !frame.rsv3 else {
+            return refuse(.protocolError, context)
+        }
         switch frame.opcode {
         case .binary, .text:
-            guard partialMessage == nil, !frame.rsv1 || inflater != nil else { return close(context, .protocolError) }
+            guard partialMessage == nil, !frame.rsv1 || inflater != nil else { return refuse(.protocolError, context) }
             partialMessage = Message(isCompressed: frame.rsv1)
             append(frame, context)
+        case _ where frame.rsv1: refuse(.protocolError, context)
         case .continuation:
-            guard partialMessage != nil else { return close(context, .protocolError) }
+            guard partialMessage != nil else { return refuse(.protocolError, context) }
             append(frame, context)
         case .ping:
             controlFrameCompleted()
@@ -153,8 +157,14 @@ extension WebSocketMessageHandler {
             context.writeAndFlush(wrapOutboundOut(self.frame(.connectionClose, frame.unmaskedData)), promise: nil)
             finish(context, promise: nil)
         case .pong: controlFrameCompleted()
-        default: close(context, .protocolError)
+        default: refuse(.protocolError, context)
         }
+    }
+
+    /// Reports what the peer has done, and closes.
+    private func refuse(_ failure: WebSocketFailure, _ context: ChannelHandlerContext) {
+        context.fireErrorCaught(failure)
+        close(context, failure.code)
     }
 
     private func controlFrameCompleted() {
@@ -176,7 +186,7 @@ extension WebSocketMessageHandler {
     /// Appends a frame to the partial message, in its place: a copy for each frame would take the square of their number.
     private func append(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
         let count = partialMessage?.bytes.readableBytes ?? 0
-        guard count + frame.length <= messageLimit else { return close(context, .messageTooLarge) }
+        guard count + frame.length <= messageLimit else { return refuse(.messageTooLong(limit: messageLimit), context) }
         if count == 0 {
             partialMessage?.bytes = frame.unmaskedData
         } else if frame.length > 0 {
@@ -200,7 +210,6 @@ extension WebSocketMessageHandler {
             let restored = try inflater.inflate(message.bytes, limit: limit)
             context.fireChannelRead(wrapInboundOut(restored))
         } catch {
-            // Otherwise it would look like a normal end.
             context.fireErrorCaught(error)
             switch error {
             case .malformed: close(context, .dataInconsistentWithMessage)

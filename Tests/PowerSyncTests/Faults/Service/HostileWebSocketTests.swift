@@ -157,7 +157,7 @@ import Testing
             try await peer.send(raw: ByteBuffer(bytes: [0x82, 0x7f, 0x40, 0, 0, 0, 0, 0, 0, 0]))
             while try await peer.next() != nil {}
         },
-        Fault("a continuation of nothing", isError: false) { peer in
+        Fault("a continuation of nothing") { peer in
             try await peer.send(.document(documents[0]))
             try await peer.send(raw: ByteBuffer(bytes: [0x80, 1, 0]))
             while try await peer.next() != nil {}
