@@ -41,6 +41,9 @@ final class CheckpointSubscription: Sendable {
     }
 
     /// Asks for a checkpoint later than one, whether anything concerns the session or not.
+    ///
+    /// What was taken before counts as lost: the next news are unknown ones. A write checkpoint may bring them at the same
+    /// checkpoint.
     func awaitAny(after checkpoint: StorageCheckpoint) {
         dispatcher.awaitAny(session, after: checkpoint)
     }

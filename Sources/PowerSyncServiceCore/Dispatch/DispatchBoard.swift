@@ -11,6 +11,9 @@ import PowerSyncProtocol
 //
 // While a session resolves, nobody knows what concerns it: commits are kept as they are, and looked through when it settles. No
 // commit is lost in between, because a session is on the board before it reads anything, and reads at the newest checkpoint.
+//
+// A write checkpoint wakes a session in any state. One that is overdue, or has not settled since it took something, could
+// not use what it took: whatever wakes it, it is told that everything may have changed.
 
 /// The sessions of one stream, and what each has not been told yet; no I/O.
 struct DispatchBoard: Sendable {
@@ -97,13 +100,16 @@ struct DispatchBoard: Sendable {
 
     /// Takes what a session has not been told.
     ///
-    /// If its buckets may have changed, it has to find them at the checkpoint and to ``settle(_:of:)``.
+    /// If its buckets may have changed, it has to find them at the checkpoint and to ``settle(_:of:)``. If it cannot, or if
+    /// it asks for any checkpoint, everything may have changed the next time, as nobody remembers what it took.
     ///
     /// - Returns: `nil` when there is nothing.
     mutating func take(_ session: SessionID) -> CheckpointNews? {
-        guard let newest, let scope = entries[session]?.pending else { return nil }
+        guard let newest, let pending = entries[session]?.pending else { return nil }
+        // A write checkpoint may wake it before a commit does, also at the checkpoint that it could not use.
+        let hasLostNews = overdue.remove(session) != nil || entries[session]?.missed != nil
+        let scope = hasLostNews ? CheckpointNews.Scope.unknown : pending
         entries[session]?.pending = nil
-        overdue.remove(session)
         if scope.mayHaveOtherBuckets {
             entries[session]?.missed = []
             resolving.insert(session)
@@ -125,6 +131,8 @@ struct DispatchBoard: Sendable {
     }
 
     /// A session cannot go on without a checkpoint later than one, whatever has changed until then.
+    ///
+    /// A write checkpoint may still wake it at the same one.
     mutating func awaitAny(_ session: SessionID, after checkpoint: StorageCheckpoint) {
         guard entries[session] != nil else { return }
         if let newest, newest.advances(over: checkpoint) {

@@ -15,11 +15,14 @@ import PowerSyncRules
 //              │        │ next() = .sendPartial ────────┘  │ advance(to:): superseded by a newer line,
 //              │        │ next() = .sendComplete           │ also in the middle of a group
 //              │        │ abandonDownload()                │
-//              │        │   (then any later checkpoint)    │
+//              │        │   (then a later checkpoint)      │
 //              └────────┴──────────────────────────────────┘
 //
 // Building a line is separate from taking it up: `prepareLine(for:)` changes nothing, and its result may be thrown away.
 // Positions are the truth of the connection, not of a line: what is sent late for line A counts for line B.
+//
+// An operation that compaction has left in the place of a row names the later one that replaced the row, its target. A
+// client that gets it lacks the row until it has the target: nothing before that is completed, and no checkpoint announced.
 
 extension SyncSession {
     /// What a connection could announce: the buckets of the client at one checkpoint, with their checksums.
@@ -65,12 +68,15 @@ extension SyncSession {
             ///
             /// Never empty.
             var groups: [Group]
-            /// Whether an operation was sent that was compacted after the checkpoint: it cannot be completed.
-            var isInvalidated = false
+            /// The last operation that the client needs for what was sent, as compaction has left that.
+            var target = OpID.zero
             /// Operations sent for this checkpoint.
             var operationCount = 0
             /// Whether everything of the first group has been sent.
             var isGroupDone: Bool
+
+            /// Whether an operation was sent that was compacted after the checkpoint: it cannot be completed.
+            var isInvalidated: Bool { target > checkpoint.opID }
         }
 
         /// Buckets of one priority.
@@ -85,9 +91,9 @@ extension SyncSession {
         enum State: Sendable {
             /// Nothing can be sent for what was announced.
             ///
-            /// Everything has been sent, or, with a checkpoint, that one could not be completed, and a later one has to make up
-            /// for it.
-            case waitingForCheckpoint(after: StorageCheckpoint?)
+            /// Everything has been sent, or, with a checkpoint, that one could not be completed, and a later one that has
+            /// reached the target has to make up for it.
+            case waitingForCheckpoint(after: StorageCheckpoint?, target: OpID)
             /// Data is being sent.
             case downloading(Download)
         }
@@ -97,7 +103,7 @@ extension SyncSession {
         /// Smaller ones always finish, so that a client makes progress under a constant stream of writes.
         static let uninterruptedOperations = 1000
 
-        private var state = State.waitingForCheckpoint(after: nil)
+        private var state = State.waitingForCheckpoint(after: nil, target: .zero)
         /// The last op id that the client has, for every bucket it has.
         private(set) var positions: [BucketName: OpID]
         /// The checksums of the last line; `nil` before the first one.
@@ -127,12 +133,21 @@ extension SyncSession {
             }
         }
 
+        /// What a checkpoint must have reached to be announced.
+        private var target: OpID {
+            switch state {
+            case .waitingForCheckpoint(after: _, target: let target): target
+            case .downloading(let download): download.target
+            }
+        }
+
         // MARK: Lines
 
         /// Builds the line that announces a checkpoint.
         ///
-        /// - Returns: `nil` when there is nothing to tell the client.
+        /// - Returns: `nil` when there is nothing to tell the client, or only a later checkpoint has all rows.
         func prepareLine(for candidate: Candidate) -> PreparedLine? {
+            guard candidate.checkpoint.opID >= target else { return nil }
             // A write checkpoint that was announced stays.
             let writeCheckpoint = [candidate.writeCheckpoint, lastWriteCheckpoint].compactMap(\.self).max()
             var candidate = candidate
@@ -211,7 +226,7 @@ extension SyncSession {
         mutating func next() -> Step {
             var download: Download
             switch state {
-            case .waitingForCheckpoint(after: let missed): return .waitForCheckpoint(after: missed)
+            case .waitingForCheckpoint(after: let missed, target: _): return .waitForCheckpoint(after: missed)
             case .downloading(let current): download = current
             }
             guard download.isGroupDone else {
@@ -223,14 +238,14 @@ extension SyncSession {
             // No completion of any kind for an invalidated checkpoint, and lower priorities are skipped: the next
             // checkpoint, which must be at or after the target, is normally available at once.
             guard !download.isInvalidated else {
-                state = .waitingForCheckpoint(after: download.checkpoint)
+                state = .waitingForCheckpoint(after: download.checkpoint, target: download.target)
                 return .waitForCheckpoint(after: download.checkpoint)
             }
             let group = download.groups.removeFirst()
             let lastOpID = download.checkpoint.opID
             // The last group never gets a partial completion.
             guard !download.groups.isEmpty, let priority = group.priority else {
-                state = .waitingForCheckpoint(after: nil)
+                state = .waitingForCheckpoint(after: nil, target: .zero)
                 return .send(.checkpointComplete(CheckpointComplete(lastOpID: lastOpID)))
             }
             download.isGroupDone = false
@@ -244,7 +259,7 @@ extension SyncSession {
             if !chunk.hasMore { pendingDownloads.remove(chunk.bucket) }
             guard case .downloading(var download) = state else { return }
             download.operationCount += chunk.operationCount
-            if let target = chunk.targetOp, target > download.checkpoint.opID { download.isInvalidated = true }
+            if let target = chunk.targetOp { download.target = max(download.target, target) }
             state = .downloading(download)
         }
 
@@ -253,7 +268,7 @@ extension SyncSession {
         /// What is left is sent with the next one, which compaction has not passed.
         mutating func abandonDownload() {
             guard case .downloading(let download) = state else { return }
-            state = .waitingForCheckpoint(after: download.checkpoint)
+            state = .waitingForCheckpoint(after: download.checkpoint, target: download.target)
         }
 
         /// News had nothing to tell the client, or their checkpoint could not be read.
@@ -261,8 +276,8 @@ extension SyncSession {
         /// If one has to make up for another, it is a later one.
         mutating func skip(_ news: CheckpointNews) {
             if news.scope.isUnknown || !news.scope.buckets.isEmpty { hasSkippedChanges = true }
-            guard case .waitingForCheckpoint(after: .some) = state else { return }
-            state = .waitingForCheckpoint(after: news.checkpoint)
+            guard case .waitingForCheckpoint(after: .some, target: let target) = state else { return }
+            state = .waitingForCheckpoint(after: news.checkpoint, target: target)
         }
 
         /// All chunks of the last ``Step/read(_:at:)`` have been sent.

@@ -151,6 +151,29 @@ import Testing
         #expect(board.take(Self.first) == CheckpointNews(checkpoint: Self.checkpoint(2), scope: .unknown))
     }
 
+    @Test(arguments: [["x"], []] as [[String]])
+    func aWriteCheckpointDoesNotStandForWhatASessionCouldNotUse(lookups: [String]) {
+        var board = Self.board(.of(["a"], ["x"]))
+        _ = board.publish(Self.checkpoint(2), Self.commit(["a"], lookups))
+        #expect(board.take(Self.first)?.scope.isUnknown == false)
+        board.awaitAny(Self.first, after: Self.checkpoint(2))
+        #expect(board.announceWriteCheckpoints() == [Self.first])
+        #expect(board.take(Self.first) == CheckpointNews(checkpoint: Self.checkpoint(2), scope: .unknown))
+        board.settle(.of(["a"], ["x"]), of: Self.first)
+        #expect(board.publish(Self.checkpoint(3), Self.commit(["z"])) == [])
+        #expect(board.publish(Self.checkpoint(4), Self.commit(["a"])) == [Self.first])
+    }
+
+    @Test func aWriteCheckpointDoesNotStandForTheFirstNewsOfASessionThatHasNotFoundItsBuckets() {
+        var board = Self.board(.of([]))
+        board.add(Self.second, userKey: "u2")
+        _ = board.take(Self.second)
+        _ = board.announceWriteCheckpoints()
+        #expect(board.take(Self.second) == CheckpointNews(checkpoint: Self.checkpoint(1), scope: .unknown))
+        board.settle(.of(["b"]), of: Self.second)
+        #expect(board.publish(Self.checkpoint(2), Self.commit(["b"])) == [Self.second])
+    }
+
     @Test func aWriteCheckpointWakesItsUserWhenItsPositionIsReached() {
         var board = Self.board(.of(["a"]))
         board.add(Self.second, userKey: "u2")
