@@ -58,6 +58,18 @@ import Testing
         #expect(throws: DatabaseError.self) { try KeptStatement(connection.handle, "").run() }
     }
 
+    @Test func aStatementMayBeRunWhileItRuns() throws {
+        let connection = try PlainConnection()
+        let statement = KeptStatement(connection.handle, "SELECT ?1 + 1")
+        let values = try statement.firstRow(
+            { $0.bind(Int64(1), at: 1) },
+            { row in [try? statement.run { $0.bind(Int64(2), at: 1) }, row.integer(at: 0)] }
+        )
+        #expect(values == [3, 2])
+        #expect(connection.statementCount == 1)
+        #expect(try statement.run { $0.bind(Int64(3), at: 1) } == 4)
+    }
+
     @Test func aConnectionIsClosedWhenItsStatementsAre() throws {
         let connection = try PlainConnection()
         let statements = (0..<3).map { KeptStatement(connection.handle, "SELECT \($0)") }

@@ -23,16 +23,20 @@ extension Table {
     /// - Returns: The names that an index may use.
     private func validateColumns() throws -> Set<ExactText> {
         var names: Set<ExactText> = [ExactText("id")]
+        // For SQLite, which ignores case. For JSON, which indexes look into, these may be different names.
+        var folded = names
+        if trackMetadata { folded.formUnion([ExactText("_metadata"), ExactText("_deleted")]) }
         for column in columns {
-            if column.name == "id" {
+            if ExactText(ignoringCaseOf: column.name) == ExactText("id") {
                 throw TableError.customIdColumn(tableName: name)
             }
-            guard names.insert(ExactText(column.name)).inserted else {
+            guard folded.insert(ExactText(ignoringCaseOf: column.name)).inserted else {
                 throw TableError.duplicateColumn(tableName: name, columnName: column.name)
             }
             if Table.hasIllegalCharacter(column.name) {
                 throw TableError.invalidColumnName(tableName: name, columnName: column.name)
             }
+            names.insert(ExactText(column.name))
         }
         return names
     }
@@ -40,7 +44,7 @@ extension Table {
     private func validateIndexes(columnNames: Set<ExactText>) throws {
         var names: Set<ExactText> = []
         for index in indexes {
-            guard names.insert(ExactText(index.name)).inserted else {
+            guard names.insert(ExactText(ignoringCaseOf: index.name)).inserted else {
                 throw TableError.duplicateIndex(tableName: name, indexName: index.name)
             }
             if Table.hasIllegalCharacter(index.name) {

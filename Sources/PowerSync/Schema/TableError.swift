@@ -10,11 +10,13 @@ public enum TableError: Error {
     case invalidViewName(viewName: String)
     /// The name of a column contains a character that is not allowed.
     case invalidColumnName(tableName: String, columnName: String)
-    /// Two columns have the same name.
+    /// Two columns have the same name, or names that differ in case only.
+    ///
+    /// A table that tracks metadata has the columns `_metadata` and `_deleted`.
     case duplicateColumn(tableName: String, columnName: String)
-    /// The column `id` is declared.
+    /// The column `id` is declared, in any case.
     case customIdColumn(tableName: String)
-    /// Two indexes have the same name.
+    /// Two indexes have the same name, or names that differ in case only.
     case duplicateIndex(tableName: String, indexName: String)
     /// The name of an index contains a character that is not allowed.
     case invalidIndexName(tableName: String, indexName: String)

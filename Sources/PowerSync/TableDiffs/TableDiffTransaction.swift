@@ -1,3 +1,4 @@
+import PowerSyncCore
 import PowerSyncProtocol
 
 /// The transaction in which recorded changes are handled.
@@ -97,7 +98,9 @@ public struct TableDiffRecord: Sendable, Equatable {
     public let timestamp: String
     /// The recorded columns after the change, of a deletion before it.
     ///
-    /// Values are as they were stored, without the types of the schema. NULL may be missing.
+    /// Values are as they were stored, without the types of the schema. NULL may be missing. A number that no double can hold
+    /// is infinite, and half a surrogate pair is U+FFFD. Of what cannot be read as a JSON object there are no columns: a row
+    /// may be nested too deeply.
     public let value: JsonParam
     /// The recorded columns before an update; `nil` for other changes.
     public let previousValue: JsonParam?
@@ -114,20 +117,13 @@ extension TableDiffRecord {
             id: try cursor.getString(name: "id"),
             operation: operation,
             timestamp: try cursor.getString(name: "timestamp"),
-            value: try TableDiffRecord.members(try cursor.getStringOptional(name: "value")) ?? [:],
-            previousValue: try TableDiffRecord.members(try cursor.getStringOptional(name: "previous_value"))
+            value: try cursor.getStringOptional(name: "value").map(TableDiffRecord.members(of:)) ?? [:],
+            previousValue: try cursor.getStringOptional(name: "previous_value").map(TableDiffRecord.members(of:))
         )
     }
 
-    private static func members(_ text: String?) throws -> JsonParam? {
-        guard let text else { return nil }
-        do {
-            return JsonParam(try JSONObject(parsing: text))
-        } catch {
-            throw PowerSyncError.operationFailed(
-                message: "The data of a row is not a JSON object",
-                underlyingError: error
-            )
-        }
+    /// Never throws for what is in a row: its changes, and all after them, would be handed over again for ever.
+    private static func members(of row: String) -> JsonParam {
+        JsonParam(JSONObject(storedRow: row))
     }
 }

@@ -53,11 +53,13 @@ enum RowDestination {
 
 /// Writes synced rows to a table `ps_data__…`, or to `ps_untyped`.
 ///
-/// A row is written with REPLACE, never with an update, since triggers of users on these tables expect insertions.
+/// A row is written with REPLACE, not with an update, since triggers of users on these tables expect insertions. The exception is
+/// a table that foreign keys of the app refer to: for their actions, REPLACE deletes the row that is there, and the rows that
+/// refer to it with it.
 struct DataTableRows {
     /// What changes with the rows.
     let written: WrittenTables
-    private let replace: PreparedStatement
+    private let put: PreparedStatement
     private let delete: PreparedStatement
     private let isUntyped: Bool
 
@@ -65,8 +67,19 @@ struct DataTableRows {
     init(_ table: String, _ schema: inout KnownSchema, _ db: Database) throws {
         let name = SQLText.identifier(table)
         isUntyped = false
-        written = try Self.written(to: table, &schema, db)
-        replace = try PreparedStatement(db, sql: "REPLACE INTO \(name) (id, data) VALUES (?1, ?2)")
+        if try schema.isReferenced(table, db) {
+            written = .anything
+            put = try PreparedStatement(
+                db,
+                sql: """
+                    INSERT INTO \(name) (id, data) VALUES (?1, ?2)
+                    ON CONFLICT (id) DO UPDATE SET data = excluded.data WHERE data IS NOT excluded.data
+                    """
+            )
+        } else {
+            written = try Self.written(to: table, &schema, db)
+            put = try PreparedStatement(db, sql: "REPLACE INTO \(name) (id, data) VALUES (?1, ?2)")
+        }
         delete = try PreparedStatement(db, sql: "DELETE FROM \(name) WHERE id = ?1")
     }
 
@@ -74,7 +87,7 @@ struct DataTableRows {
     init(untyped db: Database, _ schema: inout KnownSchema) throws {
         isUntyped = true
         written = try Self.written(to: "ps_untyped", &schema, db)
-        replace = try PreparedStatement(db, sql: "REPLACE INTO ps_untyped (id, data, type) VALUES (?1, ?2, ?3)")
+        put = try PreparedStatement(db, sql: "REPLACE INTO ps_untyped (id, data, type) VALUES (?1, ?2, ?3)")
         delete = try PreparedStatement(db, sql: "DELETE FROM ps_untyped WHERE id = ?1 AND type = ?2")
     }
 
@@ -85,10 +98,10 @@ struct DataTableRows {
         data: UnsafeRawBufferPointer?
     ) throws {
         if let data {
-            try replace.bind(checkedText: id, at: 1, .inPlace)
-            try replace.bind(checkedText: data, at: 2, .inPlace)
-            if isUntyped { try replace.bind(checkedText: type, at: 3, .inPlace) }
-            try replace.run()
+            try put.bind(checkedText: id, at: 1, .inPlace)
+            try put.bind(checkedText: data, at: 2, .inPlace)
+            if isUntyped { try put.bind(checkedText: type, at: 3, .inPlace) }
+            try put.run()
         } else {
             try delete.bind(checkedText: id, at: 1, .inPlace)
             if isUntyped { try delete.bind(checkedText: type, at: 2, .inPlace) }

@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// Which buckets of a checkpoint belong to which stream subscriptions (docs/client-sync.md "Stream subscriptions").
 ///
@@ -42,8 +43,13 @@ struct StreamAssociation: Sendable {
                 $0.isOffered && !$0.isExplicit && $0.key.name.utf8.elementsEqual(stream.name.utf8)
             }
         }
+        // Many subscriptions may have one name, and looking for similar names takes time.
+        var unknownNames: [ExactText: UnknownStream] = [:]
         for index in explicitIndexes.compactMap({ $0 }) where !subscriptions[index].isActive {
-            unknownStreams[index] = UnknownStream(name: subscriptions[index].key.name, among: streams)
+            let name = subscriptions[index].key.name
+            let unknown = unknownNames[ExactText(name)] ?? UnknownStream(name: name, among: streams)
+            unknownNames[ExactText(name)] = unknown
+            unknownStreams[index] = unknown
         }
     }
 

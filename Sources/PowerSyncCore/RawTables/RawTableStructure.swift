@@ -25,7 +25,7 @@ struct RawTableStructure {
         guard names.contains(where: { ExactText($0) == id }) else {
             throw LocalDatabaseError.invalidArgument("Table \(tableName) has no id column.")
         }
-        let synced = structure.syncedColumns.map { Set($0.map(ExactText.init)) }
+        let synced = structure.syncedColumns.map { Set($0.map { ExactText($0) }) }
         columns = names.filter { name in
             let name = ExactText(name)
             return name != id && synced?.contains(name) ?? true

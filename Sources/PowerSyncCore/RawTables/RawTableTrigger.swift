@@ -5,7 +5,7 @@ import PowerSyncSQLite
 ///
 /// ```sql
 /// CREATE TRIGGER "todos_update" AFTER UPDATE ON "local_todos" FOR EACH ROW WHEN NOT powersync_in_sync_operation() AND
-/// (OLD."title" IS NOT NEW."title") BEGIN
+/// (OLD.id, OLD."title") IS NOT (NEW.id, NEW."title") BEGIN
 /// SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (ABORT, 'Cannot update id') END;
 /// INSERT INTO powersync_crud(op,id,type,data,options) VALUES ('PATCH', NEW.id, 'todos', …, 0);
 /// END
@@ -70,7 +70,9 @@ struct RawTableTrigger {
         return "SELECT CASE \(checks.joined(separator: " ")) END;\n"
     }
 
-    /// Changes of other columns than the synced ones are not recorded.
+    /// Changes of other columns than the id and the synced ones are not recorded.
+    ///
+    /// One comparison of all columns: `OR` between as many as a table may have is deeper than SQLite allows.
     private static func changeCondition(_ table: ClientRawTable, _ structure: RawTableStructure) throws -> String {
         guard table.structure?.syncedColumns != nil else { return "" }
         guard !structure.columns.isEmpty else {
@@ -78,11 +80,9 @@ struct RawTableTrigger {
                 "Table \(structure.tableName) has none of the synced columns of raw table \(table.name)."
             )
         }
-        let comparisons = structure.columns.map { column in
-            let column = SQLText.identifier(column)
-            return "OLD.\(column) IS NOT NEW.\(column)"
-        }
-        return " AND\n(\(comparisons.joined(separator: " OR ")))"
+        let columns = ["id"] + structure.columns.map(SQLText.identifier)
+        let (old, new) = (columns.map { "OLD.\($0)" }, columns.map { "NEW.\($0)" })
+        return " AND\n(\(old.joined(separator: ", "))) IS NOT (\(new.joined(separator: ", ")))"
     }
 
     private static func body(_ write: Write, _ queue: QueueStatement, _ options: ClientTableOptions) -> String {

@@ -15,14 +15,13 @@ extension ClientSchema {
     /// Call it inside a write transaction, on a migrated database. Names are not validated here, but by the SDK above, which
     /// only warns: the schema of another implementation may have names that it would not accept.
     ///
-    /// - Throws: ``LocalDatabaseError`` when no transaction is open, a name contains NUL, a table has more columns than a query may
-    ///   have, or two tables have one view; GRDB's `DatabaseError` when SQLite refuses, for example because a table of the
-    ///   application has the name of a view.
+    /// - Throws: ``LocalDatabaseError`` when no transaction is open, a name contains NUL, and as ``check()``; GRDB's
+    ///   `DatabaseError` when SQLite refuses, for example because a table of the application has the name of a view.
     package func apply(to db: Database) throws {
         guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
-        try checkColumnCounts()
-        try checkViewNames()
+        try check()
         let existing = try SchemaObjects.fetch(db)
+        try dropUnwantedIndexes(db, existing)
         try applyTables(db, existing)
         let wanted = tables.map(ViewDefinition.init)
         let outdated = wanted.filter { existing.views[ExactText($0.name)]?.matches($0) != true }
@@ -30,35 +29,6 @@ extension ClientSchema {
         try applyIndexes(db, existing)
         try applyViews(db, existing, wanted, outdated)
         try ConnectionState.of(db).didApply(rawTables: rawTables, db)
-    }
-
-    // MARK: - Checks
-
-    /// A query has at most 2,000 columns: the id is one, and metadata are two.
-    private func checkColumnCounts() throws {
-        for table in tables {
-            let limit = table.tracksMetadata ? 1997 : 1999
-            guard table.columns.count > limit else { continue }
-            throw LocalDatabaseError.invalidArgument("table '\(table.name)' has more than \(limit) columns")
-        }
-    }
-
-    /// One view would take the place of the other, and the other way round the next time; SQLite ignores the case of ASCII letters.
-    private func checkViewNames() throws {
-        var tablesByView: [ExactText: ClientTable] = [:]
-        for table in tables {
-            let folded = String(decoding: table.viewName.utf8.map(Self.folded), as: UTF8.self)
-            guard let other = tablesByView.updateValue(table, forKey: ExactText(folded)) else { continue }
-            // SQLite says so of a table that is there twice.
-            guard ExactText(other.internalName) != ExactText(table.internalName) else { continue }
-            throw LocalDatabaseError.invalidArgument(
-                "tables '\(other.name)' and '\(table.name)' have the same view '\(table.viewName)'"
-            )
-        }
-    }
-
-    private static func folded(_ byte: UInt8) -> UInt8 {
-        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
     }
 
     // MARK: - Tables
@@ -113,26 +83,26 @@ extension ClientSchema {
 
     // MARK: - Indexes
 
+    /// Before tables are created: one may get the name of an index that is no longer declared.
+    private func dropUnwantedIndexes(_ db: Database, _ existing: SchemaObjects) throws {
+        let wanted = Set(tables.flatMap { table in table.indexes.map { ExactText($0.nameOnDisk(in: table)) } })
+        for name in existing.indexes.keys.filter({ !wanted.contains($0) }).map(\.text).sorted() {
+            try run("DROP INDEX \(SQLText.identifier(name))", db: db)
+        }
+    }
+
     private func applyIndexes(_ db: Database, _ existing: SchemaObjects) throws {
-        var unwanted = existing.indexes
-        var statements: [String] = []
         for table in tables {
             for index in table.indexes {
-                let name = index.nameOnDisk(in: table)
                 let sql = index.sql(in: table)
-                if let old = unwanted.removeValue(forKey: ExactText(name)) {
+                let name = index.nameOnDisk(in: table)
+                if let old = existing.indexes[ExactText(name)] {
                     guard ExactText(old) != ExactText(sql) else { continue }
                     // Gone already if its table was dropped above.
-                    statements.append("DROP INDEX IF EXISTS \(SQLText.identifier(name))")
+                    try run("DROP INDEX IF EXISTS \(SQLText.identifier(name))", db: db)
                 }
-                statements.append(sql)
+                try run(sql, db: db)
             }
-        }
-        for name in unwanted.keys.map(\.text).sorted() {
-            try run("DROP INDEX IF EXISTS \(SQLText.identifier(name))", db: db)
-        }
-        for sql in statements {
-            try run(sql, db: db)
         }
     }
 
@@ -168,7 +138,8 @@ extension ClientSchema {
 }
 
 extension ClientIndex {
-    fileprivate func nameOnDisk(in table: ClientTable) -> String {
+    /// The name in SQLite.
+    func nameOnDisk(in table: ClientTable) -> String {
         "\(table.internalName)__\(name)"
     }
 

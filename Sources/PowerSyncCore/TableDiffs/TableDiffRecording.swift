@@ -100,7 +100,8 @@ package struct TableDiffRecording: Sendable {
 
     /// A query for recorded changes with the recorded columns of the row, in their order.
     ///
-    /// `id` is the row's; what is known about the change has names that start with `__`.
+    /// `id` is the row's; what is known about the change has names that start with `__`. The view may have columns of the names
+    /// that we have in the query: for ORDER BY a name alone is first of all that of a result.
     package func extractedChanges(through position: Int64) -> String {
         let recorded = definition.columns.map(Set.init)
         let columns = definition.table.columns.filter { recorded?.contains($0.name) ?? true }.map { column in
@@ -110,7 +111,8 @@ package struct TableDiffRecording: Sendable {
         return """
             SELECT id, \(columns.joined())operation_id AS __operation_id, operation AS __operation,
             timestamp AS __timestamp, previous_value AS __previous_value
-            FROM temp.\(destination) WHERE operation_id <= \(position) ORDER BY operation_id
+            FROM temp.\(destination) AS recorded
+            WHERE recorded.operation_id <= \(position) ORDER BY recorded.operation_id
             """
     }
 

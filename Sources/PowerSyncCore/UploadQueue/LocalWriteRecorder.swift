@@ -10,6 +10,8 @@ import PowerSyncSQLite
 /// Savepoints: whatever is rolled back to, the row in `ps_tx` and the gate may have been undone with it. The next write
 /// therefore stores them again. Counting savepoints would not help, since SQLite does not announce those that were
 /// opened before the first write.
+///
+/// A trigger of the app on `ps_crud` may write to a view, so that one entry is added while another one is.
 final class LocalWriteRecorder {
     /// What is known about the open transaction.
     private struct Transaction {
@@ -26,7 +28,7 @@ final class LocalWriteRecorder {
     }
 
     private var transaction: Transaction?
-    /// The entry that is being built; kept for its capacity, unless that is large.
+    /// The memory for the next entry, unless one is being added, which has taken it; large memory is not kept.
     private(set) var entry = JSONBytes()
 
     // Statements that run once per transaction or row do without RETURNING and IN (…): SQLite opens a temporary b-tree
@@ -131,15 +133,20 @@ final class LocalWriteRecorder {
         guard write.type.isText else {
             throw LocalDatabaseError.invalidArgument("type is required", cause: "not a text")
         }
+        var entry = JSONBytes()
+        swap(&entry, &self.entry)
         entry.removeAll()
-        defer { entry.giveUpLargeMemory() }
-        try appendText(write.operation, named: "{\"op\":", "op")
-        try appendText(write.id, named: ",\"id\":", "id")
-        try appendText(write.type, named: ",\"type\":", "type")
-        try appendObject(write.data, named: ",\"data\":", state)
-        try appendObject(write.oldValues, named: ",\"old\":", state)
+        defer {
+            entry.giveUpLargeMemory()
+            self.entry = entry
+        }
+        try appendText(write.operation, named: "{\"op\":", "op", to: &entry)
+        try appendText(write.id, named: ",\"id\":", "id", to: &entry)
+        try appendText(write.type, named: ",\"type\":", "type", to: &entry)
+        try appendObject(write.data, named: ",\"data\":", state, to: &entry)
+        try appendObject(write.oldValues, named: ",\"old\":", state, to: &entry)
         switch write.metadata.storageClass {
-        case .text: try appendText(write.metadata, named: ",\"metadata\":", "metadata")
+        case .text: try appendText(write.metadata, named: ",\"metadata\":", "metadata", to: &entry)
         case .integer, .real: entry.append(",\"metadata\":\"\(write.metadata.numberText)\"")
         case .null, .blob: break
         }
@@ -202,7 +209,12 @@ final class LocalWriteRecorder {
         transaction?.isGateClosed = true
     }
 
-    private func appendText(_ value: SQLArgument, named member: StaticString, _ name: String) throws {
+    private func appendText(
+        _ value: SQLArgument,
+        named member: StaticString,
+        _ name: String,
+        to entry: inout JSONBytes
+    ) throws {
         entry.append(member)
         guard entry.appendValidString(value.bytes) else {
             throw LocalDatabaseError.invalidArgument("\(name) must be text", cause: "not valid UTF-8")
@@ -212,7 +224,12 @@ final class LocalWriteRecorder {
     /// Embeds a member whose text is a JSON object already.
     ///
     /// Values of other types are left out.
-    private func appendObject(_ value: SQLArgument, named name: StaticString, _ state: ConnectionState) throws {
+    private func appendObject(
+        _ value: SQLArgument,
+        named name: StaticString,
+        _ state: ConnectionState,
+        to entry: inout JSONBytes
+    ) throws {
         guard value.isText else { return }
         let bytes = value.bytes
         // Everything that our functions have not just made, or have forgotten because it is large, is checked: the JSON

@@ -90,7 +90,7 @@ struct QueueStatement {
     private var previousColumns: [String]? {
         guard let tracked = options.trackPreviousValues else { return nil }
         guard let filter = tracked.columns else { return columns }
-        let names = Set(filter.map(ExactText.init))
+        let names = Set(filter.map { ExactText($0) })
         return columns.filter { names.contains(ExactText($0)) }
     }
 

@@ -24,6 +24,9 @@ struct ViewDefinition {
     /// The comment by which views of ours are known.
     static let marker = "-- powersync-auto-generated"
 
+    /// The columns of a view that tracks metadata, besides those of its table.
+    static let metadataColumns = ["_metadata", "_deleted"]
+
     /// The view's name.
     let name: String
     /// The text of the view.
@@ -48,8 +51,10 @@ struct ViewDefinition {
             values += extraction(of: column.name, as: column.type)
         }
         if table.tracksMetadata {
-            names += ", \"_metadata\", \"_deleted\""
-            values += ", NULL, NULL"
+            for column in metadataColumns {
+                names += ", \(SQLText.identifier(column))"
+                values += ", NULL"
+            }
         }
         let view = SQLText.identifier(table.viewName)
         return

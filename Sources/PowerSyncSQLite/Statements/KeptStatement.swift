@@ -1,9 +1,12 @@
 import GRDB
+import GRDBSQLite
 
 /// A statement of one connection that is prepared on its first use and kept until the connection closes.
 ///
 /// For SQL functions and virtual tables, which also work on connections that GRDB does not know. SQLite refuses to close a
 /// connection that has statements: call ``close()`` before.
+///
+/// It may be run while it runs, as by a trigger that it fires: that run has a statement of its own.
 @usableFromInline
 package final class KeptStatement {
     private let connection: OpaquePointer
@@ -59,12 +62,12 @@ package final class KeptStatement {
 
     @usableFromInline
     func prepared() throws -> PreparedStatement {
-        if let statement { return statement }
+        if let statement, sqlite3_stmt_busy(statement.handle) == 0 { return statement }
         let prepared = try PreparedStatement(preparing: sql, on: connection, isPersistent: true)
         guard let prepared else {
             throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "there is no statement in the text", sql: sql)
         }
-        statement = prepared
+        if statement == nil { statement = prepared }
         return prepared
     }
 }

@@ -267,6 +267,64 @@ import Testing
         #expect(Set(try scenario.database.transactionIDs()).count == 1)
     }
 
+    /// An update of the parent is none of its id, and a deletion is what the foreign key says.
+    @Test(arguments: Delivery.allCases)
+    func rowsThatReferToAManagedTableStay(_ delivery: Delivery) throws {
+        let child = ClientRawTable(name: "a_children", structure: .init(tableName: "children"))
+        let scenario = try SyncScenario(.items(), rawTables: [child], delivery: delivery)
+        try scenario.database.run(
+            """
+            PRAGMA foreign_keys = ON;
+            CREATE TABLE children (
+                id TEXT PRIMARY KEY,
+                item TEXT REFERENCES PS_DATA__items (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+            );
+            """
+        )
+        try scenario.start()
+        try scenario.receive(
+            .cp(3, [.bucket("a")]),
+            .ops(
+                "a",
+                .put(1, "c", type: "a_children", data: #"{"item":"p"}"#),
+                .put(2, "p", data: #"{"col":"old"}"#),
+                .put(3, "q")
+            ),
+            .done
+        )
+        let observer = ChangeCounter(tables: ["children"])
+        scenario.database.queue.add(transactionObserver: observer)
+        try scenario.receive(.diff(4), .ops("a", .put(4, "p", data: #"{"col":"new"}"#)), .done)
+        #expect(try scenario.items == [#"p|{"col":"new"}"#, "q|{}"])
+        #expect(try scenario.database.rows("SELECT * FROM children") == ["c|p"])
+        let changes = observer.changes
+        try scenario.receive(.diff(5), .ops("a", .remove(5, "p")), .done)
+        #expect(try scenario.itemIDs == ["q"])
+        #expect(try scenario.database.rows("SELECT * FROM children").isEmpty)
+        #expect(observer.changes > changes)
+    }
+
+    /// As triggers of the app expect it.
+    @Test func rowsThatNoForeignKeyRefersToAreReplaced() throws {
+        let scenario = try SyncScenario()
+        try scenario.database.run(
+            """
+            PRAGMA foreign_keys = OFF;
+            CREATE TABLE children (item TEXT REFERENCES ps_data__items (id) ON DELETE CASCADE);
+            CREATE TABLE log (id TEXT);
+            CREATE TRIGGER own AFTER INSERT ON ps_data__items BEGIN INSERT INTO log VALUES (NEW.id); END;
+            """
+        )
+        try scenario.start()
+        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.database.run("PRAGMA foreign_keys = ON")
+        try scenario.receive(.diff(2), .ops("a", .put(2, "x", data: #"{"col":"a"}"#)), .done)
+        #expect(try scenario.database.rows("SELECT id FROM log") == ["x"])
+        try scenario.database.run("DROP TABLE children")
+        try scenario.receive(.diff(3), .ops("a", .put(3, "x", data: #"{"col":"b"}"#)), .done)
+        #expect(try scenario.database.rows("SELECT id FROM log") == ["x", "x"])
+    }
+
     @Test func triggersOfTheUserQueueNothingWhilePublishing() throws {
         let scenario = try scenario()
         try scenario.database.run(

@@ -29,7 +29,7 @@ import Testing
     }
 
     private func tables(_ names: String...) -> WrittenTables {
-        .tables(Set(names.map(ExactText.init)))
+        .tables(Set(names.map { ExactText($0) }))
     }
 
     @Test func whatADeletionWritesFollowsTheForeignKeys() throws {

@@ -52,8 +52,8 @@ import Testing
 
     // MARK: - Text
 
-    // Other implementations raise FAIL, which keeps the change that is refused. Triggers are made by the app's migrations and
-    // compared with nothing, so those of either text may be in a file.
+    // Other implementations raise FAIL, which keeps the change that is refused, and compare column by column and not the id.
+    // Triggers are made by the app's migrations and compared with nothing, so those of either text may be in a file.
 
     @Test func canonicalText() throws {
         let options = ClientTableOptions(
@@ -84,7 +84,7 @@ import Testing
         #expect(
             try sql("users_UPDATE") == """
                 CREATE TRIGGER "users_UPDATE" AFTER UPDATE ON "users" FOR EACH ROW WHEN NOT powersync_in_sync_operation() AND
-                (OLD."name" IS NOT NEW."name" OR OLD."a'b" IS NOT NEW."a'b") BEGIN
+                (OLD.id, OLD."name", OLD."a'b") IS NOT (NEW.id, NEW."name", NEW."a'b") BEGIN
                 \(checks("name", "a'b") { " AND NEW.\"\($0)\" IS NOT OLD.\"\($0)\"" })
                 SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (ABORT, 'Cannot update id') END;
                 INSERT INTO powersync_crud(op,id,type,data,old_values,options) VALUES ('PATCH', NEW.id, 'people', \
@@ -116,7 +116,7 @@ import Testing
         #expect(
             try sql("users_UPDATE") == """
                 CREATE TRIGGER "users_UPDATE" AFTER UPDATE ON "users" FOR EACH ROW WHEN NOT powersync_in_sync_operation() AND
-                (OLD."name" IS NOT NEW."name") BEGIN
+                (OLD.id, OLD."name") IS NOT (NEW.id, NEW."name") BEGIN
                 SELECT RAISE(ABORT, 'Unexpected update on insert-only table');
                 END
                 """
@@ -195,11 +195,13 @@ import Testing
         #expect(try database.entries().count == 1)
     }
 
-    @Test func idCannotBeChanged() throws {
-        try create(table())
+    @Test(arguments: [nil, ["name"]] as [[String]?])
+    func idCannotBeChanged(syncedColumns: [String]?) throws {
+        try create(table(syncedColumns: syncedColumns))
         try database.write("INSERT INTO users (id) VALUES ('1'), ('2')")
         // Outside of a transaction, which an error would roll back.
         expectDatabaseError(1811, "Cannot update id") { try database.run("UPDATE users SET id = id || 'x'") }
+        expectDatabaseError(3091, "id is required") { try database.run("UPDATE users SET id = NULL") }
         #expect(try database.rows("SELECT id FROM users ORDER BY id") == ["1", "2"])
         #expect(try database.entries().count == 2)
     }
@@ -215,14 +217,27 @@ import Testing
         #expect(operations == ["PUT", "PATCH", "PUT"])
     }
 
-    @Test func wideTablesAreSplitIntoSeveralObjects() throws {
-        // More names and values than a function of SQLite takes.
-        let columns = (0..<120).map { "c\($0)" }
-        try database.write("CREATE TABLE wide (id TEXT PRIMARY KEY, \(columns.joined(separator: ", ")))")
-        let wide = ClientRawTable(name: "wide", structure: .init(tableName: "wide"))
-        try create(wide, "INSERT")
-        try database.write("INSERT INTO wide (id, c0, c119) VALUES ('1', 'a', 'b')")
-        #expect(try database.entries() == [#"{"op":"PUT","id":"1","type":"wide","data":{"c0":"a","c119":"b"}}"#])
+    /// More names and values than a function of SQLite takes, and more conditions than an expression.
+    @Test(arguments: [120, 1_500])
+    func wideTablesAreRecorded(columnCount: Int) throws {
+        let columns = (0..<columnCount).map { "c\($0)" }
+        let last = "c\(columnCount - 1)"
+        try database.write("CREATE TABLE wide (id TEXT PRIMARY KEY, draft, \(columns.joined(separator: ", ")))")
+        let wide = ClientRawTable(name: "wide", structure: .init(tableName: "wide", syncedColumns: columns))
+        try create(wide)
+        try database.write("INSERT INTO wide (id, c0, \(last)) VALUES ('1', 'a', 'b')")
+        try database.write("UPDATE wide SET draft = 'x'")
+        try database.write("UPDATE wide SET \(last) = 'c'")
+        try database.write("UPDATE wide SET c0 = NULL")
+        try database.write("DELETE FROM wide")
+        #expect(
+            try database.entries() == [
+                #"{"op":"PUT","id":"1","type":"wide","data":{"c0":"a","\#(last)":"b"}}"#,
+                #"{"op":"PATCH","id":"1","type":"wide","data":{"\#(last)":"c"}}"#,
+                #"{"op":"PATCH","id":"1","type":"wide","data":{"c0":null}}"#,
+                #"{"op":"DELETE","id":"1","type":"wide"}"#,
+            ]
+        )
     }
 
     // MARK: - Mistakes

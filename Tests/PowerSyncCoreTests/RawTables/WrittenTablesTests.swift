@@ -78,7 +78,7 @@ import Testing
         )
         try database.run("CREATE TRIGGER seq AFTER DELETE ON log BEGIN INSERT INTO log (text) VALUES ('x'); END")
         try database.run(example.setUp)
-        let expected = example.written.map { WrittenTables.tables(Set($0.map(ExactText.init))) } ?? .anything
+        let expected = example.written.map { WrittenTables.tables(Set($0.map { ExactText($0) })) } ?? .anything
         try database.queue.write { db in
             let written = try WrittenTables(of: example.sql, db)
             #expect(written == expected)

@@ -67,6 +67,62 @@ import Testing
         #expect(try texts(of: database, "1") == before)
     }
 
+    /// The triggers would read one of them for both, and take what is written to the other for nothing, or for metadata.
+    @Test(
+        arguments: [
+            (["name", "Name"], false, "'name' and 'Name' of table 't'"), (["ID"], false, "'id' and 'ID' of table 't'"),
+            (["a", "_metadata"], true, "table 't' tracks metadata"), (["_DELETED"], true, "its own '_DELETED'"),
+        ]
+    )
+    func twoColumnsCannotBeOneForSQLite(_ columns: [String], tracksMetadata: Bool, words: String) throws {
+        let kinds: [ClientTableOptions] = [.init(isLocalOnly: true), .init(isInsertOnly: true), .init()]
+        let columns = columns.map { ClientColumn(name: $0, type: .text) }
+        let database = try LocalTestDatabase(table("c"))
+        let before = try texts(of: database, "1")
+        for var options in kinds {
+            options.tracksMetadata = tracksMetadata
+            let error = #expect(throws: LocalDatabaseError.self) {
+                try database.apply(ClientTable(name: "t", columns: columns, options: options))
+            }
+            #expect(error?.code == .invalidArgument)
+            #expect(error?.message.contains(words) == true)
+        }
+        #expect(try texts(of: database, "1") == before)
+    }
+
+    /// Of schemas that worked, since nothing is lost: the names are those of one member of a row.
+    @Test func columnsThatAreSpeltTheSameAreOneColumn() throws {
+        let database = try LocalTestDatabase(table("t", "a", "a", "id", "_deleted", "é", "É"))
+        try database.write("INSERT INTO t(id, a, _deleted, é, É) VALUES ('1', 'x', 'y', 'z', 'Z')")
+        #expect(try database.rows("SELECT id, a, _deleted, é, É FROM t") == ["1|x|y|z|Z"])
+    }
+
+    @Test func aTableMayGetTheNameOfAnIndex() throws {
+        let database = try LocalTestDatabase(table("todos", "a", indexes: [index("list", "a"), index("kept", "a")]))
+        try database.apply(table("todos", "a", indexes: [index("kept", "a")]), table("todos__list", "a"))
+        try database.write("INSERT INTO todos__list(id, a) VALUES ('1', 'x')")
+        let indexes = "SELECT name FROM sqlite_master WHERE type = 'index' AND name GLOB 'ps_data__*'"
+        #expect(try database.texts(indexes) == ["ps_data__todos__kept"])
+        try database.apply(table("todos", "a", indexes: [index("list", "a")]))
+        #expect(try database.texts(indexes) == ["ps_data__todos__list"])
+    }
+
+    @Test func twoObjectsCannotHaveOneName() throws {
+        let database = try LocalTestDatabase(table("c"))
+        let before = try texts(of: database, "1")
+        let first = table("a", "x", indexes: [index("b__c", "x")])
+        let others = [
+            (table("a__b", "x", indexes: [index("C", "x")]), "'ps_data__a__b__C' (index, index)"),
+            (table("a__b__c", "x"), "'ps_data__a__b__c' (index, data table)"),
+            (ClientTable(name: "A", viewNameOverride: "v", columns: []), "'ps_data__A' (data table, data table)"),
+        ]
+        for (second, words) in others {
+            let error = #expect(throws: LocalDatabaseError.self) { try database.apply(first, second) }
+            #expect(error?.message.contains("'a' and '\(second.name)' have the same name \(words)") == true)
+        }
+        #expect(try texts(of: database, "1") == before)
+    }
+
     /// A query has at most 2,000 columns, with the id, and two for metadata.
     @Test(arguments: [(1999, false), (1997, true)])
     func aTableHasAsManyColumnsAsAQueryMayHave(_ limit: Int, tracksMetadata: Bool) throws {

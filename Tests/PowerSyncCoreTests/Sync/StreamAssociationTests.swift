@@ -9,13 +9,14 @@ import Testing
         _ id: Int64,
         _ name: String,
         _ parameters: JSONObject? = nil,
+        isActive: Bool = true,
         isDefault: Bool = true,
         timeToLive: Int64? = nil
     ) -> StreamSubscription {
         StreamSubscription(
             id: id,
             key: StreamKey(name: name, parameters: parameters),
-            isActive: true,
+            isActive: isActive,
             isDefault: isDefault,
             timeToLive: timeToLive
         )
@@ -63,5 +64,23 @@ import Testing
         #expect(found == [1])
         #expect(!association.isAnswered(0))
         #expect(association.isAnswered(1))
+    }
+
+    /// Similar names are looked for once for each name.
+    @Test func subscriptionsToOneUnknownStreamShareWhatIsKnown() throws {
+        let subscriptions = (1...3).map { id in
+            Self.subscription(id, id == 3 ? "e" : "d", ["n": .integer(id)], isActive: false, timeToLive: 60)
+        }
+        let association = StreamAssociation(
+            subscriptions: subscriptions,
+            requestedIDs: [1, 2, 3],
+            includesDefaults: true,
+            streams: ["dd", "ee"].map { StreamDescription(name: $0, isDefault: true) }
+        )
+        let unknown = try (0..<3).map { try #require(association.unknownStreams[$0]) }
+        #expect(unknown.map(\.name) == ["d", "d", "e"])
+        #expect(unknown.map(\.similarNames) == [["dd"], ["dd"], ["ee"]])
+        let addresses = unknown.map { stream in stream.knownNames.withUnsafeBufferPointer { $0.baseAddress } }
+        #expect(addresses[0] == addresses[1])
     }
 }

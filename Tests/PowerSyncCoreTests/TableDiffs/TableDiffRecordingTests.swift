@@ -198,6 +198,23 @@ import Testing
         #expect(sums == ["12"])
     }
 
+    @Test("Changes are in their order, whatever the columns of the view are called")
+    func columnsMayHaveTheNamesOfOurs() throws {
+        let names = ["operation_id", "__operation_id", "operation", "value", "previous_value", "timestamp"]
+        let table = ClientTable(name: "log", columns: names.map { ClientColumn(name: $0, type: .text) })
+        try database.apply(table)
+        let recording = try record(table: table)
+        for id in ["3", "2", "1"] {
+            let values = names.map { _ in "'\(id)'" }.joined(separator: ", ")
+            try database.write("INSERT INTO log VALUES ('\(id)', \(values))")
+        }
+        #expect(
+            try database.rows(recording.extractedChanges(through: 2)).map { $0.prefix(17) } == [
+                "3|3|3|3|3|3|3|1|I", "2|2|2|2|2|2|2|2|I",
+            ]
+        )
+    }
+
     @Test func recordedChangesAreForgottenUpToAPosition() throws {
         let recording = try record()
         #expect(try database.queue.read { try recording.lastOperationID($0) } == nil)

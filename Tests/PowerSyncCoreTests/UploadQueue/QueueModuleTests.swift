@@ -228,6 +228,41 @@ import Testing
         #expect(try database.transactionIDs() == [1, 1])
     }
 
+    /// A write to a view by a trigger on the queue, which comes while the entry that fired it is being added.
+    @Test(
+        arguments: [
+            ("notes", #"{"op":"PUT","id":"of a","type":"notes","data":{"col":"PUT"}}"#),
+            ("log", #"{"op":"PUT","type":"log","id":"of a","data":{"col":"PUT"}}"#),
+        ]
+    )
+    func userTriggersOnTheQueueMayWriteToViews(view: String, entry: String) throws {
+        var tables = [ClientTable.items(), .items(), .items(isInsertOnly: true)]
+        (tables[1].name, tables[2].name) = ("notes", "log")
+        try database.apply(ClientSchema(tables: tables))
+        try database.write(
+            """
+            CREATE TRIGGER audit AFTER INSERT ON ps_crud WHEN NEW.data ->> 'type' = 'items' BEGIN
+              INSERT INTO \(view)(id, col) VALUES ('of ' || (NEW.data ->> 'id'), NEW.data ->> 'op');
+            END
+            """
+        )
+        let text = String(repeating: "x", count: 1_000)
+        for id in ["a", "b"] {
+            try database.write("INSERT INTO items(id, col) VALUES (?, ?)", [id, text])
+        }
+        #expect(
+            try database.entries() == [
+                #"{"op":"PUT","id":"a","type":"items","data":{"col":"\#(text)"}}"#, entry,
+                #"{"op":"PUT","id":"b","type":"items","data":{"col":"\#(text)"}}"#,
+                entry.replacing("of a", with: "of b"),
+            ]
+        )
+        #expect(try database.transactionIDs() == [1, 1, 2, 2])
+        let marked = ["items|a", "items|b"] + (view == "notes" ? ["notes|of a", "notes|of b"] : [])
+        #expect(try database.rows("SELECT * FROM ps_updated_rows ORDER BY row_type, row_id") == marked)
+        #expect(try isGateClosed)
+    }
+
     @Test func schemaMayChangeBetweenWrites() throws {
         try database.write("INSERT INTO items(id, col) VALUES ('a', '1')")
         try database.apply(.items([ClientColumn(name: "other", type: .integer)]))

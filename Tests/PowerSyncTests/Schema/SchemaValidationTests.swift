@@ -31,6 +31,15 @@ import Testing
             TableError.duplicateColumn(tableName: "t", columnName: "a"),
             Table(name: "t", columns: [.text("a"), .integer("a")])
         ),
+        Case(TableError.customIdColumn(tableName: "u"), Table(name: "u", columns: [.text("ID")])),
+        Case(
+            TableError.duplicateColumn(tableName: "t", columnName: "Name"),
+            Table(name: "t", columns: [.text("name"), .text("Name")])
+        ),
+        Case(
+            TableError.duplicateColumn(tableName: "t", columnName: "_Deleted"),
+            Table(name: "t", columns: [.text("_Deleted")], trackMetadata: true)
+        ),
         Case(TableError.invalidColumnName(tableName: "t", columnName: "a#"), Table(name: "t", columns: [.text("a#")])),
         Case(
             TableError.duplicateIndex(tableName: "t", indexName: "i"),
@@ -95,6 +104,7 @@ import Testing
         Schema(Table(name: "a table with spaces", columns: columns(63))),
         Schema(Table(name: "t", columns: [], localOnly: true, viewNameOverride: "v")),
         Schema(Table(name: "t", columns: []), explicit),
+        Schema(Table(name: "t", columns: [.text("_metadata"), .text("_deleted")])),
         Schema(Table(name: "t", columns: []), raw("t", as: "local"), raw("r")),
         Schema(Table(name: "t", columns: [.text("")], indexes: [.ascending(name: "i", column: "id")])),
     ]

@@ -1,0 +1,66 @@
+import PowerSyncSQLite
+
+/// What no database can be made to follow, or only by losing something.
+extension ClientSchema {
+    /// Checks the schema before anything is changed.
+    ///
+    /// - Throws: ``LocalDatabaseError`` with code `invalidArgument` when a table has more columns than a query may have, two of its
+    ///   columns are one for SQLite, or two objects have one name.
+    func check() throws {
+        for table in tables {
+            try table.checkColumnCount()
+            try table.checkColumnNames()
+        }
+        try checkObjectNames()
+    }
+
+    /// Views, tables and indexes share their names.
+    ///
+    /// Of two views one would take the place of the other, and the other way round the next time.
+    private func checkObjectNames() throws {
+        var objects: [ExactText: (kind: String, table: ClientTable)] = [:]
+        for table in tables {
+            let names =
+                [("view", table.viewName), ("data table", table.internalName)]
+                + table.indexes.map { ("index", $0.nameOnDisk(in: table)) }
+            for (kind, name) in names {
+                let key = ExactText(ignoringCaseOf: name)
+                guard let other = objects.updateValue((kind, table), forKey: key) else { continue }
+                // SQLite says so of a table that is there twice.
+                if kind != "index", ExactText(other.table.internalName) == ExactText(table.internalName) { continue }
+                throw LocalDatabaseError.invalidArgument(
+                    "tables '\(other.table.name)' and '\(table.name)' have the same name '\(name)' (\(other.kind), \(kind))"
+                )
+            }
+        }
+    }
+}
+
+extension ClientTable {
+    /// A query has at most 2,000 columns: the id is one, and metadata are two.
+    fileprivate func checkColumnCount() throws {
+        let limit = tracksMetadata ? 1997 : 1999
+        guard columns.count > limit else { return }
+        throw LocalDatabaseError.invalidArgument("table '\(name)' has more than \(limit) columns")
+    }
+
+    /// Of two columns that are one for SQLite, triggers would read one for both, and lose what is written to the other.
+    ///
+    /// Columns that are spelt the same lose nothing, since they are the same member of a row.
+    fileprivate func checkColumnNames() throws {
+        var spellings = [ExactText("id"): "id"]
+        for column in columns {
+            let key = ExactText(ignoringCaseOf: column.name)
+            if tracksMetadata, ViewDefinition.metadataColumns.contains(key.text) {
+                throw LocalDatabaseError.invalidArgument(
+                    "table '\(name)' tracks metadata, for which it has a column '\(key.text)' besides its own '\(column.name)'"
+                )
+            }
+            guard let other = spellings.updateValue(column.name, forKey: key) else { continue }
+            guard ExactText(other) != ExactText(column.name) else { continue }
+            throw LocalDatabaseError.invalidArgument(
+                "columns '\(other)' and '\(column.name)' of table '\(name)' are the same for SQLite, which ignores case"
+            )
+        }
+    }
+}
