@@ -23,6 +23,9 @@ extension ConnectionContext {
 
     /// Changes a row to what a value says: all columns that the value has.
     ///
+    /// A column that has the value already, in whatever form, stays as it is and is not uploaded: what the row holds is read as
+    /// the type of the property and compared as it would be written.
+    ///
     /// - Parameters:
     ///   - row: The value.
     ///   - table: A view of the schema, or a table of the app.
@@ -42,7 +45,7 @@ extension ConnectionContext {
     /// Changes a row to what a value says, or inserts it if there is none.
     ///
     /// Columns that the value does not have stay as they are, unlike with `INSERT OR REPLACE`; and only what has changed is
-    /// uploaded.
+    /// written and uploaded, as by ``update(_:in:key:format:)``.
     ///
     /// - Parameters:
     ///   - row: The value.
@@ -92,15 +95,16 @@ extension ConnectionContext {
     func update(_ row: RowValues, key: String) throws {
         let value = try row.key(key)
         // What a statement on a view has changed, SQLite does not count.
-        guard try contains(row, key, value) else {
+        guard let changed = try changedColumns(of: row, key, value) else {
             throw row.error(.rowNotFound, "there is no row to update", column: key)
         }
-        try set(row, key, value)
+        try set(changed, of: row, key, value)
     }
 
     func upsert(_ row: RowValues, key: String) throws {
         let value = try row.key(key)
-        if try contains(row, key, value) { try set(row, key, value) } else { try insert(row) }
+        guard let changed = try changedColumns(of: row, key, value) else { return try insert(row) }
+        try set(changed, of: row, key, value)
     }
 
     func delete(_ row: RowValues, key: String) throws -> Bool {
@@ -120,13 +124,51 @@ extension ConnectionContext {
         return try getOptional(sql: sql, parameters: [value]) { _ in () } != nil
     }
 
-    private func set(_ row: RowValues, _ key: String, _ value: PowerSyncDataType) throws {
-        let columns = row.columns.filter { $0.name != key }
+    /// The columns that do not have their values yet; `nil` when there is no such row.
+    ///
+    /// These are all, if there are several such rows.
+    private func changedColumns(
+        of row: RowValues,
+        _ key: String,
+        _ value: PowerSyncDataType
+    ) throws -> [RowValues.Column]? {
+        let columns = row.columns(without: key)
+        let table = SQLText.identifier(row.table)
+        let names = ([key] + columns.map(\.name)).map { "\(table).\(SQLText.identifier($0))" }
+        let sql = "SELECT \(names.joined(separator: ", ")) FROM \(table) WHERE \(names[0]) = ? LIMIT 2"
+        let format = row.format
+        let rows = try getAll(sql: sql, parameters: [value]) { cursor -> [RowValues.Column] in
+            // Other cursors do not tell the types of their values.
+            guard let cursor = cursor as? RowCursor else { return columns }
+            let stored = cursor.decoder(format)
+            return columns.enumerated().filter { !$1.isStored(at: $0 + 1, of: stored) }.map(\.element)
+        }
+        return rows.count > 1 ? columns : rows.first
+    }
+
+    private func set(
+        _ changed: [RowValues.Column],
+        of row: RowValues,
+        _ key: String,
+        _ value: PowerSyncDataType
+    ) throws {
+        let columns = row.columns(without: key)
         guard !columns.isEmpty else { return }
-        let changes = columns.map { "\(SQLText.identifier($0.name)) = ?" }.joined(separator: ", ")
+        let table = SQLText.identifier(row.table)
+        let changes =
+            changed.isEmpty
+            // An update of a row that is the same is one nevertheless, also for triggers.
+            ? columns.map { SQLText.identifier($0.name) }.map { "\($0) = \(table).\($0)" }
+            : changed.map { "\(SQLText.identifier($0.name)) = ?" }
         try execute(
-            sql: "UPDATE \(SQLText.identifier(row.table)) SET \(changes) WHERE \(SQLText.identifier(key)) = ?",
-            parameters: columns.map(\.value) + [value]
+            sql: "UPDATE \(table) SET \(changes.joined(separator: ", ")) WHERE \(SQLText.identifier(key)) = ?",
+            parameters: changed.map(\.value) + [value]
         )
+    }
+}
+
+extension RowValues {
+    fileprivate func columns(without key: String) -> [Column] {
+        columns.filter { $0.name != key }
     }
 }

@@ -26,6 +26,14 @@ enum EncodedValue {
         }
     }
 
+    /// Whether the value of the column is JSON text.
+    var isJSON: Bool {
+        switch self {
+        case .jsonText, .json(.array), .json(.object): true
+        case .json, .converted: false
+        }
+    }
+
     /// The value inside of JSON.
     ///
     /// - Throws: ``StoredValue/Mismatch`` for what JSON does not have.

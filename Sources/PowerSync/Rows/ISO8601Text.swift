@@ -22,7 +22,7 @@ enum ISO8601Text {
     static func text(_ date: Date) -> String? {
         // From the year 2001, where a double is finer than from 1970.
         let interval = date.timeIntervalSinceReferenceDate
-        guard var seconds = Int64(exactly: interval.rounded(.down)), abs(seconds) < 1 << 40 else { return nil }
+        guard var seconds = Int64(exactly: interval.rounded(.down)), seconds.magnitude < 1 << 40 else { return nil }
         var fraction = Int64(((interval - Double(seconds)) * 1_000_000).rounded())
         if fraction == 1_000_000 { (seconds, fraction) = (seconds + 1, 0) }
         let (days, time) = floored(seconds + secondsBefore2001, by: 86_400)

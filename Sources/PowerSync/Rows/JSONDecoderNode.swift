@@ -1,13 +1,12 @@
-import Foundation
-import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// A value inside of a JSON column as a decoder.
 struct JSONDecoderNode: Decoder, SingleValueDecodingContainer {
-    private let value: JSONValue
+    private let value: StoredValue
     let codingPath: [any CodingKey]
     private let format: RowFormat
 
-    init(_ value: JSONValue, _ codingPath: [any CodingKey], _ format: RowFormat) {
+    init(_ value: StoredValue, _ codingPath: [any CodingKey], _ format: RowFormat) {
         self.value = value
         self.codingPath = codingPath
         self.format = format
@@ -16,8 +15,8 @@ struct JSONDecoderNode: Decoder, SingleValueDecodingContainer {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        guard case .object(let object) = value else { throw mismatch([String: Any].self, "no JSON object") }
-        return KeyedDecodingContainer(JSONObjectContainer(object: object, node: self))
+        guard case .object(let members) = value else { throw mismatch([String: Any].self, "no JSON object") }
+        return KeyedDecodingContainer(JSONObjectContainer(members: MembersByName(members), node: self))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -27,16 +26,18 @@ struct JSONDecoderNode: Decoder, SingleValueDecodingContainer {
 
     func singleValueContainer() throws -> any SingleValueDecodingContainer { self }
 
-    func decodeNil() -> Bool { value.isNull }
+    func decodeNil() -> Bool {
+        if case .null = value { true } else { false }
+    }
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         if type == JsonValue.self, let value = JsonValue(value) as? T { return value }
         guard ColumnDecoder.isOneValue(type) else { return try T(from: self) }
-        return try StoredValue(value).decoded(as: type, format, at: { codingPath })
+        return try value.decoded(as: type, format, at: { codingPath })
     }
 
     /// The decoder of a value inside of this one.
-    fileprivate func inside(_ value: JSONValue, _ key: any CodingKey) -> JSONDecoderNode {
+    fileprivate func inside(_ value: StoredValue, _ key: any CodingKey) -> JSONDecoderNode {
         JSONDecoderNode(value, codingPath + [key], format)
     }
 
@@ -45,25 +46,50 @@ struct JSONDecoderNode: Decoder, SingleValueDecodingContainer {
     }
 
     private func mismatch(_ type: Any.Type, _ what: String) -> DecodingError {
-        let value = StoredValue(value)
-        return .of(value.mismatch(.typeMismatch, type, "\(value.short) is \(what)"), type, at: codingPath)
+        .of(value.mismatch(.typeMismatch, type, "\(value.short) is \(what)"), type, at: codingPath)
     }
 }
 
-extension JSONValue {
-    fileprivate var isNull: Bool {
-        if case .null = self { true } else { false }
+/// The members of an object by the bytes of their names: of several with the same name, the last one.
+///
+/// Small objects are searched. Large ones have an index, because looking through all members for each member takes seconds.
+private struct MembersByName {
+    /// Up to how many members there is no index.
+    private static let searched = 16
+
+    private let members: [StoredValue.Member]
+    private let places: [ExactText: Int]?
+
+    init(_ members: [StoredValue.Member]) {
+        self.members = members
+        places =
+            members.count > Self.searched
+            ? Dictionary(members.enumerated().map { (ExactText($1.name), $0) }, uniquingKeysWith: { $1 }) : nil
+    }
+
+    /// The names, each once.
+    var names: [String] {
+        members.enumerated().filter { place(of: $1.name) == $0 }.map(\.element.name)
+    }
+
+    subscript(name: String) -> StoredValue? {
+        place(of: name).map { members[$0].value }
+    }
+
+    private func place(of name: String) -> Int? {
+        guard let places else { return members.lastIndex { ExactText($0.name) == ExactText(name) } }
+        return places[ExactText(name)]
     }
 }
 
 private struct JSONObjectContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    let object: JSONObject
+    let members: MembersByName
     let node: JSONDecoderNode
 
     var codingPath: [any CodingKey] { node.codingPath }
-    var allKeys: [Key] { object.members.compactMap { Key(stringValue: $0.name) } }
+    var allKeys: [Key] { members.names.compactMap(Key.init(stringValue:)) }
 
-    func contains(_ key: Key) -> Bool { object[key.stringValue] != nil }
+    func contains(_ key: Key) -> Bool { members[key.stringValue] != nil }
 
     func decodeNil(forKey key: Key) throws -> Bool { try member(key).decodeNil() }
 
@@ -82,25 +108,27 @@ private struct JSONObjectContainer<Key: CodingKey>: KeyedDecodingContainerProtoc
 
     func superDecoder() throws -> any Decoder {
         let key = ColumnKey(stringValue: "super")
-        return node.inside(object["super"] ?? .null, key)
+        return node.inside(members["super"] ?? .null, key)
     }
 
     func superDecoder(forKey key: Key) throws -> any Decoder {
-        node.inside(object[key.stringValue] ?? .null, key)
+        node.inside(members[key.stringValue] ?? .null, key)
     }
 
     private func member(_ key: Key) throws -> JSONDecoderNode {
-        guard let value = object[key.stringValue] else { throw node.missing(key, "the JSON object has no such member") }
+        guard let value = members[key.stringValue] else {
+            throw node.missing(key, "the JSON object has no such member")
+        }
         return node.inside(value, key)
     }
 }
 
 private struct JSONArrayContainer: UnkeyedDecodingContainer {
-    let values: [JSONValue]
+    let values: [StoredValue]
     let node: JSONDecoderNode
     private(set) var currentIndex = 0
 
-    init(values: [JSONValue], node: JSONDecoderNode) {
+    init(values: [StoredValue], node: JSONDecoderNode) {
         self.values = values
         self.node = node
     }

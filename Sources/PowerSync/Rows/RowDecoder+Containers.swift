@@ -121,15 +121,14 @@ struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     /// The JSON in the column.
-    private func json(_ type: Any.Type) throws -> JSONValue {
+    private func json(_ type: Any.Type) throws -> StoredValue {
         let value = row.value(at: index)
         switch value {
         case .null where type == [JsonValue].self: return .null
-        case .integer(let value): return .integer(value)
-        case .real(let value): return .double(value)
+        case .integer, .real: return value
         case .text(let text):
             do {
-                return try JSONValue(parsing: text)
+                return try StoredValue(json: text)
             } catch {
                 let message = "\(value.short) is no JSON (\(error.description))"
                 throw DecodingError.of(value.mismatch(.malformedValue, type, message), type, at: codingPath)

@@ -7,9 +7,14 @@ package struct RowValues: Sendable {
     package struct Column: Sendable {
         package let name: String
         package let value: PowerSyncDataType?
+        /// The type of what was encoded; `nil` of NULL, and of a container in the row itself.
+        let type: Any.Type?
+        /// Whether the value is JSON text.
+        let isJSON: Bool
     }
 
     let table: String
+    let format: RowFormat
     /// The columns, in the order in which the value encodes them.
     package let columns: [Column]
 
@@ -24,6 +29,7 @@ package struct RowValues: Sendable {
     package init(_ row: some Encodable, table: String, only wanted: String? = nil, _ format: RowFormat) throws {
         try Argument.check(name: table, of: "a table")
         self.table = table
+        self.format = format
         let encoder = ValueEncoder(format, wanted: wanted)
         let columns: [Column]?
         do {

@@ -1,5 +1,4 @@
 import Foundation
-import PowerSyncProtocol
 
 /// A value of a column, or inside of a JSON column, before it has a type.
 ///
@@ -10,21 +9,17 @@ enum StoredValue {
     case bool(Bool)
     case integer(Int64)
     case real(Double)
+    /// Any other number in JSON.
+    case number(JSONNumber)
     case text(String)
     case blob(Data)
-    case array([JSONValue])
-    case object(JSONObject)
+    case array([StoredValue])
+    case object([Member])
 
-    init(_ value: JSONValue) {
-        switch value {
-        case .null: self = .null
-        case .bool(let value): self = .bool(value)
-        case .integer(let value): self = .integer(value)
-        case .double(let value): self = .real(value)
-        case .string(let value): self = .text(value)
-        case .array(let values): self = .array(values)
-        case .object(let object): self = .object(object)
-        }
+    /// A member of a JSON object; of several with the same name, the last one counts.
+    struct Member {
+        let name: String
+        let value: StoredValue
     }
 
     /// The beginning of the value, and its type.
@@ -34,10 +29,11 @@ enum StoredValue {
         case .bool(let value): "\(value)"
         case .integer(let value): "integer \(value)"
         case .real(let value): "real \(value)"
+        case .number(let number): "number \(number.text.prefix(40))\(number.text.dropFirst(40).isEmpty ? "" : "…")"
         case .text(let value): "text '\(value.prefix(40))\(value.dropFirst(40).isEmpty ? "'" : "…'")"
         case .blob(let data): "blob of \(data.count) bytes"
         case .array(let values): "JSON array of \(values.count)"
-        case .object(let object): "JSON object of \(object.members.count)"
+        case .object(let members): "JSON object of \(members.count)"
         }
     }
 
@@ -97,6 +93,7 @@ extension StoredValue {
         switch self {
         case .integer(let value): exact = I(exactly: value)
         case .real(let value): exact = I(exactly: value)
+        case .number(let number): exact = number.integer(type)
         default: throw mismatch(.typeMismatch, type)
         }
         guard let exact else { throw mismatch(.outOfRange, type, "\(short) does not fit \(type)") }
@@ -106,6 +103,8 @@ extension StoredValue {
     private func double() throws -> Double {
         switch self {
         case .real(let value): return value
+        // As everywhere, `0.1` means the nearest double; and JSON writes large ones as integers.
+        case .number(let number): return number.double
         case .integer(let value):
             guard let exact = Double(exactly: value) else {
                 throw mismatch(.outOfRange, Double.self, "\(short) does not fit Double")
@@ -131,7 +130,7 @@ extension StoredValue {
                 throw mismatch(.malformedValue, Date.self, "\(short) is no date as of ISO 8601")
             }
             return date
-        case .integer, .real:
+        case .integer, .real, .number:
             let number = try? double()
             guard let number, number.isFinite else { throw mismatch(.outOfRange, Date.self) }
             return Date(timeIntervalSince1970: format.dates == .unixMilliseconds ? number / 1_000 : number)
@@ -169,6 +168,7 @@ extension StoredValue {
         case .integer(let value): text = String(value)
         // The shortest text that is this number.
         case .real(let value) where value.isFinite: text = "\(value)"
+        case .number(let number): text = number.text
         case .text(let value): text = value
         case .real: throw mismatch(.outOfRange, Decimal.self)
         default: throw mismatch(.typeMismatch, Decimal.self)

@@ -25,6 +25,8 @@ final class ValueEncoder: Encoder {
     /// The only column that is wanted, if not all are.
     private let wanted: String?
     private var content = Content.object(names: [], parts: [:])
+    /// The types of a row's columns, where they are known.
+    private var types: [String: Any.Type] = [:]
 
     /// Creates the encoder of a row.
     ///
@@ -51,8 +53,22 @@ final class ValueEncoder: Encoder {
     func columns() throws -> [RowValues.Column]? {
         guard case .object(let names, let parts) = content else { return nil }
         return try names.map { name in
-            RowValues.Column(name: name, value: try parts[name].map(encoded)?.column)
+            let value = try parts[name].map(encoded)
+            return RowValues.Column(
+                name: name,
+                value: value?.column,
+                type: types[name],
+                isJSON: value?.isJSON == true
+            )
         }
+    }
+
+    /// The value of a column that holds this value.
+    ///
+    /// - Throws: `EncodingError`, or what the value throws.
+    static func column(of value: some Encodable, _ format: RowFormat) throws -> PowerSyncDataType? {
+        let encoder = ValueEncoder(format, wanted: nil)
+        return try encoder.encoded(try encoder.part(value, ColumnKey(stringValue: ""))).column
     }
 
     private func encoded() throws -> EncodedValue {
@@ -118,7 +134,8 @@ final class ValueEncoder: Encoder {
         return .encoder(encoder)
     }
 
-    private func set(_ name: String, _ part: Part) {
+    private func set(_ name: String, _ part: Part, type: Any.Type? = nil) {
+        if isRow { types[name] = type }
         var (names, parts) = members
         // The array and the dictionary are not shared, so that they are changed in place.
         content = .array([])
@@ -133,7 +150,7 @@ final class ValueEncoder: Encoder {
     fileprivate func encode(_ value: some Encodable, forKey codingKey: some CodingKey) throws {
         let key = key(codingKey)
         guard wanted == nil || wanted == key.stringValue else { return }
-        set(key.stringValue, try part(value, key))
+        set(key.stringValue, try part(value, key), type: type(of: value))
     }
 
     fileprivate func encodeNil(forKey codingKey: some CodingKey) {

@@ -45,6 +45,14 @@ import Testing
         #expect(ISO8601Text.text(Date(timeIntervalSince1970: seconds)) == nil)
     }
 
+    /// A double of this size is an integer of 64 bits whose magnitude is none.
+    @Test func theEarliestDateIsOutOfRange() {
+        let date = Date(timeIntervalSinceReferenceDate: Double(Int64.min))
+        #expect(ISO8601Text.text(date) == nil)
+        let mismatch = #expect(throws: StoredValue.Mismatch.self) { try EncodedValue.date(date, RowFormat()) }
+        #expect(mismatch?.code == .outOfRange)
+    }
+
     @Test func whatIsWrittenIsReadAndWrittenTheSame() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("seed", seed)
