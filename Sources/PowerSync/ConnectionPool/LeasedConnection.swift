@@ -23,6 +23,11 @@ struct LeasedConnection: ConnectionContext {
         return try callback(connection)
     }
 
+    /// Whether a transaction is open.
+    var isInsideTransaction: Bool {
+        get throws { sqlite3_get_autocommit(try lease.value().pointer) == 0 }
+    }
+
     func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
         try lease.value().execute(sql: sql, parameters: try LeasedConnection.values(of: parameters))
     }

@@ -53,6 +53,11 @@ struct LocalConnection: ConnectionContext {
         }
     }
 
+    /// Whether a transaction is open.
+    var isInsideTransaction: Bool {
+        get throws { try database.value().isInsideTransaction }
+    }
+
     private func runner() throws -> StatementRunner {
         StatementRunner(db: try database.value(), logger: logger)
     }

@@ -58,6 +58,8 @@ final class LocalDatabase: Sendable {
         var onOpen: (@Sendable (DownloadStatus) -> Void)?
         /// What has replaced the schema that the database was opened with.
         var newSchema: ClientSchema?
+        /// Closes the connections; `nil` before the first call that wants that.
+        var closing: Task<Void, any Error>?
     }
 
     private let state = NIOLockedValueBox(State())
@@ -243,8 +245,25 @@ final class LocalDatabase: Sendable {
 
     /// Ends observation, waits for running callbacks and closes the connections, the app's included.
     ///
-    /// Idempotent. Callbacks that still wait for a connection throw.
+    /// Idempotent: a later call waits for the same end, and both go on when their tasks are cancelled. Callbacks that still wait
+    /// for a connection throw.
+    ///
+    /// - Throws: ``PowerSyncError``, or what the app's pool throws; later calls throw the same.
     func close() async throws {
+        // An app's pool may close what it belongs to when it is closed, and would wait for itself.
+        guard LocalDatabase.closingDatabase != ObjectIdentifier(self) else { return }
+        let closing = state.withLockedValue { state in
+            let closing = state.closing ?? Task { try await self.closeConnections() }
+            state.closing = closing
+            return closing
+        }
+        try await closing.value
+    }
+
+    /// The database that the current task, or the one that has started it, closes.
+    @TaskLocal private static var closingDatabase: ObjectIdentifier?
+
+    private func closeConnections() async throws {
         guard !isClosed else { return }
         let connections = endConnections()
         // An attempt to open that has begun finds the database closed and gives its connections up.
@@ -254,7 +273,9 @@ final class LocalDatabase: Sendable {
                 await opened.externalCommits?.waitForEnd()
                 try await source.closeOwn(opened.writer)
             }
-            try await source.closeForeign()
+            try await LocalDatabase.$closingDatabase.withValue(ObjectIdentifier(self)) {
+                try await source.closeForeign()
+            }
         } catch {
             throw PowerSyncError.wrapping(error)
         }

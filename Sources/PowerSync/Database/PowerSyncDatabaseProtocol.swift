@@ -64,7 +64,9 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// - Returns: The handle.
     func syncStream(name: String, params: JsonParam?) -> any SyncStream
 
-    /// Ends the sync, waits for running queries and closes all connections. Later operations throw. Idempotent.
+    /// Ends the sync, waits for running queries and closes all connections. Later operations throw.
+    ///
+    /// Idempotent: a call during another one waits for the same end.
     func close() async throws
 
     /// Closes the database and, if asked to, deletes its files.
@@ -162,12 +164,12 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     ///
     /// If the database is connected already, that connection is used, `connector` and `options` have no effect, and the
     /// database stays connected. Otherwise it is disconnected when the call returns, also after an error and when the task
-    /// is cancelled. `uploadData` is awaited then, after its task was cancelled.
+    /// is cancelled. `uploadData` is awaited then, after its task was cancelled, but not longer than until the deadline.
     ///
     /// - Parameters:
     ///   - connector: The app's backend.
     ///   - options: How to connect.
-    ///   - deadline: The longest time to try, from now on. Ending a call of the connector may take longer.
+    ///   - deadline: The longest time that the call takes, from now on. Only a transaction that has begun is waited for longer.
     /// - Returns: What was achieved.
     /// - Throws: `CancellationError`; ``PowerSyncError`` when the database cannot be opened or is closed, when another
     ///   database object syncs the same file, when somebody else ends the connection, and for a database that is not of

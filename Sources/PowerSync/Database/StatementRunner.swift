@@ -63,12 +63,10 @@ struct StatementRunner {
         var rowCursor: RowCursor?
         defer { rowCursor?.end() }
         var rows: [Row] = []
+        let limit = limit ?? .max
         while try running(statement, sql: sql, { try steps.next() }) != nil {
-            if let limit, rows.count >= limit {
-                // A statement that writes (`INSERT … RETURNING`) has to be stepped to its end to be committed.
-                if statement.isReadonly { break }
-                continue
-            }
+            // A statement that writes (`INSERT … RETURNING`) has to be stepped to its end to be committed.
+            if rows.count >= limit { continue }
             // Its first step may compile a statement anew, for a schema with more columns.
             let cursor = rowCursor ?? RowCursor(PreparedStatement(borrowing: statement.sqliteStatement))
             rowCursor = cursor
@@ -80,6 +78,7 @@ struct StatementRunner {
                 if !statement.isReadonly { while (try? running(statement, sql: sql, { try steps.next() })) != nil {} }
                 throw error
             }
+            if rows.count >= limit, statement.isReadonly { break }
         }
         return rows
     }

@@ -17,6 +17,10 @@ struct TransactionContext: Transaction {
         on connection: any ConnectionContext,
         callback: (any Transaction) throws -> R
     ) throws -> R {
+        // A savepoint would do here as well, but inside of one GRDB keeps what it hears of each row until the end.
+        guard try mayHaveTransaction(connection) else {
+            return try run(on: connection, begin: "BEGIN", callback: callback)
+        }
         let name = "powersync_whole"
         return try run(
             on: connection,
@@ -25,6 +29,15 @@ struct TransactionContext: Transaction {
             rollBack: ["ROLLBACK TO \(name)", "RELEASE \(name)"],
             callback: callback
         )
+    }
+
+    /// Whether a transaction is open on a connection, or nobody knows: only connections of ours tell.
+    private static func mayHaveTransaction(_ connection: any ConnectionContext) throws -> Bool {
+        switch connection {
+        case let connection as LocalConnection: try connection.isInsideTransaction
+        case let connection as LeasedConnection: try connection.isInsideTransaction
+        default: true
+        }
     }
 
     /// Runs a callback on the state of the database at this moment.

@@ -1,3 +1,4 @@
+import NIOConcurrencyHelpers
 import PowerSyncCore
 
 extension SyncClient {
@@ -6,7 +7,7 @@ extension SyncClient {
     /// - Parameters:
     ///   - connector: The app's backend.
     ///   - options: How to connect.
-    ///   - deadline: The longest time to try.
+    ///   - deadline: When it ends.
     ///   - app: The database as the app knows it.
     /// - Returns: What was achieved.
     /// - Throws: As ``PowerSyncDatabaseProtocol/syncOnce(connector:options:deadline:)``.
@@ -17,35 +18,91 @@ extension SyncClient {
         database app: any PowerSyncDatabaseProtocol
     ) async throws -> SyncOnceResult {
         let clock = ElapsedClock(environment.clock)
-        let start = try await database.read { try UploadQueue.position($0) }
-        let (session, isNew) = try await group.joinOrConnect(
-            member,
-            sessions(connector: connector, options: options, database: app)
-        )
-        // What a connection has synced before it was lost is no answer.
-        let known = status.snapshot
-        let syncs = known.connected ? 0 : known.activityState.completedSyncs
+        let call = NIOLockedValueBox(OnceCall())
         do {
-            let isComplete = try await waitUntilSynced(session.connection, after: syncs, until: deadline, clock)
+            let isComplete = try await isDone(before: deadline, clock) {
+                let start = try await self.database.read { try UploadQueue.position($0) }
+                call.withLockedValue { $0.start = start }
+                let (session, isNew) = try await self.group.joinOrConnect(
+                    self.member,
+                    self.sessions(connector: connector, options: options, database: app)
+                )
+                if isNew { call.withLockedValue { $0.session = session } }
+                // What a connection has synced before it was lost is no answer.
+                let known = self.status.snapshot
+                let syncs = known.connected ? 0 : known.activityState.completedSyncs
+                try await self.waitUntilSynced(session.connection, after: syncs)
+            }
             // Before disconnecting, which ends all waits.
             let snapshot = status.snapshot
-            let end = try await database.read { try UploadQueue.position($0) }
-            if isNew { await leave(session) }
+            let uploadedEntries = try await uploadedEntries(since: call.withLockedValue { $0.start })
+            await leave(call.withLockedValue { $0.session }, until: deadline, clock)
             return SyncOnceResult(
                 isComplete: isComplete,
-                uploadedEntries: Int(clamping: max(0, end - start)),
+                uploadedEntries: uploadedEntries,
                 activity: snapshot.connectionActivity,
                 uploadError: snapshot.lastUploadError,
                 downloadError: snapshot.lastDownloadError
             )
         } catch {
-            if isNew { await leave(session) }
+            await leave(call.withLockedValue { $0.session }, until: deadline, clock)
             throw error
         }
     }
 
-    private func leave(_ session: SyncSession) async {
-        await group.end(session, of: member)
+    /// What a call of `syncOnce` has got.
+    private struct OnceCall {
+        /// The position of the upload queue before it uploaded anything.
+        var start: Int64?
+        /// The session that it has opened.
+        var session: SyncSession?
+    }
+
+    private struct DeadlineReached: Error {}
+
+    /// Does something until a deadline.
+    ///
+    /// - Parameters:
+    ///   - deadline: When `body` is cancelled.
+    ///   - clock: Measures it.
+    ///   - body: What to do. It is awaited in any case.
+    /// - Returns: Whether `body` has ended before the deadline.
+    /// - Throws: What `body` throws.
+    private func isDone(
+        before deadline: Duration,
+        _ clock: ElapsedClock,
+        _ body: @escaping @Sendable () async throws -> Void
+    ) async throws -> Bool {
+        do {
+            try await clock.withLimit(deadline - clock.now, otherwise: DeadlineReached(), body)
+            return true
+        } catch is DeadlineReached {
+            return false
+        }
+    }
+
+    private func uploadedEntries(since start: Int64?) async throws -> Int {
+        guard let start else { return 0 }
+        let end = try await database.read { try UploadQueue.position($0) }
+        return Int(clamping: max(0, end - start))
+    }
+
+    /// Ends a session.
+    ///
+    /// Waits until its loops have ended, and for the methods of its connector until the deadline. Whoever connects next waits for
+    /// those.
+    private func leave(_ session: SyncSession?, until deadline: Duration, _ clock: ElapsedClock) async {
+        guard let session else { return }
+        let (ended, end) = AsyncStream.makeStream(of: Void.self)
+        // It may outlive this call, by ``SyncGroup/returnLimit``.
+        Task { [group, member, id = session.id] in
+            await group.end(id, of: member)
+            end.finish()
+        }
+        await Task.ignoringCancellation {
+            await session.waitForLoops()
+            _ = try? await self.isDone(before: deadline, clock) { for await _ in ended {} }
+        }
         follower.sessionEnded()
     }
 
@@ -59,27 +116,7 @@ extension SyncClient {
     /// - Parameters:
     ///   - connection: Its number.
     ///   - syncs: How many complete checkpoints are not enough.
-    ///   - deadline: The longest time to wait.
-    ///   - clock: Measures it.
-    /// - Returns: Whether that was before the deadline.
     /// - Throws: ``PowerSyncError`` when the connection ends, or `CancellationError`.
-    private func waitUntilSynced(
-        _ connection: UInt64,
-        after syncs: UInt64,
-        until deadline: Duration,
-        _ clock: ElapsedClock
-    ) async throws -> Bool {
-        struct DeadlineReached: Error {}
-        do {
-            try await clock.withLimit(deadline - clock.now, otherwise: DeadlineReached()) {
-                try await self.waitUntilSynced(connection, after: syncs)
-            }
-            return true
-        } catch is DeadlineReached {
-            return false
-        }
-    }
-
     private func waitUntilSynced(_ connection: UInt64, after syncs: UInt64) async throws {
         for await _ in status.activityChanges() {
             let snapshot = status.snapshot

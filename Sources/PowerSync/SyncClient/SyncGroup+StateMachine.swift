@@ -26,6 +26,8 @@ extension SyncGroup {
     /// that is opened later fetches its own. It waits for nothing and is not behind calls that wait. What a session does without
     /// credentials, and that a fetch under way does not count, is in ``CredentialsCache/StateMachine``.
     ///
+    /// `syncOnce` does not wait for methods after its deadline, neither before it opens a session nor at its end; others do.
+    ///
     /// **Which call wins**: the last one. After `close`, the database's calls that wait to connect are refused.
     ///
     /// **No call waits for ever.** Methods that have not returned ``SyncGroup/returnLimit`` after the loops are not waited for any

@@ -155,8 +155,8 @@ extension SyncGroup {
     }
 
     /// Ends a session that ``joinOrConnect(_:_:)`` has opened.
-    func end(_ session: SyncSession, of member: MemberID) async {
-        _ = try? await call(.endOnce(session.id), by: member)
+    func end(_ session: SessionID, of member: MemberID) async {
+        _ = try? await call(.endOnce(session), by: member)
     }
 
     /// Ends the session, whoever has it, and does something while nobody can connect.

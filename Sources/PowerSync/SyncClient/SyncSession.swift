@@ -22,6 +22,8 @@ final class SyncSession: Sendable {
     private let invalidations = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let invalidation = NIOLockedValueBox(Invalidation())
     private let loops = NIOLockedValueBox<Task<Void, Never>?>(nil)
+    /// Finishes when no loop runs any more.
+    private let loopsEnd = AsyncStream.makeStream(of: Void.self)
 
     /// Creates a session, when no other one runs.
     ///
@@ -54,10 +56,18 @@ final class SyncSession: Sendable {
             loops = Task {
                 await self.run()
                 loopsEnded()
+                self.loopsEnd.continuation.finish()
                 await self.context.connectorCalls.end()
                 returned()
             }
         }
+    }
+
+    /// Waits until no loop runs any more, after the callback that says so.
+    ///
+    /// Call it once. A cancelled task does not wait.
+    func waitForLoops() async {
+        for await _ in loopsEnd.stream {}
     }
 
     /// Cancels the loops and the methods of the connector.

@@ -214,6 +214,61 @@ import Testing
         }
     }
 
+    /// A pool that belongs to the same object of an app as its database: closing one of them closes both.
+    private final class OwnedPool: SQLiteConnectionPoolProtocol {
+        let database = Shared<(any PowerSyncDatabaseProtocol)?>(nil)
+        private let inner: PlainPool
+
+        init(path: String) {
+            inner = PlainPool(path: path)
+        }
+
+        var tableUpdates: AsyncStream<Set<String>> { inner.tableUpdates }
+
+        func read<T: Sendable>(
+            onConnection: @Sendable @escaping (any SQLiteConnectionLease) throws -> T
+        ) async throws -> T {
+            try await inner.read(onConnection: onConnection)
+        }
+
+        func write<T: Sendable>(
+            onConnection: @Sendable @escaping (any SQLiteConnectionLease) throws -> T
+        ) async throws -> T {
+            try await inner.write(onConnection: onConnection)
+        }
+
+        func withAllConnections<T: Sendable>(
+            onConnection:
+                @Sendable @escaping (
+                    _ writer: any SQLiteConnectionLease, _ readers: [any SQLiteConnectionLease]
+                ) throws -> T
+        ) async throws -> T {
+            try await inner.withAllConnections(onConnection: onConnection)
+        }
+
+        func close() async throws {
+            try await database.value?.close()
+            try await inner.close()
+        }
+    }
+
+    @Test func aPoolMayCloseItsDatabase() async throws {
+        try await withTemporaryDirectory { directory in
+            let pool = OwnedPool(path: directory.appendingPathComponent("app.db").path)
+            let database = OpenedPowerSyncDatabase(
+                schema: testSchema,
+                pool: pool,
+                identifier: directory.path,
+                logger: DefaultLogger(writers: [])
+            )
+            pool.database.value = database
+            defer { pool.database.value = nil }
+            try await database.insertUser("Ada")
+            try await database.close()
+            await #expect(throws: PowerSyncError.self) { try await database.insertUser("Bob") }
+        }
+    }
+
     @Test func databaseInMemoryIsRefused() async throws {
         let database = OpenedPowerSyncDatabase(
             schema: testSchema,

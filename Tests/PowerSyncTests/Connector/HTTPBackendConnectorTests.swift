@@ -176,6 +176,40 @@ import Testing
         }
     }
 
+    @Test func whatIsNotAnsweredInTimeIsSentInParts() async throws {
+        try await Backend.run { backend in
+            try await backend.insert(["a"], ["b"], ["c"], ["d"])
+            let isSent = Counter()
+            backend.answer { _ in
+                isSent.increment()
+                return LoopbackServer.Response(end: .open)
+            }
+            let connector = try backend.connector()
+            async let error = failure(connector, backend)
+            await isSent.wait(for: 1)
+            try await backend.clock.waitForTimer(of: .seconds(60))
+            backend.clock.advance(by: .seconds(60))
+            #expect(try await error?.code == .timeout)
+            for _ in 0..<2 { try await connector.uploadData(database: backend.database) }
+            #expect(backend.uploads.map { $0.entries.map(\.id).joined() } == ["abcd", "ab", "cd"])
+        }
+    }
+
+    @Test func aLargeTransactionHasLonger() async throws {
+        try await Backend.run { backend in
+            // What is around it in the request has less than 3,000 bytes.
+            let name = String(repeating: "n", count: 40 * 4096 + 1000)
+            try await backend.database.execute(sql: "INSERT INTO lists(id, name) VALUES ('a', ?)", parameters: [name])
+            backend.answer { _ in LoopbackServer.Response(end: .open) }
+            let connector = try backend.connector()
+            async let error = failure(connector, backend)
+            try await backend.clock.waitForTimer(of: .seconds(60 + 40))
+            backend.clock.advance(by: .seconds(60 + 40))
+            #expect(try await error?.code == .timeout)
+            #expect(try await backend.waiting() == ["a"])
+        }
+    }
+
     @Test func cancellingEndsAnUpload() async throws {
         try await Backend.run { backend in
             try await backend.insert(["a"])

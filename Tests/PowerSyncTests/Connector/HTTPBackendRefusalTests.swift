@@ -160,6 +160,19 @@ import Testing
         }
     }
 
+    @Test("A backend that has not got a request in time gets less, down to one transaction, which is not rejected")
+    func aRequestThatDidNotArriveInTimeIsSentInParts() async throws {
+        try await Backend.run { backend in
+            let connector = try backend.connector()
+            try await backend.insert(["a"], ["b", "c"])
+            let late: Backend.Answer = { _ in Backend.status(.requestTimeout) }
+            backend.answer(late, late)
+            for _ in 0..<2 { #expect(try await failure(connector, backend)?.httpStatus == 408) }
+            for _ in 0..<2 { try await connector.uploadData(database: backend.database) }
+            #expect(backend.uploads.map(\.entries.count) == [3, 1, 1, 2])
+        }
+    }
+
     // MARK: - Times
 
     @Test(arguments: ["30", "Sat, 01 Nov 2025 00:00:30 GMT"])

@@ -98,6 +98,40 @@ import Testing
         }
     }
 
+    @Test("closing again waits for the first call, and deletes no files under a callback")
+    func closingAgainWaitsForTheFirstCall() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appendingPathComponent("a.db").path
+            let database = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
+            let (gate, hasStarted, isFinished) = (Gate(), Counter(), Shared(false))
+            var changes = database.onChange(tables: ["users"]).makeAsyncIterator()
+            #expect(try await changes.next() == [])
+            let writing = Task {
+                try await database.writeLock { _ in
+                    hasStarted.increment()
+                    gate.wait()
+                    isFinished.value = true
+                }
+            }
+            await hasStarted.wait(for: 1)
+            let first = Task { try await database.close() }
+            // Closing has begun when streams end.
+            while try await changes.next() != nil {}
+            first.cancel()
+            let second = Task {
+                try await database.close(deleteDatabase: true)
+                return isFinished.value
+            }
+            for _ in 0..<1_000 { await Task.yield() }
+            #expect(FileManager.default.fileExists(atPath: path))
+            gate.open()
+            #expect(try await second.value, "closing returns after the callback")
+            try await first.value
+            try await writing.value
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
+    }
+
     @Test("clearing works on a database that was never connected")
     func clearingWorksWithoutConnection() async throws {
         try await withMemoryDatabase { database in

@@ -117,6 +117,24 @@ import Testing
         }
     }
 
+    @Test("get and getOptional read the first row only")
+    func firstRowIsAllThatIsRead() async throws {
+        try await withMemoryDatabase { database in
+            try await database.execute("CREATE TABLE numbers (number INTEGER)")
+            try await database.execute("INSERT INTO numbers VALUES (1), (-9223372036854775808)")
+            // The second number has no absolute value.
+            let sql = "SELECT abs(number) FROM numbers ORDER BY rowid"
+            await #expect(throws: PowerSyncError.self) { try await database.getAll(sql) { try $0.getInt(index: 0) } }
+            #expect(try await database.get(sql) { try $0.getInt(index: 0) } == 1)
+            #expect(try await database.getOptional(sql) { try $0.getInt(index: 0) } == 1)
+            try await database.writeLock { context in
+                #expect(try context.get(sql: sql, parameters: []) { try $0.getInt(index: 0) } == 1)
+                // SQLite refuses this while a statement has more rows to give.
+                try context.execute(sql: "VACUUM", parameters: [])
+            }
+        }
+    }
+
     @Test("a statement runs inside the mapper of another one, even of itself")
     func statementRunsInsideMapper() async throws {
         try await withMemoryDatabase { database in

@@ -69,6 +69,54 @@ import Testing
         #expect(stream.isClosed)
     }
 
+    /// Uploads until a gate is opened, also when the task is cancelled.
+    private func uploadStubbornly(until gate: TaskGate) async throws {
+        harness.connector.onUpload { _, _ in try await Task { try await gate.pass() }.value }
+        try await harness.insert("x")
+    }
+
+    @Test func anUploadThatDoesNotEndIsLeftToItself() async throws {
+        let gate = TaskGate()
+        try await uploadStubbornly(until: gate)
+        let task = syncOnce()
+        let stream = try await harness.acceptNext()
+        stream.send(.checkpoint(1))
+        try await harness.connector.waitForUploads(1)
+        try await harness.clock.waitForTimer(of: .seconds(25))
+        harness.clock.advance(by: .seconds(25))
+        let result = try await task.value
+        #expect(!result.isComplete && result.uploadedEntries == 0)
+        #expect(result.activity.upload != nil)
+        #expect(stream.isClosed)
+        #expect(!harness.database.currentStatus.connected)
+        // Whoever connects next waits for it.
+        let connecting = Task { [harness] in try await harness.connect() }
+        for _ in 0..<1_000 { await Task.yield() }
+        #expect(harness.service.streamRequests == 1)
+        gate.open()
+        try await connecting.value
+        _ = try await harness.acceptNext()
+    }
+
+    @Test func waitingForItsTurnEndsAtTheDeadline() async throws {
+        let gate = TaskGate()
+        try await uploadStubbornly(until: gate)
+        try await harness.connectAndAccept().send(.checkpoint(1))
+        try await harness.connector.waitForUploads(1)
+        let disconnecting = Task { [harness] in try await harness.database.disconnect() }
+        try await harness.clock.waitForTimer(of: SyncGroup.returnLimit)
+        let task = Task { [harness] in
+            try await harness.database.syncOnce(connector: harness.connector, deadline: .seconds(4))
+        }
+        try await harness.clock.waitForTimer(of: .seconds(4))
+        harness.clock.advance(by: .seconds(4))
+        let result = try await task.value
+        #expect(!result.isComplete && result.uploadedEntries == 0)
+        gate.open()
+        try await disconnecting.value
+        #expect(harness.service.streamRequests == 1)
+    }
+
     @Test func failuresAreRetriedBeforeTheDeadline() async throws {
         let task = syncOnce()
         try await harness.service.nextStream().reject(status: 503)

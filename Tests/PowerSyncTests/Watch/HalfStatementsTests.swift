@@ -1,5 +1,7 @@
-import PowerSync
+import GRDB
 import Testing
+
+@testable import PowerSync
 
 /// Statements outside transactions that end with an error, and what is left of them.
 @Suite(.timeLimit(.minutes(1))) struct HalfStatementsTests {
@@ -34,6 +36,75 @@ import Testing
             let names = try await database.getAll("SELECT name FROM users ORDER BY id") { try $0.getString(index: 0) }
             #expect(names == ["a", "b"])
             #expect(try await database.count("ps_crud") == before)
+        }
+    }
+
+    /// Counts the rows that GRDB tells of, when it does.
+    private final class RowObserver: TransactionObserver {
+        private let told: Shared<Int>
+
+        init(told: Shared<Int>) {
+            self.told = told
+        }
+
+        func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { true }
+        func databaseDidChange(with event: DatabaseEvent) { told.value += 1 }
+        func databaseDidCommit(_ db: Database) {}
+        func databaseDidRollback(_ db: Database) {}
+    }
+
+    /// GRDB must not keep them until the end: there may be millions.
+    @Test func eachRowIsToldOfWhileAStatementRuns() async throws {
+        try await withFileDatabase { database in
+            try await database.execute(Self.notes)
+            let told = Shared(0)
+            try await database.writeLock { context in
+                let db = try LocalConnection.database(of: context)
+                db.add(transactionObserver: RowObserver(told: told), extent: .databaseLifetime)
+                db.add(function: DatabaseFunction("told", argumentCount: 0) { _ in told.value })
+            }
+            try await database.execute("INSERT INTO notes (text) SELECT told() FROM (VALUES ('a'), ('b'), ('c'))")
+            let numbers = try await database.getAll("SELECT text FROM notes ORDER BY id") { try $0.getInt(index: 0) }
+            #expect(numbers == [0, 1, 2])
+        }
+    }
+
+    @Test func aStatementMayEndItsTransactionItself() async throws {
+        try await withFileDatabase { database in
+            try await database.execute(Self.notes)
+            try await database.execute("INSERT INTO notes (id) VALUES (1)")
+            let error = await #expect(throws: PowerSyncError.self) {
+                try await database.execute("INSERT OR ROLLBACK INTO notes (id) VALUES (2), (1)")
+            }
+            guard case .sqliteError(1555, _, _, _, _) = error else {
+                Issue.record("expected a primary key constraint, not \(String(describing: error))")
+                return
+            }
+            try await database.execute("INSERT INTO notes (id) VALUES (3)")
+            #expect(try await database.count("notes") == 2)
+        }
+    }
+
+    /// An app's database that runs every callback in a transaction, and commits whatever becomes of it.
+    private struct TransactionalDatabase: ForwardingDatabase {
+        let inner: any PowerSyncDatabaseProtocol
+
+        func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
+            try await inner.writeLock { context in
+                try context.execute(sql: "BEGIN", parameters: [])
+                let result = Result { try callback(context) }
+                try context.execute(sql: "COMMIT", parameters: [])
+                return try result.get()
+            }
+        }
+    }
+
+    @Test func aTransactionThatIsOpenGoesOnWithoutAStatementThatFails() async throws {
+        try await withFileDatabase { inner in
+            let database = TransactionalDatabase(inner: inner)
+            try await database.insertUser("a", id: "a")
+            await #expect(throws: PowerSyncError.self) { try await database.execute(Self.insert) }
+            #expect(try await database.count("users") == 1)
         }
     }
 

@@ -21,6 +21,7 @@ import PowerSyncUpload
 /// | rejects a write (4xx for the write) | throws an ``UploadRejectionError``: ``ConnectOptions/uploadRejectionPolicy`` decides |
 /// | answers 401 | gets new credentials, and tries once more |
 /// | answers 413 | sends less for a while; a transaction that is too large alone is rejected |
+/// | answers 408, or not in time | tries again, with less: the network may be slow |
 /// | answers 429 or 503 with `Retry-After` | tries again, but not before |
 /// | answers anything else, or nothing | tries again: ``HTTPBackendError`` |
 public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
@@ -127,6 +128,10 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
                 return
             } catch let error as HTTPBackendError where error.httpStatus == 413 {
                 try shrink(batch)
+            } catch let error as HTTPBackendError where error.code == .timeout || error.httpStatus == 408 {
+                // Else a network that is too slow for the request would get it again and again.
+                if batch.transactions.count > 1 { state.withLockedValue { $0.limit.refused(batch.entries.count) } }
+                throw error
             }
         }
     }

@@ -15,9 +15,12 @@ public struct HTTPBackendOptions: Sendable {
     public var maximumEntries = 1_000
     /// The most bytes of one request, unless a single transaction has more: 1 MiB.
     ///
-    /// When a backend answers 413, the connector sends less by itself, down to single transactions, and then more again.
+    /// When a backend answers 413 or 408, or not in time, the connector sends less by itself, down to single transactions, and
+    /// then more again.
     public var maximumBytes = 1 << 20
     /// How long the backend may take to answer, in seconds: 60.
+    ///
+    /// The request is sent in that time, too. A large one has longer: a second more for each 4 KiB.
     public var timeout: TimeInterval = 60
     /// The longest `Retry-After` that is obeyed, in seconds: 600.
     ///

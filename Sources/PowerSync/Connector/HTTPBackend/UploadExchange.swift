@@ -11,6 +11,8 @@ struct UploadExchange: Sendable {
     private static let rejectionLimit = 512
     /// The most bytes of an answer that are shown: 500.
     private static let shownLimit = 500
+    /// How many bytes of a request give the answer a second more: 4 KiB, which slow mobile networks take.
+    private static let bytesPerSecond = 4 << 10
 
     /// Where to.
     let url: String
@@ -59,9 +61,11 @@ struct UploadExchange: Sendable {
         request.headers.replaceOrAdd(name: "Authorization", value: authorization)
         request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
         request.headers.replaceOrAdd(name: "User-Agent", value: UserAgent.text)
-        request.body = .bytes(ByteBuffer(bytes: upload.json))
+        let json = ByteBuffer(bytes: upload.json)
+        request.body = .bytes(json)
+        let timeout = timeout(ofBytes: json.readableBytes)
         let limit = Self.responseLimit + Self.rejectionLimit * upload.entries.count
-        let (status, headers, body) = try await answer(of: exchange, to: request, upTo: limit)
+        let (status, headers, body) = try await answer(of: exchange, to: request, upTo: limit, within: timeout)
         guard (200..<300).contains(status) else { throw failure(status, headers, body) }
         do {
             return try UploadResponse(json: body)
@@ -74,16 +78,21 @@ struct UploadExchange: Sendable {
         }
     }
 
+    /// How long a request of so many bytes may take, until its answer has come.
+    private func timeout(ofBytes bytes: Int) -> Duration {
+        ConnectOptions.duration(seconds: options.timeout) + .seconds(bytes / Self.bytesPerSecond)
+    }
+
     private func answer(
         of exchange: any HTTPExchange,
         to request: HTTPExchangeRequest,
-        upTo limit: Int
+        upTo limit: Int,
+        within timeout: Duration
     ) async throws -> (status: Int, HTTPHeaders, ByteBuffer) {
-        let timeout = options.timeout
         do {
             return try await clock.withAnswerLimit(
-                ConnectOptions.duration(seconds: timeout),
-                otherwise: HTTPBackendError(.timeout, "POST \(url) was not answered in \(timeout) seconds")
+                timeout,
+                otherwise: HTTPBackendError(.timeout, "POST \(url) was not answered in \(timeout)")
             ) {
                 let response = try await exchange.send(request)
                 return (response.status, response.headers, try await response.body.collect(upTo: limit))

@@ -1,4 +1,6 @@
-/// How many entries a request may have: fewer after the backend has answered 413, more again when it takes requests.
+/// How many entries a request may have: fewer after one that was too large, more again when the backend takes requests.
+///
+/// Too large is what the backend answers with 413, and what does not reach it in time.
 ///
 /// ```
 ///             refused: half as many
