@@ -16,9 +16,14 @@ struct DiagnosticCollector {
     }
 
     /// Adds a finding; one that is there already is ignored, and so is what exceeds ``maximumFindings``.
+    ///
+    /// An error takes the place of the last warning then: nobody could mend a config that is refused for warnings.
     mutating func report(_ code: DiagnosticCode, _ message: String, hint: String? = nil, at range: Range<Int>) {
         if code.severity == .error { hasErrors = true }
-        guard diagnostics.count < Self.maximumFindings else { return }
+        let isFull = diagnostics.count == Self.maximumFindings
+        let lastWarning =
+            isFull && code.severity == .error ? diagnostics.lastIndex { $0.severity == .warning } : nil
+        guard !isFull || lastWarning != nil else { return }
         let position = source.position(of: range.lowerBound)
         let diagnostic = ConfigDiagnostic(
             severity: code.severity,
@@ -30,7 +35,9 @@ struct DiagnosticCollector {
             column: position.column,
             excerpt: source.excerpt(of: range)
         )
-        if seen.insert(diagnostic).inserted { diagnostics.append(diagnostic) }
+        guard seen.insert(diagnostic).inserted else { return }
+        if let lastWarning { diagnostics.remove(at: lastWarning) }
+        diagnostics.append(diagnostic)
     }
 
     /// All findings in the order of the file.

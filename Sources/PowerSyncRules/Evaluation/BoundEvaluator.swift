@@ -33,6 +33,9 @@ final class BoundEvaluator: Sendable {
             return try filters.hold(in: input) ? try partitionKeys.keyValues(in: input).map { [$0] } ?? [] : []
         }
         var input = input
+        // What the row alone decides is evaluated once, and before there is a row for each element of an array.
+        guard let filters = input.remainder(of: filters, unless: \.isOutput) else { return [] }
+        let partitionKeys = input.fill(partitionKeys, unless: \.isOutput)
         var keys: [[SQLiteValue]] = []
         var seen: Set<[SQLiteValue]> = []
         for combination in try functions.combinations(in: input) {
@@ -69,15 +72,22 @@ final class BoundIndex: Sendable {
     /// - Throws: ``EvaluationError``.
     func entries(in input: EvaluationInput) throws(EvaluationError) -> [ParameterEntry] {
         guard !functions.isEmpty else {
-            guard let (lookup, row) = try entry(in: input) else { return [] }
+            guard let (lookup, row) = try entry(in: input, filters: filters, keys: keys, outputs: outputs) else {
+                return []
+            }
             return [ParameterEntry(lookup: lookup, rows: [row])]
         }
         var input = input
+        guard let filters = input.remainder(of: filters, unless: \.isOutput) else { return [] }
+        let keys = input.fill(keys, unless: \.isOutput)
+        let outputs = input.fill(outputs, unless: \.isOutput)
         var entries: [ParameterEntry] = []
         var positions: [ParameterLookup: Int] = [:]
         for combination in try functions.combinations(in: input) {
             input.functionRows = combination
-            guard let (lookup, row) = try entry(in: input) else { continue }
+            guard let (lookup, row) = try entry(in: input, filters: filters, keys: keys, outputs: outputs) else {
+                continue
+            }
             if let position = positions[lookup] {
                 entries[position].rows.append(row)
             } else {
@@ -88,7 +98,12 @@ final class BoundIndex: Sendable {
         return entries
     }
 
-    private func entry(in input: EvaluationInput) throws(EvaluationError) -> (ParameterLookup, ParameterRow)? {
+    private func entry(
+        in input: EvaluationInput,
+        filters: [PlanExpression],
+        keys: [PlanExpression],
+        outputs: [PlanExpression]
+    ) throws(EvaluationError) -> (ParameterLookup, ParameterRow)? {
         guard try filters.hold(in: input), let key = try keys.keyValues(in: input),
             let values = try outputs.outputValues(in: input, keepsNull: keepsNull)
         else { return nil }

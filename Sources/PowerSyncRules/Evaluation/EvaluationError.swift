@@ -20,6 +20,8 @@ package enum EvaluationError: Error, Sendable, Hashable {
     case tooManyRows
     /// Table-valued functions give too many rows for one request.
     case tooManyRequestRows
+    /// The keys of one request are too long together.
+    case tooManyRequestBytes
 }
 
 extension EvaluationError: CustomStringConvertible {
@@ -34,8 +36,10 @@ extension EvaluationError: CustomStringConvertible {
         case .invalidGeometry: "the value is not a geometry in well-known binary form"
         case .tooManyRows: "json_each gives more than \(FunctionRow.maximumCombinations) rows for one source row"
         case .tooManyRequestRows:
-            "json_each gives more than \(RequestRowLimit.maximumKeptRows) different rows for one request, "
-                + "or \(RequestRowLimit.maximumRows) that repeat each other"
+            "json_each gives more than \(RequestLimit.maximumKeptRows) different rows for one request, "
+                + "or \(RequestLimit.maximumRows) that repeat each other"
+        case .tooManyRequestBytes:
+            "the keys of one request have more than \(RequestLimit.maximumKeyBytes) bytes together"
         }
     }
 }

@@ -8,6 +8,8 @@ struct EvaluationInput {
     var functionRows: [FunctionRow] = []
     /// The request.
     var request: RequestValues?
+    /// Calls that were evaluated already and cannot be.
+    var failures: [PlanExpression: EvaluationError] = [:]
 
     /// A source row.
     static func row(_ row: SourceRow) -> EvaluationInput {

@@ -2,19 +2,21 @@ import PowerSyncProtocol
 
 /// The members of an output row while it is put together from a column list in which names come twice.
 ///
-/// A member that is set again keeps its first place. Bytes are not members.
+/// A member that is set again keeps its first place. Bytes, and what the row lacks, are left out; the name is taken all
+/// the same, so that what stood there before is not synced in their place.
 struct OutputMembers {
     private var names: [String] = []
-    private var values: [SQLiteValue] = []
+    /// The values; `nil` for what is left out.
+    private var values: [SQLiteValue?] = []
     /// Positions by name, once there are too many names to look through.
     private var positions: [SQLiteValue: Int] = [:]
 
     /// How many names are looked through one by one.
     private static let scannedNames = 32
 
-    /// Sets a member, unless the value is bytes.
-    mutating func set(_ name: String, to value: SQLiteValue) {
-        if case .blob = value { return }
+    /// Sets a member; without a value, or with bytes, it is left out.
+    mutating func set(_ name: String, to value: SQLiteValue?) {
+        let value: SQLiteValue? = if case .blob? = value { nil } else { value }
         if let index = position(of: name) {
             values[index] = value
         } else {
@@ -24,8 +26,8 @@ struct OutputMembers {
         }
     }
 
-    /// Sets a member, unless the value is bytes or there is a member with this name.
-    mutating func setIfMissing(_ name: String, to value: SQLiteValue) {
+    /// Sets a member, unless this name was set before.
+    mutating func setIfMissing(_ name: String, to value: SQLiteValue?) {
         guard position(of: name) == nil else { return }
         set(name, to: value)
     }
@@ -46,7 +48,7 @@ struct OutputMembers {
     /// The row id: the member `id` as text.
     var id: String {
         guard let index = names.firstIndex(where: { $0.hasSameBytes(as: "id") }) else { return "" }
-        return values[index].idText
+        return values[index]?.idText ?? ""
     }
 
     /// The JSON object.
@@ -55,6 +57,7 @@ struct OutputMembers {
         text.reserveCapacity(names.count * 24)
         text.append(UInt8(ascii: "{"))
         for (name, value) in zip(names, values) {
+            guard let value else { continue }
             if text.count > 1 { text.append(UInt8(ascii: ",")) }
             JSONText.appendString(name, to: &text)
             text.append(UInt8(ascii: ":"))

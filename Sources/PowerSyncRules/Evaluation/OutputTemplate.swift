@@ -17,6 +17,8 @@ struct OutputTemplate {
         case cell(Int)
         /// What an expression makes of the row.
         case expression(PlanExpression)
+        /// Nowhere: the rows lack the column.
+        case missing
     }
 
     private struct Member {
@@ -33,7 +35,7 @@ struct OutputTemplate {
     private let labelEnds: [Int]
     /// Whether a name comes twice.
     ///
-    /// What stands where depends on the row then, because bytes are no members.
+    /// What stands where depends on the row then, because bytes are left out.
     private let hasRepeatedNames: Bool
     /// The position of the member `id`.
     private let idPosition: Int?
@@ -55,10 +57,9 @@ struct OutputTemplate {
                     members.append(Member(name: name, source: .cell(position), isOnlyIfMissing: true))
                 }
             case .expression(.column(let source), let name):
-                // A column that the row lacks is left out.
-                if let position = binding.layout.position(of: source) {
-                    members.append(Member(name: name, source: .cell(position)))
-                }
+                // A column that the row lacks is left out, and what it replaces with it.
+                let position = binding.layout.position(of: source)
+                members.append(Member(name: name, source: position.map(Source.cell) ?? .missing))
             case .expression(let expression, let name):
                 members.append(Member(name: name, source: .expression(expression.bound(to: binding))))
             }
@@ -100,6 +101,8 @@ struct OutputTemplate {
                 let value = try expression.evaluate(in: input)
                 append(value, at: position, to: &text)
                 if position == idPosition { id = value.idText }
+            case .missing:
+                break
             }
         }
         text.append(UInt8(ascii: "}"))
@@ -115,10 +118,11 @@ struct OutputTemplate {
         _ = value.appendJSON(to: &text)
     }
 
-    private func value(of member: Member, in input: EvaluationInput) throws(EvaluationError) -> SQLiteValue {
+    private func value(of member: Member, in input: EvaluationInput) throws(EvaluationError) -> SQLiteValue? {
         switch member.source {
         case .cell(let position): input.cells[position]
         case .expression(let expression): try expression.evaluate(in: input)
+        case .missing: nil
         }
     }
 

@@ -19,6 +19,7 @@ extension PlanExpression {
             guard let value = input.request?[part] else { return .null }
             return .text(value.text)
         case .call(let function, let operands):
+            if !input.failures.isEmpty, let error = input.failures[self] { throw error }
             return try function.evaluate(operands, in: input)
         case .not(let operand):
             return .boolean(try !operand.isTrue(in: input))

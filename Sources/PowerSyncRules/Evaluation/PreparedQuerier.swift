@@ -63,21 +63,18 @@ struct PreparedQuerier: Sendable {
         stream: SyncPlan.Stream,
         priority: Priority,
         reason: BucketReason,
-        request: RequestValues,
-        limit: inout RequestRowLimit
+        evaluation: inout RequestEvaluation
     ) throws(EvaluationError) {
-        let input = EvaluationInput.request(request)
-        guard try querier.requestFilters.hold(in: input) else { return nil }
+        guard try evaluation.hold(querier.requestFilters) else { return nil }
         let keepsNull = querier.keepsNull
-        guard let instantiation = try Self.values(querier.instantiation, in: input, keepsNull: keepsNull) else {
+        guard let instantiation = try Self.values(querier.instantiation, keepsNull: keepsNull, &evaluation) else {
             return nil
         }
         var stages: [[PreparedLookup]] = []
         for stage in querier.stages {
             var lookups: [PreparedLookup] = []
             for lookup in stage {
-                guard let lookup = try Self.prepare(lookup, of: plan, in: input, keepsNull: keepsNull, &limit)
-                else {
+                guard let lookup = try Self.prepare(lookup, of: plan, keepsNull: keepsNull, &evaluation) else {
                     return nil
                 }
                 lookups.append(lookup)
@@ -97,14 +94,13 @@ struct PreparedQuerier: Sendable {
     private static func prepare(
         _ lookup: Lookup,
         of plan: SyncPlan,
-        in input: EvaluationInput,
         keepsNull: Bool,
-        _ limit: inout RequestRowLimit
+        _ evaluation: inout RequestEvaluation
     ) throws(EvaluationError) -> PreparedLookup? {
         switch lookup {
         case .index(let id, let inputs):
             // A key that is NULL finds nothing, whatever becomes of values that are NULL.
-            guard let inputs = try values(inputs, in: input, keepsNull: false) else { return nil }
+            guard let inputs = try values(inputs, keepsNull: false, &evaluation) else { return nil }
             let index = plan.parameterIndexes[id.rawValue]
             return .index(
                 IndexLookup(
@@ -115,44 +111,26 @@ struct PreparedQuerier: Sendable {
                 )
             )
         case .function(let lookup):
-            var input = input
-            var rows: [ParameterRow] = []
-            var known: Set<ParameterRow> = []
-            for row in try limit.rows(of: lookup.function, in: input) {
-                input.functionRows = [row]
-                guard try lookup.filters.hold(in: input),
-                    let values = try lookup.outputs.outputValues(in: input, keepsNull: keepsNull)
-                else { continue }
-                let row = ParameterRow(values: values)
-                guard known.insert(row).inserted else { continue }
-                try limit.keep()
-                rows.append(row)
-            }
+            let rows = try evaluation.rows(of: lookup, keepsNull: keepsNull)
             return rows.isEmpty ? nil : .rows(rows)
         }
     }
 
     private static func values(
         _ values: [ParameterValue],
-        in input: EvaluationInput,
-        keepsNull: Bool
+        keepsNull: Bool,
+        _ evaluation: inout RequestEvaluation
     ) throws(EvaluationError) -> [Value]? {
         var prepared: [Value] = []
         for value in values {
             switch value {
             case .request(let expression):
-                let constant = try expression.evaluate(in: input)
-                if let key = constant.normalizedKey {
-                    prepared.append(.constant(key))
-                } else if keepsNull, constant == .null {
-                    prepared.append(.constant(.null))
-                } else {
-                    return nil
-                }
+                guard let key = try evaluation.key(expression, keepsNull: keepsNull) else { return nil }
+                prepared.append(.constant(key))
             case .lookup(let output):
                 prepared.append(.lookup(output))
             case .intersection(let parts):
-                guard let parts = try Self.values(parts, in: input, keepsNull: keepsNull) else { return nil }
+                guard let parts = try Self.values(parts, keepsNull: keepsNull, &evaluation) else { return nil }
                 prepared.append(.intersection(parts))
             }
         }

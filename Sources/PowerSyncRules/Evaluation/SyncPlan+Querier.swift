@@ -13,21 +13,18 @@ extension SyncPlan {
     package func querier(for request: SyncPlanRequest, bucketPrefix: String) -> BucketQuerier {
         var descriptions: [StreamDescription] = []
         var queriers: [PreparedQuerier] = []
-        var limit = RequestRowLimit()
-        let auth = JSONNode(.object(request.tokenPayload))
-        let connection = JSONNode(.object(request.parameters))
+        var evaluation = RequestEvaluation(
+            auth: JSONNode(.object(request.tokenPayload)),
+            connection: JSONNode(.object(request.parameters))
+        )
         for stream in streams {
             let subscriptions = Subscription.all(to: stream, in: request, streamIndex: descriptions.count)
             guard !subscriptions.isEmpty else { continue }
             var description = StreamDescription(name: stream.name, isDefault: stream.isSubscribedByDefault)
             for subscription in subscriptions {
                 do throws(EvaluationError) {
-                    let values = RequestValues(
-                        auth: auth,
-                        connection: connection,
-                        subscription: subscription.parameters.map { JSONNode(.object($0)) }
-                    )
-                    queriers += try prepare(stream, for: subscription, request: values, &limit)
+                    evaluation.begin(subscription.parameters.map { JSONNode(.object($0)) })
+                    queriers += try prepare(stream, for: subscription, &evaluation)
                 } catch {
                     description.errors.append(
                         StreamError(
@@ -45,8 +42,7 @@ extension SyncPlan {
     private func prepare(
         _ stream: Stream,
         for subscription: Subscription,
-        request: RequestValues,
-        _ limit: inout RequestRowLimit
+        _ evaluation: inout RequestEvaluation
     ) throws(EvaluationError) -> [PreparedQuerier] {
         var prepared: [PreparedQuerier] = []
         for querier in stream.queriers {
@@ -56,8 +52,7 @@ extension SyncPlan {
                 stream: stream,
                 priority: subscription.overridePriority ?? Priority(querier.priority ?? stream.priority),
                 reason: subscription.reason,
-                request: request,
-                limit: &limit
+                evaluation: &evaluation
             )
             if let querier { prepared.append(querier) }
         }

@@ -94,16 +94,25 @@ extension PlanExpression {
         condition(self) || operands.contains { $0.contains(where: condition) }
     }
 
+    /// Whether the expression is a column of a table-valued function.
+    var isOutput: Bool {
+        if case .output = self { true } else { false }
+    }
+
+    /// The expression with other operands.
+    func mapOperands(_ transform: (PlanExpression) -> PlanExpression) -> PlanExpression {
+        switch self {
+        case .literal, .column, .cell, .metadata, .output, .request, .bucketParameter: self
+        case .call(let function, let operands): .call(function, operands.map(transform))
+        case .not(let operand): .not(transform(operand))
+        case .and(let terms): .and(terms.map(transform))
+        case .or(let terms): .or(terms.map(transform))
+        }
+    }
+
     /// The expression with other positions of table-valued functions.
     func renumberingFunctions(_ position: (Int) -> Int) -> PlanExpression {
-        switch self {
-        case .literal, .column, .cell, .metadata, .request, .bucketParameter: self
-        case .output(let function, let column): .output(position(function), column)
-        case .call(let function, let operands):
-            .call(function, operands.map { $0.renumberingFunctions(position) })
-        case .not(let operand): .not(operand.renumberingFunctions(position))
-        case .and(let terms): .and(terms.map { $0.renumberingFunctions(position) })
-        case .or(let terms): .or(terms.map { $0.renumberingFunctions(position) })
-        }
+        if case .output(let function, let column) = self { return .output(position(function), column) }
+        return mapOperands { $0.renumberingFunctions(position) }
     }
 }

@@ -32,6 +32,10 @@ struct Scalar {
     var range: Range<Int>
     /// The first value that a client can choose freely, for the warning about dangerous parameters.
     var clientChosenRange: Range<Int>?
+    /// The number of levels of its tree, as the parser counts them; columns of subqueries are what they stand for.
+    var height = 1
+    /// The number of operators, calls, names and literals in it, counted likewise.
+    var partCount = 1
 
     /// Whether the expression reads at most one thing.
     var hasSingleDependency: Bool { uses.count <= 1 }
@@ -56,7 +60,9 @@ struct Scalar {
             expression: expression(operands.map(\.expression)),
             uses: unique(operands.flatMap(\.uses)),
             range: range,
-            clientChosenRange: operands.lazy.compactMap(\.clientChosenRange).first
+            clientChosenRange: operands.lazy.compactMap(\.clientChosenRange).first,
+            height: (operands.lazy.map(\.height).max() ?? 0) + 1,
+            partCount: operands.reduce(1) { $0 + $1.partCount }
         )
     }
 

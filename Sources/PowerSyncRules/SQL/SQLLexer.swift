@@ -10,13 +10,14 @@
 struct SQLLexer {
     private let bytes: [UInt8]
     private let base: Int
+    private let source: ScalarSource
     private var position = 0
 
     /// All tokens of a query; the last one is ``SQLToken/Kind/end``.
     ///
     /// What is no token becomes ``SQLToken/Kind/invalid(_:)``, and reading goes on behind it.
     static func tokens(of text: SQLSources.Text) -> [SQLToken] {
-        var lexer = SQLLexer(bytes: Array(text.text.utf8), base: text.base)
+        var lexer = SQLLexer(bytes: Array(text.text.utf8), base: text.base, source: text.source)
         var tokens: [SQLToken] = []
         while true {
             var start = lexer.position
@@ -70,13 +71,27 @@ extension SQLLexer {
             if next == 0x20 || (0x09...0x0d).contains(next) {
                 position += 1
             } else if next == UInt8(ascii: "-"), byte(at: 1) == UInt8(ascii: "-") {
-                while let next = byte(), next != 0x0a, next != 0x0d { position += 1 }
+                try skipLineComment()
             } else if next == UInt8(ascii: "/"), byte(at: 1) == UInt8(ascii: "*") {
                 try skipBlockComment()
             } else {
                 return
             }
         }
+    }
+
+    /// Skips a comment up to the end of its line.
+    ///
+    /// In most scalars of YAML a line break is a space, and the comment would take in what its author sees below it.
+    private mutating func skipLineComment() throws(SQLProblem) {
+        let start = position
+        while let next = byte(), next != 0x0a, next != 0x0d { position += 1 }
+        guard source.isFolded(start..<position) else { return }
+        throw problem(
+            "The line break is folded, so the rest of the query is in this comment.",
+            hint: "Write the query behind “|”, or the comment as /* … */.",
+            from: start
+        )
     }
 
     private mutating func skipBlockComment() throws(SQLProblem) {

@@ -9,16 +9,18 @@ struct SQLSources {
         let text: String
         /// The offset of its first byte.
         let base: Int
+        /// Where it comes from.
+        let source: ScalarSource
     }
 
-    private var texts: [(text: Text, bytes: [UInt8], source: ScalarSource)] = []
+    private var texts: [(text: Text, bytes: [UInt8])] = []
     private var end = 0
 
     /// Adds the text of a YAML scalar.
     mutating func add(_ text: String, at source: ScalarSource) -> Text {
-        let added = Text(text: text, base: end)
+        let added = Text(text: text, base: end, source: source)
         let bytes = Array(text.utf8)
-        texts.append((added, bytes, source))
+        texts.append((added, bytes))
         // One more, so that the end of a text is not the beginning of the next one.
         end += bytes.count + 1
         return added
@@ -28,7 +30,7 @@ struct SQLSources {
     func fileRange(of range: Range<Int>) -> Range<Int> {
         guard let entry = entry(at: range.lowerBound) else { return 0..<0 }
         let base = entry.text.base
-        return entry.source.fileRange(of: (range.lowerBound - base)..<(range.upperBound - base))
+        return entry.text.source.fileRange(of: (range.lowerBound - base)..<(range.upperBound - base))
     }
 
     /// What is written in a range.
@@ -39,7 +41,7 @@ struct SQLSources {
         return String(decoding: entry.bytes[start..<end], as: UTF8.self)
     }
 
-    private func entry(at offset: Int) -> (text: Text, bytes: [UInt8], source: ScalarSource)? {
+    private func entry(at offset: Int) -> (text: Text, bytes: [UInt8])? {
         var low = 0
         var high = texts.count
         while high - low > 1 {

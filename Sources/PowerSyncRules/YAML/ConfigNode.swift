@@ -142,12 +142,17 @@ struct ConfigNode {
         return isDecimal && Double(text) != nil
     }
 
-    /// Whether the document has more nodes than a limit, with aliases counted wherever they are used.
+    /// Whether the document has more nodes than a limit, or longer texts, with aliases counted wherever they are used.
     ///
+    /// - Parameters:
+    ///   - limit: The most nodes.
+    ///   - textLimit: The most bytes of all scalars together.
+    /// - Returns: Whether there are more.
     /// - Complexity: O(limit).
-    func hasMoreNodes(than limit: Int) -> Bool {
+    func exceeds(nodes limit: Int, textBytes textLimit: Int) -> Bool {
         var stack = [node]
         var count = 0
+        var textBytes = 0
         while let next = stack.popLast() {
             count += 1
             guard count + stack.count <= limit else { return true }
@@ -161,7 +166,10 @@ struct ConfigNode {
             case .sequence(let sequence):
                 guard count + stack.count + sequence.count <= limit else { return true }
                 stack += sequence
-            case .scalar, .alias:
+            case .scalar(let scalar):
+                textBytes += scalar.string.utf8.count
+                guard textBytes <= textLimit else { return true }
+            case .alias:
                 break
             }
         }

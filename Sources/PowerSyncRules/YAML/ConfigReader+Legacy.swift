@@ -12,9 +12,23 @@ extension ConfigReader {
                     "“\(entry.key)” is the name of a stream, too.",
                     at: entry.keyRange
                 )
+            } else if let stream = streams.first(where: { Self.isBucketName(entry.key, of: $0.name) }) {
+                diagnostics.report(
+                    .streamDuplicateName,
+                    "The buckets of the stream “\(stream.name)” are named like “\(entry.key)”.",
+                    hint: "Give the bucket definition another name.",
+                    at: entry.keyRange
+                )
             }
             return readDefinition(entry)
         }
+    }
+
+    /// Whether a bucket definition of a stream may have a name: `<stream>|<number>`.
+    private static func isBucketName(_ name: String, of stream: String) -> Bool {
+        guard name.utf8.starts(with: "\(stream)|".utf8) else { return false }
+        let number = name.utf8.dropFirst(stream.utf8.count + 1)
+        return !number.isEmpty && number.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
 
     private mutating func readDefinition(_ entry: ConfigNode.Entry) -> LegacyDefinition? {

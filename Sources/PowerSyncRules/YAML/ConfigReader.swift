@@ -15,6 +15,10 @@ import Yams
 struct ConfigReader {
     /// The most nodes that a document may have, with aliases counted wherever they are used.
     static let maximumNodes = 100_000
+    /// The most bytes that the texts of a document may have together, counted likewise: 4 MiB.
+    ///
+    /// For each byte of a text its place in the file is kept.
+    static let maximumTextBytes = 4 << 20
 
     /// Findings so far.
     var diagnostics: DiagnosticCollector
@@ -101,10 +105,13 @@ extension ConfigReader {
                 return nil
             }
             let node = ConfigNode(root, in: source)
-            guard !node.hasMoreNodes(than: Self.maximumNodes) else {
+            guard !node.exceeds(nodes: Self.maximumNodes, textBytes: Self.maximumTextBytes) else {
                 diagnostics.report(
                     .yamlExpansion,
-                    "The file has more than \(Self.maximumNodes) nodes, with aliases counted wherever they are used.",
+                    """
+                    The file has more than \(Self.maximumNodes) nodes, or texts of more than \(Self.maximumTextBytes) bytes \
+                    together, with aliases counted wherever they are used.
+                    """,
                     at: node.range
                 )
                 return nil

@@ -22,6 +22,9 @@ struct ScalarSource {
     /// The place of the whole scalar in the file, with its quotes.
     let range: Range<Int>
 
+    /// The file.
+    private let source: SourceText
+
     /// Finds a scalar in the file.
     ///
     /// - Parameters:
@@ -30,6 +33,7 @@ struct ScalarSource {
     ///   - start: The offset of its first byte, or of the anchor or tag before it.
     ///   - source: The file.
     init(text: String, style: Style, start: Int, in source: SourceText) {
+        self.source = source
         var walker = ScalarWalker(bytes: source.bytes, position: min(start, source.bytes.count))
         walker.skipProperties()
         let contentStart = walker.position
@@ -62,6 +66,13 @@ struct ScalarSource {
         // The end of the last byte, not the beginning of what follows: a line break may lie between.
         let end = offsets[min(max(range.upperBound - 1, 0), last)] + 1
         return start..<max(start, end)
+    }
+
+    /// Whether a part of the text is on more than one line of the file: line breaks in it are folded.
+    func isFolded(_ range: Range<Int>) -> Bool {
+        let place = fileRange(of: range)
+        guard !place.isEmpty else { return false }
+        return source.position(of: place.lowerBound).line < source.position(of: place.upperBound - 1).line
     }
 }
 

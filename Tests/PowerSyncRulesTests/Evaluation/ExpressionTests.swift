@@ -117,7 +117,7 @@ import Testing
         Case("a + b", a: .real(.infinity), b: .real(-.infinity), "null"), Case("a - a", a: .real(.infinity), "null"),
         Case("'3x' + '4'", "7"), Case("abs(-3)", "3"), Case("abs(a)", a: .integer(.min), "9223372036854776000.0"),
         Case("round(2.567, 1)", "2.6"), Case("round(2.5)", "3.0"), Case("round(-2.5)", "-3.0"),
-        Case("round(a)", "null"),
+        Case("round(a)", "null"), Case("round(1.005, 2)", "1.0"), Case("round(1.15, 1)", "1.2"),
     ]
 
     @Test(arguments: arithmetic) func calculates(_ test: Case) throws { try check(test) }

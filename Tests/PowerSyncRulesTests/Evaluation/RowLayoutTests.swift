@@ -92,14 +92,34 @@ import Testing
         #expect(
             plan.synced("t", ["id": 1, "a": 2, "x": 3, "b": 4]) == [#"1#s|0[] t/1 {"id":1,"x":4,"a":2,"b":4}"#]
         )
-        // Bytes are no members: the place is that of the first other value, which stays when bytes follow.
+        // Bytes are left out; they replace all the same, and a value that comes after them has their place.
         #expect(
             plan.synced("t", ["id": .blob([1]), "a": .blob([2]), "x": 3, "b": 4]) == [#"1#s|0[] t/ {"x":4,"b":4}"#]
         )
         #expect(
             plan.synced("t", ["id": 1, "a": 2, "x": .blob([3]), "b": .blob([4])])
-                == [#"1#s|0[] t/1 {"id":1,"x":2,"a":2}"#]
+                == [#"1#s|0[] t/1 {"id":1,"a":2}"#]
         )
+    }
+
+    @Test func aMissingColumnReplacesTheEarlierOne() throws {
+        let masked = try plan(query: "SELECT *, masked_email AS email FROM users")
+        #expect(
+            masked.synced("users", ["id": 1, "email": "a@b.c", "masked_email": "***"])
+                == [#"1#s|0[] users/1 {"id":1,"email":"***","masked_email":"***"}"#]
+        )
+        #expect(masked.synced("users", ["id": 1, "email": "a@b.c"]) == [#"1#s|0[] users/1 {"id":1}"#])
+        #expect(
+            masked.synced("users", ["id": 1, "email": "a@b.c", "masked_email": .blob([1])])
+                == [#"1#s|0[] users/1 {"id":1}"#]
+        )
+        let twice = try plan(query: "SELECT *, masked_email AS email, name AS email FROM users")
+        #expect(
+            twice.synced("users", ["id": 1, "email": "a@b.c", "name": "A"])
+                == [#"1#s|0[] users/1 {"id":1,"email":"A","name":"A"}"#]
+        )
+        let id = try plan(query: "SELECT *, uuid AS id FROM users")
+        #expect(id.synced("users", ["id": 1, "name": "A"]) == [#"1#s|0[] users/ {"name":"A"}"#])
     }
 
     @Test func wildcardsAndNamesKeepTheOrderOfThePlan() throws {

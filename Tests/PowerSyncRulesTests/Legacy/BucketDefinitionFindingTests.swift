@@ -167,4 +167,19 @@ import Testing
             #expect(finding.hint?.contains("Streams") == true)
         }
     }
+
+    @Test(arguments: [
+        ("a|0", true), ("a|12", true), ("a", true), ("b|0", false), ("a|", false), ("a|x", false), ("a|0|", false),
+        ("A|0", false),
+    ])
+    func namesOfBucketsOfStreamsAreTaken(name: String, isTaken: Bool) {
+        let yaml = """
+            config: {edition: 2}
+            streams: {a: {query: SELECT * FROM t}}
+            bucket_definitions:
+              "\(name)": {data: [SELECT * FROM secrets]}
+            """
+        let errors = SyncConfig.parse(yaml).diagnostics.filter { $0.severity == .error }
+        #expect(errors.map { "\($0.line):\($0.column) \($0.code)" } == (isTaken ? ["4:3 stream.duplicate_name"] : []))
+    }
 }

@@ -47,6 +47,18 @@ import Testing
             hasParameter: false
         ),
         Row(
+            data: "SELECT masked AS a, * FROM t",
+            row: ["id": "i", "a": "x", "b": 1],
+            synced: [#"[] {"id":"i","b":1}"#],
+            hasParameter: false
+        ),
+        Row(
+            data: "SELECT masked AS a, * FROM t",
+            row: ["id": "i", "a": "x", "masked": .blob([1])],
+            synced: [#"[] {"id":"i"}"#],
+            hasParameter: false
+        ),
+        Row(
             data: "SELECT id FROM t WHERE a = bucket.u AND b = bucket.u",
             row: ["id": 1, "a": "p", "b": "p"],
             synced: [#"["p"] {"id":1}"#]

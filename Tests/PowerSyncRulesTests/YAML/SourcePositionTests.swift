@@ -70,6 +70,40 @@ import Testing
         #expect(findings(yaml) == ["3:40 sql.unknown_function"])
     }
 
+    static let foldedComments = [
+        Case(name: "folded", yaml: "    query: >\n      SELECT * FROM t @-- mine\n      WHERE a = auth.user_id()"),
+        Case(name: "plain", yaml: "    query: SELECT * FROM t @-- mine\n      WHERE a = auth.user_id()"),
+        Case(name: "single quoted", yaml: "    query: 'SELECT * FROM t @-- mine\n      WHERE a = auth.user_id()'"),
+        Case(name: "double quoted", yaml: "    query: \"SELECT * FROM t @-- mine\n      WHERE a = auth.user_id()\""),
+        Case(name: "escaped", yaml: "    query: \"SELECT * FROM t @-- mine \\\n      WHERE a = auth.user_id()\""),
+        Case(name: "CR LF", yaml: "    query: >-\r\n      SELECT * FROM t WHERE b @-- mine\r\n      AND a = 'u1'\r\n"),
+    ]
+
+    @Test(arguments: foldedComments) func aCommentThatTakesInTheNextLineIsAnError(_ test: Case) throws {
+        let marked = "config: {edition: 3}\nstreams:\n  s:\n" + test.yaml
+        let start = try #require(marked.utf8.firstIndex(of: UInt8(ascii: "@")))
+        let yaml = marked.replacing("@", with: "")
+        let result = SyncConfig.parse(yaml)
+        #expect(result.plan == nil)
+        let diagnostic = try #require(result.diagnostics.first { $0.severity == .error })
+        #expect(diagnostic.code == "sql.syntax")
+        #expect(diagnostic.message.contains("folded"))
+        #expect(diagnostic.range.lowerBound == marked.utf8.distance(from: marked.startIndex, to: start))
+    }
+
+    static let wholeComments = [
+        "    query: |\n      SELECT * FROM t -- mine\n      WHERE a = auth.user_id()\n",
+        "    query: \"SELECT * FROM t -- mine\\nWHERE a = auth.user_id()\"",
+        "    query: >\n      SELECT * FROM t -- mine\n\n      WHERE a = auth.user_id()\n",
+        "    query: >\n      SELECT * FROM t /* mine */\n      WHERE a = auth.user_id() -- end\n",
+        "    query: 'SELECT * FROM t\n      WHERE a = auth.user_id() -- end\n      '",
+    ]
+
+    @Test(arguments: wholeComments) func aCommentThatEndsWithItsLineIsNone(_ yaml: String) throws {
+        let plan = try plan("config: {edition: 3}\nstreams:\n  s:\n" + yaml)
+        #expect(plan.bucketNames("t", ["id": 1, "a": "u1"]) == [#"1#s|0["u1"]"#])
+    }
+
     @Test func rangesCoverTheWholeExpression() throws {
         let yaml = config(TestStream("s", "SELECT * FROM t WHERE a = subscription.parameter(\n  'p'\n)"))
         let diagnostic = try #require(SyncConfig.parse(yaml).diagnostics.first)

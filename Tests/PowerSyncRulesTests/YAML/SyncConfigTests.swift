@@ -27,7 +27,7 @@ import Testing
         #expect(result.isUsable)
     }
 
-    @Test func twoHundredFindingsAreToldAndAnErrorBehindThemCounts() {
+    @Test func twoHundredFindingsAreToldAndErrorsAreAmongThem() {
         func compiled(warnings: Int, _ last: String) -> SyncConfigResult {
             let columns = (0..<warnings).map { "a = \($0)" }.joined(separator: ", ")
             return SyncConfig.parse(config(TestStream("a", "SELECT id, \(columns) FROM t"), TestStream("b", last)))
@@ -38,8 +38,13 @@ import Testing
         #expect(many.diagnostics.count == 200)
         #expect(many.isUsable)
         let broken = compiled(warnings: 201, "SELECT * FROM t WHERE foo(a)")
-        #expect(broken.diagnostics.allSatisfy { $0.severity == .warning })
+        #expect(broken.diagnostics.count == 200)
+        #expect(broken.diagnostics.last?.code == "sql.unknown_function")
+        #expect(broken.diagnostics.dropLast().allSatisfy { $0.severity == .warning })
         #expect(!broken.isUsable)
+        let errors = (0..<201).map { "foo(\($0))" }.joined(separator: ", ")
+        let hopeless = compiled(warnings: 201, "SELECT \(errors) FROM t")
+        #expect(hopeless.diagnostics.map(\.code) == Array(repeating: "sql.unknown_function", count: 200))
     }
 
     @Test func diagnosticsPrintLikeCompilerMessages() throws {

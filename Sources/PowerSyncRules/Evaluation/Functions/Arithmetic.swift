@@ -69,7 +69,10 @@ enum Arithmetic {
         }
     }
 
-    /// `round(x, n)` with up to 30 digits, as in SQLite: always a real.
+    /// `round(x, n)` with up to 30 digits: always a real, as in SQLite.
+    ///
+    /// What is rounded is the product of x and 10ⁿ as a double. Where x is written like a tie, such as 1.005, the result may
+    /// differ from that of SQLite, whose versions differ from each other: 1.0 here, 1.01 in SQLite 3.40.
     private static func rounded(_ values: [SQLiteValue]) -> SQLiteValue {
         guard let number = values[0].numeric.double else { return .null }
         var digits: Int64 = 0

@@ -131,7 +131,9 @@ extension QueryBinder {
         let member: PlanFunction = options.hasFixedJSONExtract ? .memberValue : .splitMemberValue
         switch function {
         case "user_id":
-            return .combining([request], range: range) { .call(member, [$0[0], .literal("$.sub")]) }
+            var user = request
+            user.expression = .call(member, [request.expression, .literal("$.sub")])
+            return user
         case "parameter":
             let key = try scalar(arguments[0])
             return .combining([request, key], range: range) { .call(member, $0) }

@@ -101,6 +101,7 @@ extension QueryBinder {
                     range: name.range
                 )
             }
+            try count(column, at: range)
             var scalar = column.scalar
             scalar.range = range
             scalar.uses = scalar.uses.map { Scalar.Use(dependency: $0.dependency, range: range) }

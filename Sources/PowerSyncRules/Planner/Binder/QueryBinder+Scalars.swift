@@ -2,8 +2,21 @@
 extension QueryBinder {
     /// Binds an expression.
     ///
-    /// - Throws: The first problem in it.
+    /// - Throws: The first problem in it, or `sql.syntax` when its tree is too high with the columns of subqueries.
     mutating func scalar(_ expression: SQLExpression) throws(SQLProblem) -> Scalar {
+        let scalar = try unlimitedScalar(expression)
+        guard scalar.height <= SQLParser.maximumHeight else {
+            throw SQLProblem(
+                code: .sqlSyntax,
+                message: "The expression has more than \(SQLParser.maximumHeight) levels.",
+                hint: "Columns of subqueries are counted as the expressions that they stand for.",
+                range: expression.range
+            )
+        }
+        return scalar
+    }
+
+    private mutating func unlimitedScalar(_ expression: SQLExpression) throws(SQLProblem) -> Scalar {
         let range = expression.range
         switch expression.kind {
         case .literal(let value):
@@ -15,7 +28,9 @@ extension QueryBinder {
         case .qualifiedCall(let qualifier, let name, let arguments):
             return try call(qualifier, name, arguments, at: range)
         case .not(let operand):
-            return try scalar(operand).negated
+            var negation = try scalar(operand).negated
+            negation.height += 1
+            return negation
         case .and(let terms):
             return try combine(terms, at: range) { .conjunction(of: $0) }
         case .or(let terms):

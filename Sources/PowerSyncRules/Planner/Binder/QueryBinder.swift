@@ -19,8 +19,15 @@ struct QueryBinder {
     var usedCommonTables: Set<String> = []
     /// How many findings there were when the query first mentioned a table that has errors.
     private var problemsBeforeBrokenTable: Int?
+    /// How many parts the columns of subqueries stand for that the query mentions.
+    private var derivedParts = 0
     /// Names that were already reported as folded.
     private var foldedNames: Set<Range<Int>> = []
+
+    /// The most parts that the columns of subqueries may stand for, all that a query mentions together.
+    ///
+    /// Each mention is a copy: a column of `a || a` over a column of `a || a`, and so on, doubles with each level.
+    static let maximumDerivedParts = 10_000
 
     /// Creates a binder for one query.
     init(options: BindingOptions, sources: SQLSources, commonTables: [String: CommonTable] = [:]) {
@@ -92,6 +99,23 @@ struct QueryBinder {
     var rootProblems: [SQLProblem] {
         guard let count = problemsBeforeBrokenTable else { return problems }
         return problems.prefix(count) + problems.dropFirst(count).filter { $0.code != .sqlUnknownTable }
+    }
+
+    /// Counts what a mentioned column of a subquery stands for.
+    ///
+    /// - Throws: `sql.syntax` when it is too much.
+    mutating func count(_ column: Relation.DerivedColumn, at range: Range<Int>) throws(SQLProblem) {
+        derivedParts += column.scalar.partCount
+        guard derivedParts <= Self.maximumDerivedParts else {
+            throw SQLProblem(
+                code: .sqlSyntax,
+                message: """
+                    The columns of subqueries stand for more than \(Self.maximumDerivedParts) names and operators.
+                    """,
+                hint: "Each mention of a column is a copy of its expression.",
+                range: range
+            )
+        }
     }
 
     /// Runs a part whose problem ends only that part.
