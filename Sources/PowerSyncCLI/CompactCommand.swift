@@ -1,4 +1,5 @@
 import ArgumentParser
+import PowerSyncGenerator
 import PowerSyncService
 
 /// `powersync compact --config powersync.yaml`: compacts the storage of a service, which may be running.
@@ -19,9 +20,9 @@ struct CompactCommand: AsyncParsableCommand {
         // It may take minutes.
         Terminal.say("Compacting …")
         let summary = try await SyncService.compact(configuration)
-        print("operations without their row   \(summary.movedOperations)")
-        print("operations replaced by one     \(summary.clearedOperations)")
-        print("parameter entries deleted      \(summary.deletedParameterEntries)")
-        print("checkpoint requests deleted    \(summary.deletedCheckpointRequests)")
+        try StandardOutput.print("operations without their row   \(summary.movedOperations)")
+        try StandardOutput.print("operations replaced by one     \(summary.clearedOperations)")
+        try StandardOutput.print("parameter entries deleted      \(summary.deletedParameterEntries)")
+        try StandardOutput.print("checkpoint requests deleted    \(summary.deletedCheckpointRequests)")
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PowerSyncGenerator
 import PowerSyncService
 
 /// `--config`: where the configuration of a service is (docs/service.md "Configuration").
@@ -17,6 +18,14 @@ struct ConfigurationOptions: ParsableArguments {
     /// Where the configuration is.
     var location: ConfigurationLocation {
         ConfigurationLocation(argument: file, environment: ProcessInfo.processInfo.environment)
+    }
+
+    /// A command to paste into a shell, about the same service.
+    ///
+    /// - Parameter words: What follows `powersync`.
+    /// - Returns: The command, with `--config` if that was given.
+    func command(_ words: String) -> String {
+        "powersync \(words)" + (file.map { " --config \($0.shellWord)" } ?? "")
     }
 
     /// Reads the configuration.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import PowerSyncGenerator
 import PowerSyncService
 
 /// `powersync doctor`: looks for everything that keeps a service from starting, working or being reached.
@@ -50,7 +51,7 @@ struct DoctorCommand: AsyncParsableCommand {
         var report = DoctorReport()
         if let location { report.findings = try await doctor.examine(location, as: process.role) }
         if let address { report.findings += try await doctor.examine(address) }
-        print(json ? try report.json() : report.lines.joined(separator: "\n"))
+        try StandardOutput.print(json ? report.json() : report.lines.joined(separator: "\n"))
         guard report.errors == 0 else { throw ExitCode.failure }
     }
 

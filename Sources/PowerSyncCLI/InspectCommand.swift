@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PowerSyncGenerator
 
 /// `powersync inspect app.db`: says what is in a client's database file, and why it does not sync.
 struct InspectCommand: AsyncParsableCommand {
@@ -32,13 +33,13 @@ struct InspectCommand: AsyncParsableCommand {
         } catch let error as ClientFileError {
             if json {
                 let document = try JSONEncoder.forReports.encode(["error": error])
-                print(String(decoding: document, as: UTF8.self))
+                try StandardOutput.print(String(decoding: document, as: UTF8.self))
             } else {
-                FileHandle.standardError.write(Data("Error: \(error.message).\n".utf8))
+                printToStandardError("Error: \(error.message).")
             }
             throw Self.unreadable
         }
-        print(json ? try report.json() : report.lines.joined(separator: "\n"))
+        try StandardOutput.print(json ? report.json() : report.lines.joined(separator: "\n"))
         guard !report.isDamaged else { throw ExitCode.failure }
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import PowerSyncGenerator
 import PowerSyncService
 
 /// `powersync migrate`: brings the storage of a service to the version of this command.
@@ -28,15 +29,19 @@ struct MigrateCommand: AsyncParsableCommand {
             ? try await SyncService.migrationReport(of: configuration) : try await SyncService.migrate(configuration)
         let found = report.found.map { "version \($0)" } ?? "nothing is stored"
         guard !report.isCurrent else {
-            print("\(report.place): version \(report.current), there is nothing to do")
+            try StandardOutput.print("\(report.place): version \(report.current), there is nothing to do")
             return
         }
         if let found = report.found, found > report.current {
-            print("\(report.place): version \(found), newer than version \(report.current) of this command")
+            try StandardOutput.print(
+                "\(report.place): version \(found), newer than version \(report.current) of this command"
+            )
             throw ExitCode.failure
         }
-        print("\(report.place): \(found), \(check ? "would become" : "now") version \(report.current)")
-        for step in report.steps { print("  \(step)") }
+        try StandardOutput.print(
+            "\(report.place): \(found), \(check ? "would become" : "now") version \(report.current)"
+        )
+        for step in report.steps { try StandardOutput.print("  \(step)") }
         if check { throw ExitCode.failure }
     }
 }

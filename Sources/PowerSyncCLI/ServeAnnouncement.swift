@@ -1,3 +1,4 @@
+import PowerSyncGenerator
 import PowerSyncService
 
 /// What `powersync serve` prints when the service is ready.
@@ -29,7 +30,7 @@ struct ServeAnnouncement {
             }
         }
         guard let token = try? configuration.makeDevelopmentToken(userID: "user-1") else { return lines }
-        let command = "powersync token --user USER" + (file.map { " --config \($0)" } ?? "")
+        let command = "powersync token --user USER" + (file.map { " --config \($0.shellWord)" } ?? "")
         guard isForPeople else { return lines + ["  token      \(command)"] }
         return lines + [
             "  user       user-1; for another one: \(command)",

@@ -42,17 +42,17 @@ struct SlotsCommand: AsyncParsableCommand {
         do {
             slots = try await SyncService.slots(of: configuration)
         } catch let error as PostgresError {
-            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            printToStandardError("\(error)")
             throw TestConnectionCommand.unreachable
         }
         guard let slots else {
-            print("The source has no replication slots.")
+            try StandardOutput.print("The source has no replication slots.")
             return
         }
         let report = SlotListing(slots)
         switch format {
-        case .text: for line in report.lines { print(line) }
-        case .json: print(String(decoding: try JSONEncoder.forReports.encode(report), as: UTF8.self))
+        case .text: for line in report.lines { try StandardOutput.print(line) }
+        case .json: try StandardOutput.print(String(decoding: JSONEncoder.forReports.encode(report), as: UTF8.self))
         }
         let unused = slots.entries.filter(\.isUnused).map(\.slot.name)
         guard drop else {
@@ -62,7 +62,9 @@ struct SlotsCommand: AsyncParsableCommand {
         let chosen = try choice(among: unused, slots)
         let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
         try await SyncService.dropSlots(chosen, of: configuration, logger: logger)
-        if format == .text { print(chosen.isEmpty ? "Nothing to drop." : "Dropped: \(chosen.joined(separator: ", "))") }
+        if format == .text {
+            try StandardOutput.print(chosen.isEmpty ? "Nothing to drop." : "Dropped: \(chosen.joined(separator: ", "))")
+        }
     }
 
     /// What is dropped.
@@ -74,7 +76,7 @@ struct SlotsCommand: AsyncParsableCommand {
         throw UnreadableFile(
             """
             There is no storage at \(slots.storage), so it cannot be told whose slots they are. Name those that are to be \
-            dropped: powersync slots --drop \(unused[0])
+            dropped: \(config.command("slots --drop \(unused[0])"))
             """
         )
     }

@@ -39,16 +39,16 @@ struct StatusCommand: AsyncParsableCommand {
         do {
             answer = try await diagnostics(of: address, token: token, isLocal: isLocal)
         } catch let error as UnexpectedAnswer {
-            FileHandle.standardError.write(Data("\(address): \(error.description)\n".utf8))
+            printToStandardError("\(address): \(error.description)")
             throw Self.unreachable
         } catch {
-            FileHandle.standardError.write(Data("\(address) does not answer: \(error)\n".utf8))
+            printToStandardError("\(address) does not answer: \(error)")
             throw Self.unreachable
         }
         let report = StatusReport(answer)
         switch format {
-        case .text: for line in report.lines { print(line) }
-        case .json: print(answer.text)
+        case .text: for line in report.lines { try StandardOutput.print(line) }
+        case .json: try StandardOutput.print(answer.text)
         }
         guard report.isInOrder else { throw ExitCode.failure }
     }

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Foundation
 import Logging
+import PowerSyncGenerator
 import PowerSyncService
 
 /// `powersync teardown TEARDOWN`: takes away everything that a service has made.
@@ -26,20 +26,20 @@ struct TeardownCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try config.read()
         guard confirmation == "TEARDOWN" else {
-            Self.describe(try await SyncService.teardownPlan(of: configuration))
-            FileHandle.standardError.write(
-                Data("[PSYNC_S0102] Nothing was dropped; to drop all of it: powersync teardown TEARDOWN\n".utf8)
+            try Self.describe(try await SyncService.teardownPlan(of: configuration))
+            printToStandardError(
+                "[PSYNC_S0102] Nothing was dropped; to drop all of it: \(config.command("teardown TEARDOWN"))"
             )
             throw ExitCode.failure
         }
         let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
-        try await SyncService.tearDown(configuration, logger: logger, willErase: Self.describe)
-        print("Everything is gone.")
+        try await SyncService.tearDown(configuration, logger: logger) { try? Self.describe($0) }
+        try StandardOutput.print("Everything is gone.")
     }
 
-    private static func describe(_ plan: TeardownPlan) {
-        print("source    \(plan.source); its rows stay")
-        print("slots     \(plan.slots.isEmpty ? "none" : plan.slots.joined(separator: ", "))")
-        print("storage   \(plan.storage), with everything in it")
+    private static func describe(_ plan: TeardownPlan) throws {
+        try StandardOutput.print("source    \(plan.source); its rows stay")
+        try StandardOutput.print("slots     \(plan.slots.isEmpty ? "none" : plan.slots.joined(separator: ", "))")
+        try StandardOutput.print("storage   \(plan.storage), with everything in it")
     }
 }

@@ -32,10 +32,13 @@ struct TestCommand: AsyncParsableCommand {
             isSuccess = isSuccess && result.isSuccess
             switch format {
             case .text:
-                print(result.text(file: file, config: test.configName, showsRows: verbose), terminator: "")
+                try StandardOutput.print(
+                    result.text(file: file, config: test.configName, showsRows: verbose),
+                    terminator: ""
+                )
             case .json:
                 for problem in result.rowProblems { printToStandardError("\(file): note: \(problem)") }
-                print(try result.json())
+                try StandardOutput.print(result.json())
             }
         }
         guard isSuccess else { throw ExitCode.failure }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import PowerSyncGenerator
 import PowerSyncProtocol
 import PowerSyncService
 import PowerSyncServicePostgres
@@ -30,8 +31,8 @@ struct TestConnectionCommand: AsyncParsableCommand {
         let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
         let report = ConnectionReport(try await SyncService.checkSource(of: configuration, logger: logger))
         switch format {
-        case .text: for line in report.lines { print(line) }
-        case .json: print(try report.json())
+        case .text: for line in report.lines { try StandardOutput.print(line) }
+        case .json: try StandardOutput.print(report.json())
         }
         guard report.isReachable else { throw Self.unreachable }
         guard report.canReplicate else { throw ExitCode.failure }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import PowerSyncGenerator
 import PowerSyncService
 
 /// `powersync token --user u1`: signs a development token with a key of the service's configuration.
@@ -25,6 +26,6 @@ struct TokenCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try config.read()
-        print(try configuration.makeDevelopmentToken(userID: user, lifetime: .seconds(lifetime)))
+        try StandardOutput.print(configuration.makeDevelopmentToken(userID: user, lifetime: .seconds(lifetime)))
     }
 }

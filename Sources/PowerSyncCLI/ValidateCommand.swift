@@ -64,12 +64,16 @@ struct ValidateCommand: AsyncParsableCommand {
         }
         switch format {
         case .text:
-            for diagnostic in result.diagnostics { print(diagnostic.rendered(file: config)) }
-            for explanation in report.explanations ?? [] { print(explanation.lines.joined(separator: "\n")) }
-            if let client = report.client { print(client.lines.joined(separator: "\n")) }
-            if let plan = result.plan { print("\(config): \(plan.streams.count) streams, ready to deploy") }
+            for diagnostic in result.diagnostics { try StandardOutput.print(diagnostic.rendered(file: config)) }
+            for explanation in report.explanations ?? [] {
+                try StandardOutput.print(explanation.lines.joined(separator: "\n"))
+            }
+            if let client = report.client { try StandardOutput.print(client.lines.joined(separator: "\n")) }
+            if let plan = result.plan {
+                try StandardOutput.print("\(config): \(plan.streams.count) streams, ready to deploy")
+            }
         case .json:
-            print(try report.json())
+            try StandardOutput.print(report.json())
         }
         guard result.isUsable, report.client?.error == nil else { throw ExitCode.failure }
     }

@@ -1,8 +1,10 @@
-import Foundation
+package import Foundation
 
-/// Prints a line where errors and notes go.
+/// Prints a line where errors and notes go; one that cannot be written is lost, and changes nothing else.
 ///
-/// - Parameter line: Without its end.
-package func printToStandardError(_ line: String) {
-    FileHandle.standardError.write(Data("\(line)\n".utf8))
+/// - Parameters:
+///   - line: Without its end.
+///   - handle: Where it goes.
+package func printToStandardError(_ line: String, to handle: FileHandle = .standardError) {
+    try? StandardOutput.print(line, to: handle)
 }

@@ -49,10 +49,11 @@ package struct SwiftGeneration: Sendable {
     /// Findings go to standard error.
     ///
     /// - Parameter options: What is made, and where it goes.
-    /// - Throws: `ExitCode.failure` after it has said what is wrong, or how the file differs; ``UnreadableFile``.
+    /// - Throws: `ExitCode.failure` after it has said what is wrong, or how the file differs; ``UnreadableFile``,
+    ///   ``UnwritableOutput``.
     package func run(_ options: SwiftOutputOptions) throws {
         let text = try code(options)
-        guard let output = options.output else { return print(text, terminator: "") }
+        guard let output = options.output else { return try StandardOutput.print(text, terminator: "") }
         guard options.check else {
             do {
                 try Data(text.utf8).write(to: URL(filePath: output), options: .atomic)
@@ -69,7 +70,7 @@ package struct SwiftGeneration: Sendable {
         }
         if let difference = TextDifference(from: existing, to: text) {
             let verb = inputs.count == 1 ? "gives" : "give"
-            print(
+            try StandardOutput.print(
                 "\(output) is not what \(inputs.joined(separator: " and ")) \(verb); \(difference.lines.joined(separator: "\n"))"
             )
             throw ExitCode.failure
@@ -103,13 +104,5 @@ package struct SwiftGeneration: Sendable {
         options.command = (["powersync", "generate", "swift"] + words + output.words).map(\.shellWord)
             .joined(separator: " ")
         return options
-    }
-}
-
-extension String {
-    /// The text as a word of a shell's command, on one line.
-    fileprivate var shellWord: String {
-        let isPlain = unicodeScalars.allSatisfy { $0.properties.isXIDContinue || "/.-_+@:".unicodeScalars.contains($0) }
-        return isPlain && !isEmpty ? self : "'\(replacing("'", with: "'\\''").replacing("\n", with: " "))'"
     }
 }

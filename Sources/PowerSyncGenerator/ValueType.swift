@@ -10,31 +10,38 @@ enum ValueType: Sendable, Hashable {
 
     /// Reads a declared type of SQLite, PostgreSQL or MySQL: `VARCHAR(20)`, `timestamp with time zone`, `bigint`.
     ///
-    /// What is not known is text, which holds everything as it came: dates without a time, JSON, UUIDs, arrays.
+    /// What is not known is text, which holds everything as it came: dates without a time, JSON, UUIDs, arrays. A name of a type is a
+    /// word of the declaration, apart from a width behind it: `int8` is an integer, `int8range` and an enum `print_status` are not.
     ///
     /// - Parameter declaration: The type as it is written; case does not count.
     init(declaration: String) {
         let name = declaration.prefix { $0 != "(" }.uppercased()
+        let words = name.split(whereSeparator: \.isWhitespace).map(Self.withoutWidth)
         self =
             if declaration.hasSuffix("[]") {
                 .text
-            } else if name.hasPrefix("BOOL") {
-                .boolean
-            } else if name.hasPrefix("TIMESTAMP") || name.hasPrefix("DATETIME") {
-                .date
-            } else if name.hasPrefix("INTERVAL") || name.contains("POINT") {
-                .text
-            } else if name.contains("INT") || name.contains("SERIAL") {
-                .integer
-            } else if ["REAL", "FLOA", "DOUB"].contains(where: { name.contains($0) }) {
-                .real
-            } else if name.hasPrefix("DEC") || name.hasPrefix("NUM") {
-                .decimal
+            } else if let type = words.compactMap({ Self.types[String($0)] }).first {
+                type
             } else if name.contains("BLOB") || name.contains("BINARY") || name == "BYTEA" {
                 .bytes
             } else {
                 .text
             }
+    }
+
+    private static let types: [String: ValueType] = [
+        "BOOL": .boolean, "BOOLEAN": .boolean,
+        "TIMESTAMP": .date, "TIMESTAMPTZ": .date, "DATETIME": .date,
+        "INT": .integer, "INTEGER": .integer, "TINYINT": .integer, "SMALLINT": .integer, "MEDIUMINT": .integer,
+        "BIGINT": .integer, "LONGINT": .integer, "VARINT": .integer, "UINT": .integer,
+        "SERIAL": .integer, "SMALLSERIAL": .integer, "BIGSERIAL": .integer,
+        "REAL": .real, "FLOAT": .real, "DOUBLE": .real, "BINARY_FLOAT": .real, "BINARY_DOUBLE": .real,
+        "DEC": .decimal, "DECIMAL": .decimal, "NUM": .decimal, "NUMERIC": .decimal, "NUMBER": .decimal,
+    ]
+
+    /// `INT` of `INT4`.
+    private static func withoutWidth(_ word: Substring) -> Substring {
+        word.lastIndex { !("0"..."9").contains($0) }.map { word[...$0] } ?? word
     }
 
     /// The type of the column in the client's schema: `text`, `integer` or `real`.

@@ -181,7 +181,7 @@ extension JSONWebKey {
 
 extension String {
     /// The text without the `=` that padded base64 ends with.
-    fileprivate func trimmingPadding() -> Substring {
+    package func trimmingPadding() -> Substring {
         var text = self[...]
         while text.last == "=" { text.removeLast() }
         return text

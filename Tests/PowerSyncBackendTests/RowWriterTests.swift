@@ -44,6 +44,44 @@ import Testing
         #expect(rows == [#""a" "u1" "AA""#, #""b" "u1" "B""#, #""c" NULL NULL"#])
     }
 
+    @Test("A row that is put again gets the given columns, whatever a new one has to have")
+    func aRowThatIsThereKeepsWhatIsNotGiven() async throws {
+        let scenario = try UploadScenario(
+            schema: """
+                CREATE TABLE t (id TEXT PRIMARY KEY, n NOT NULL, c CHECK (c IS NOT NULL), v);
+                CREATE TABLE log (number INTEGER PRIMARY KEY, what TEXT);
+                CREATE TRIGGER inserting BEFORE INSERT ON t BEGIN INSERT INTO log(what) VALUES ('+' || NEW.id); END;
+                """
+        )
+        let new: JsonParam = ["n": .int(1), "c": .int(2), "v": .int(3)]
+        let puts: [JsonParam?] = [new, ["v": .int(4)], ["n": .int(5), "v": .null], ["c": .int(6)], [:], nil]
+        for (index, data) in puts.enumerated() {
+            let number = Int64(index + 1)
+            let response = try await scenario.apply([Self.entry(.put, "t", "a", data, number: number)])
+            #expect(response == UploadResponse(appliedThrough: number))
+        }
+        let row = try scenario.database.read { db -> Row? in try Row.fetchOne(db, sql: "SELECT * FROM t") }
+        #expect(row == ["id": "a", "n": 5, "c": 6, "v": nil])
+        #expect(try await scenario.log() == ["+a"])
+
+        // A row that is not there needs them, and one that is there needs what is put.
+        let wrong: [(String, JsonParam?)] = [
+            ("b", ["v": .int(1)]), ("b", nil), ("a", ["n": .null]), ("a", ["c": .null]),
+        ]
+        for (id, data) in wrong {
+            let response = try await scenario.apply([Self.entry(.put, "t", id, data, number: 7)])
+            #expect(response.rejections.map(\.code) == [.constraint])
+        }
+    }
+
+    @Test("A row that decisions do not find is not overwritten")
+    func aKeyWithACollationOfItsOwnRefusesItsEqual() async throws {
+        let scenario = try UploadScenario(schema: "CREATE TABLE t (id TEXT, v, PRIMARY KEY (id COLLATE NOCASE))")
+        try await scenario.apply([Self.entry(.put, "t", "a", ["v": .int(1)], number: 1)])
+        let response = try await scenario.apply([Self.entry(.put, "t", "A", ["v": .int(2)], number: 2)])
+        #expect(response.rejections.map(\.code) == [.constraint])
+    }
+
     @Test("Values are stored as they were written, down to the class and the last character")
     func valuesAreExact() async throws {
         let scenario = try UploadScenario(schema: "CREATE TABLE t (id TEXT PRIMARY KEY, v)")

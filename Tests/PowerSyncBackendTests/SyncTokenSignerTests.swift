@@ -140,6 +140,13 @@ import Testing
         #expect(try await signer(key).verify(authorization: "Bearer \(token.text)").id == "u")
     }
 
+    /// As `head -c 32 /dev/urandom | basenc --base64url` writes it, and as the service reads it.
+    @Test func aSecretMayHavePadding() throws {
+        let jwk = #"{"kty":"oct","kid":"a","alg":"HS256","k":"\#(Self.seed)="}"#
+        let key = try SigningKey(jwk: jwk)
+        #expect(key.jwk == SigningKey(try JSONWebKey(json: jwk))?.jwk)
+    }
+
     @Test(arguments: ["HS256", "HS384", "HS512"])
     func aSecretIsForTheAlgorithmThatItNames(_ algorithm: String) async throws {
         let secret = Base64URL.encode(Array(repeating: 7 as UInt8, count: 64))

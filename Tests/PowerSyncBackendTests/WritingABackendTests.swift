@@ -19,7 +19,9 @@ import Testing
                     CREATE TABLE todos (id TEXT PRIMARY KEY, list_id TEXT, title TEXT);
                     CREATE TABLE secrets (id TEXT PRIMARY KEY);
                     INSERT INTO lists VALUES ('hers', 'berta', 'Work');
+                    INSERT INTO lists VALUES ('5', 'berta', 'Fifth');
                     INSERT INTO todos VALUES ('hers', 'hers', 'Call');
+                    INSERT INTO todos VALUES ('stray', NULL, 'Lost');
                     """
             )
         }
@@ -40,6 +42,19 @@ import Testing
             (entry(.put, "todos", "new", ["list_id": .string("hers")]), 403),
             (entry(.patch, "todos", "hers", ["list_id": .string("own")]), 403),
             (entry(.patch, "todos", "own", ["list_id": .string("hers")]), 403),
+            // A column of texts makes '5' of the number.
+            (entry(.put, "todos", "new", ["list_id": .int(5)]), 403),
+            (entry(.patch, "todos", "own", ["list_id": .int(5)]), 403),
+            (entry(.patch, "todos", "own", ["list_id": .null]), 403),
+            (entry(.put, "todos", "new", ["title": .string("In no list")]), 403),
+            (entry(.put, "todos", "new", nil), 403),
+            (entry(.patch, "todos", "stray", ["title": .string("Mine")]), 403),
+            (entry(.patch, "todos", "stray", ["list_id": .string("own")]), 403),
+            (entry(.delete, "todos", "stray", nil), 403),
+            (entry(.put, "todos", "own", ["title": .string("Still there")]), 0),
+            // There is nothing left to change.
+            (entry(.patch, "todos", "gone", ["title": .string("Late")]), 0),
+            (entry(.delete, "todos", "gone", nil), 0),
             (entry(.put, "secrets", "x", nil), 403),
         ]
         try await Application(router: router).test(.router) { client in

@@ -56,6 +56,13 @@ import Testing
         #expect(withTokens.contains("/dashboard, with one of api.tokens"))
     }
 
+    @Test func theCommandForATokenCanBePasted() throws {
+        for isForPeople in [true, false] {
+            let text = try Self.text(isForPeople: isForPeople, file: "my service.yaml")
+            #expect(text.contains("powersync token --user USER --config 'my service.yaml'"), "\(text)")
+        }
+    }
+
     @Test func aConfigurationOfTheEnvironmentIsNoArgument() throws {
         for isForPeople in [true, false] {
             let text = try Self.text(isForPeople: isForPeople, file: nil)

@@ -93,8 +93,8 @@ public struct SigningKey: Sendable {
 extension SigningKey {
     /// Reads a private key from a JSON Web Key (RFC 7517), as ``jwk`` writes it.
     ///
-    /// - Parameter jwk: JSON text with `kty` `oct`, `EC` (P-256) or `OKP` (Ed25519), `kid`, and `k` or `d`. A secret is for
-    ///   HS256 if `alg` names no other algorithm.
+    /// - Parameter jwk: JSON text with `kty` `oct`, `EC` (P-256) or `OKP` (Ed25519), `kid`, and `k` or `d`, which may end with
+    ///   the `=` of padded base64. A secret is for HS256 if `alg` names no other algorithm.
     /// - Throws: ``TokenError`` with code ``TokenError/Code/key``, without any of the key in its message.
     public init(jwk: String) throws(TokenError) {
         guard let object = try? JSONObject(parsing: jwk) else { throw TokenError(.key, "the key is not a JSON object") }
@@ -105,7 +105,7 @@ extension SigningKey {
             return text
         }
         func bytes(_ name: String) throws(TokenError) -> [UInt8] {
-            guard let bytes = Base64URL.decode(try member(name)) else {
+            guard let bytes = Base64URL.decode(try member(name).trimmingPadding()) else {
                 throw TokenError(.key, "\"\(name)\" of the key is not base64url")
             }
             return bytes

@@ -36,8 +36,8 @@ struct RowWriter {
                     AND instr(name, '"') = 0
                 """
         )
-        let allowed = options.tables.map { Set($0.map(ExactText.init)) }
-        names = Set(existing.map(ExactText.init).filter { allowed?.contains($0) ?? true })
+        let allowed = options.tables.map { Set($0.map { ExactText($0) }) }
+        names = Set(existing.map { ExactText($0) }.filter { allowed?.contains($0) ?? true })
     }
 
     /// Why a write cannot be applied, whoever sends it.
@@ -77,7 +77,7 @@ struct RowWriter {
             )
             tables[key] = table
         }
-        guard table.key.count == 1, table.key.first.map(ExactText.init) == ExactText(idColumn) else {
+        guard table.key.count == 1, table.key.first.map({ ExactText($0) }) == ExactText(idColumn) else {
             throw Refusal(
                 code: .unknownTable,
                 message: """
@@ -91,7 +91,7 @@ struct RowWriter {
     /// Writes a row.
     ///
     /// A row that is put is inserted, or gets the given columns; those that are not given stay. Nothing happens when a row is
-    /// patched or deleted that is not there.
+    /// patched or deleted that is not there. A row is there when `UploadedWrite.storedRow(_:)` finds it.
     ///
     /// - Parameters:
     ///   - entry: What to do with which row.
@@ -110,14 +110,38 @@ struct RowWriter {
                 message: "Table “\(table.name)” has no column “\(unknown.name.shortened())” that can be written."
             )
         }
-        guard let sql = statement(for: entry.op, table: table.name, columns: members.map(\.name)) else { return }
+        // No upsert: SQLite checks all of the new row, and runs the triggers for one, before it finds the row that is there.
+        let op = try entry.op == .put && isThere(entry.id, in: table, db) ? .patch : entry.op
+        guard let sql = statement(for: op, table: table.name, columns: members.map(\.name)) else { return }
+        try run(sql, members.map(\.value), entry.id, in: table, db)
+        try db.notifyChanges(in: GRDB.Table(table.name))
+    }
+
+    private func isThere(_ id: String, in table: Table, _ db: Database) throws -> Bool {
+        let sql = "SELECT 1 FROM \(SQLText.identifier(table.name)) WHERE \(SQLText.identifier(idColumn)) = ?"
+        return try run(sql, [], id, in: table, db)
+    }
+
+    /// Runs a statement; its parameters are the values, then the id.
+    ///
+    /// - Returns: Whether it has found a row.
+    /// - Throws: ``Refusal`` when the values are at fault, else `DatabaseError`.
+    @discardableResult
+    private func run(
+        _ sql: String,
+        _ values: [JSONValue],
+        _ id: String,
+        in table: Table,
+        _ db: Database
+    ) throws -> Bool {
         let prepared = try statements.statement(sql: sql, db)
+        defer { withExtendedLifetime(prepared) {} }
         let statement = PreparedStatement(borrowing: prepared.sqliteStatement)
         var code: CInt = 0
-        for (index, member) in members.enumerated() {
-            code = max(code, statement.bind(member.value, at: CInt(index + 1)))
+        for (index, value) in values.enumerated() {
+            code = max(code, statement.bind(value, at: CInt(index + 1)))
         }
-        code = max(code, statement.bind(entry.id, at: CInt(members.count + 1)))
+        code = max(code, statement.bind(id, at: CInt(values.count + 1)))
         guard code == 0 else {
             statement.reset()
             throw Refusal(
@@ -126,7 +150,9 @@ struct RowWriter {
             )
         }
         do {
-            try statement.run()
+            let isRow = try statement.step()
+            statement.reset()
+            return isRow
         } catch let error as DatabaseError where error.isAboutValues {
             statements.forget(sql: sql)
             throw Refusal(
@@ -134,8 +160,6 @@ struct RowWriter {
                 message: "Table “\(table.name)” refuses the row: \(error.message ?? error.resultCode.description)."
             )
         }
-        try db.notifyChanges(in: GRDB.Table(table.name))
-        withExtendedLifetime(prepared) {}
     }
 
     /// The statement of a write; its parameters are the columns in order, then the id.
@@ -148,11 +172,7 @@ struct RowWriter {
         switch op {
         case .put:
             let placeholders = Array(repeating: "?", count: columns.count + 1).joined(separator: ", ")
-            let updates = columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-            return """
-                INSERT INTO \(name) (\((columns + [id]).joined(separator: ", "))) VALUES (\(placeholders))
-                ON CONFLICT (\(id)) DO \(updates.isEmpty ? "NOTHING" : "UPDATE SET \(updates)")
-                """
+            return "INSERT INTO \(name) (\((columns + [id]).joined(separator: ", "))) VALUES (\(placeholders))"
         case .patch:
             guard !columns.isEmpty else { return nil }
             let updates = columns.map { "\($0) = ?" }.joined(separator: ", ")

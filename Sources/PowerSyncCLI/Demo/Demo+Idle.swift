@@ -6,8 +6,8 @@ extension Demo {
     /// - Parameter time: For how long.
     /// - Throws: ``DemoFailure`` when a client lost its connection, opened a stream anew, or had an error.
     func stayIdle(for time: Duration) async throws {
-        terminal.line()
-        terminal.line("  A, B and C stay connected for \(time.readable), and nothing happens")
+        try terminal.line()
+        try terminal.line("  A, B and C stay connected for \(time.readable), and nothing happens")
         let clients = [anna, bert, stranger]
         let streams = clients.map(\.streamRequests)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -22,7 +22,7 @@ extension Demo {
             let count = client.streamRequests - before
             try expect(count == 0, "\(client.name) opened its stream anew \(count) times while nothing happened")
         }
-        terminal.line("  each on the stream that it had before, without an error")
+        try terminal.line("  each on the stream that it had before, without an error")
     }
 }
 

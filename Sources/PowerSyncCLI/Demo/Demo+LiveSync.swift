@@ -4,7 +4,7 @@ import PowerSync
 extension Demo {
     /// Step 3: B gets the same rows and follows changes; another user gets none.
     func receive(from backend: DemoBackend) async throws {
-        terminal.heading("3. Client B (same user) and client C (another user) connect")
+        try terminal.heading("3. Client B (same user) and client C (another user) connect")
         try await bert.connect(to: backend)
         try await stranger.connect(to: backend)
         for client in [bert, stranger] {
@@ -21,7 +21,7 @@ extension Demo {
                 """
             ) { try $0.getString(index: 0) }
             for try await summary in summaries {
-                terminal.line("  B sees (done/all): " + summary.joined(separator: ", "))
+                try terminal.line("  B sees (done/all): " + summary.joined(separator: ", "))
                 if summary == ["Garden 0/1", "Groceries 1/3", "Work 0/2"] {
                     return
                 }
@@ -34,19 +34,19 @@ extension Demo {
             let count = try await stranger.count(table)
             try expect(count == 0, "C sees \(count) rows of \(table) that belong to another user")
         }
-        terminal.line("  C sees nothing of it")
+        try terminal.line("  C sees nothing of it")
     }
 
     /// Step 4: a bulk load, with lists before todos.
     func loadInBulk(into source: any DemoSource, backend: DemoBackend) async throws {
         let lists = 50
-        terminal.heading("4. A bulk load of \(rows.grouped) todos (priority 2) in \(lists) lists (priority 1)")
+        try terminal.heading("4. A bulk load of \(rows.grouped) todos (priority 2) in \(lists) lists (priority 1)")
         let (allLists, allTodos) = (try await anna.count("lists") + lists, try await anna.count("todos") + rows)
         try await bert.database.disconnect()
         let loaded = ContinuousClock.now
         try await source.bulkLoad(todos: rows, lists: lists, owner: anna.user)
         try await anna.waitForCount(of: "todos", toBe: allTodos)
-        terminal.line(
+        try terminal.line(
             "  inserted into the source; A, connected, had everything after \((ContinuousClock.now - loaded).readable)"
         )
 
@@ -59,7 +59,7 @@ extension Demo {
             for await status in bert.database.currentStatus.asFlow() {
                 if let progress = status.downloadProgress {
                     outcome.lastFraction = progress.fraction
-                    terminal.redraw(
+                    try terminal.redraw(
                         "  B  "
                             + ProgressBar().text(
                                 done: Int(progress.downloadedOperations),
@@ -80,7 +80,7 @@ extension Demo {
             outcome.timeToAll = ContinuousClock.now - started
             return outcome
         }
-        terminal.finishLine()
+        try terminal.finishLine()
         try report(outcome, lists: allLists)
         let todos = try await bert.count("todos")
         try expect(todos == allTodos, "B has \(todos) todos, not \(allTodos)")
@@ -90,7 +90,7 @@ extension Demo {
         guard let timeToLists = outcome.timeToLists else {
             throw DemoFailure("B never showed its lists while todos were still downloading")
         }
-        terminal.line(
+        try terminal.line(
             "  lists after \(timeToLists.readable) (with \(outcome.todosThen.grouped) todos at that moment), "
                 + "everything after \(outcome.timeToAll.readable), "
                 + "\(Int(Double(rows) / outcome.timeToAll.inSeconds).grouped) rows/s"

@@ -4,28 +4,28 @@ import PowerSync
 extension Demo {
     /// Step 6, first half: the service is down, and both clients go on.
     func editWhileServiceIsDown() async throws {
-        terminal.heading("6. The service is stopped; A and B edit offline, the same row too")
+        try terminal.heading("6. The service is stopped; A and B edit offline, the same row too")
         try await anna.database.execute("UPDATE todos SET title = 'Oat milk, says A' WHERE title = 'Milk'")
         try await anna.addList("Written by A while offline", todos: ["One", "Two"])
         try await bert.database.execute("UPDATE todos SET title = 'Goat milk, says B' WHERE title = 'Milk'")
         try await bert.database.execute("DELETE FROM todos WHERE title = 'Bread'")
         for (client, expected) in [(anna, 4), (bert, 2)] {
             let waiting = try await client.waitingUploads()
-            terminal.line("  \(client.name): \(waiting) writes wait")
+            try terminal.line("  \(client.name): \(waiting) writes wait")
             try expect(waiting == expected, "\(expected) writes of \(client.name) should wait, not \(waiting)")
         }
     }
 
     /// Step 6, second half: the service is back on the same data folder.
     func converge(with source: any DemoSource) async throws {
-        terminal.line("  the service is back")
+        try terminal.line("  the service is back")
         try await anna.waitForEmptyQueue()
         try await bert.waitForEmptyQueue()
         try await compare(with: source, clients: [anna, bert, stranger], "after the restart")
         let title = try await anna.database.get("SELECT title FROM todos WHERE title LIKE '%milk, says%'") {
             try $0.getString(index: 0)
         }
-        terminal.line("  the row that both edited: '\(title)' everywhere; the later upload won")
+        try terminal.line("  the row that both edited: '\(title)' everywhere; the later upload won")
     }
 
     /// Waits until every row of every client equals the source, and prints the result.
@@ -38,6 +38,6 @@ extension Demo {
                 table.rows.append([name, client.name, expected.count.grouped, "equal \(moment)"])
             }
         }
-        terminal.table(table)
+        try terminal.table(table)
     }
 }

@@ -66,7 +66,7 @@ struct Demo {
     /// - Throws: ``DemoFailure`` when something did not happen.
     func run() async throws {
         let start = ContinuousClock.now
-        terminal.line(
+        try terminal.line(
             "PowerSync for Swift: \(deployment.summary), three clients, \(format.rawValue) over \(transport.name)"
         )
         try await writeOffline()
@@ -87,8 +87,8 @@ struct Demo {
         for client in [anna, bert, stranger] {
             try await client.database.close()
         }
-        terminal.line()
-        terminal.line("All six steps happened, in \((ContinuousClock.now - start).readable).")
+        try terminal.line()
+        try terminal.line("All six steps happened, in \((ContinuousClock.now - start).readable).")
     }
 
     /// The backend that signs URLs for photos, on a folder unless there is a bucket.

@@ -3,6 +3,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PowerSyncGenerator
 import PowerSyncS3
 import PowerSyncService
 
@@ -81,6 +82,8 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        // An output that nobody reads any more is an error, after which there is something to take away.
+        signal(SIGPIPE, SIG_IGN)
         let folder = FileManager.default.temporaryDirectory.appending(path: "powersync-demo-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let terminal = Terminal(plain: plain)
@@ -94,14 +97,18 @@ struct DemoCommand: AsyncParsableCommand {
                 try await demo(over: embedded(in: folder, key), key, folder, terminal).run()
             }
         } catch let interruption as Interruption {
-            terminal.line()
-            terminal.line("Stopped; nothing is left.")
+            try? terminal.line()
+            try? terminal.line("Stopped; nothing is left.")
             try? FileManager.default.removeItem(at: folder)
             throw ExitCode(interruption.exitStatus)
+        } catch let error as UnwritableOutput {
+            // Nobody can see what it shows: it has stopped as if it had been told to.
+            try? FileManager.default.removeItem(at: folder)
+            throw error
         } catch {
-            terminal.line()
-            terminal.line("The demo FAILED: \(error)")
-            terminal.line("Its files are in \(folder.path)")
+            try? terminal.line()
+            try? terminal.line("The demo FAILED: \(error)")
+            try? terminal.line("Its files are in \(folder.path)")
             throw ExitCode.failure
         }
         try FileManager.default.removeItem(at: folder)

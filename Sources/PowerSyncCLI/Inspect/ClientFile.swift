@@ -9,6 +9,8 @@ import GRDB
 /// | in WAL mode, with neither `-wal` nor `-shm` | `immutable=1`; else SQLite would make both files and leave them |
 /// | of the first kind, where SQLite may not make what it needs | a copy in a temporary folder, with its `-wal` or `-journal` |
 ///
+/// A symbolic link is followed first: SQLite, too, has the other files beside what the link leads to.
+///
 /// A file that was opened as immutable is checked for changes afterwards, since an app may start meanwhile.
 struct ClientFile {
     /// What a file system says about a file; equal values mean that nobody has written to it.
@@ -18,7 +20,7 @@ struct ClientFile {
         var logExists: Bool
     }
 
-    /// The absolute path.
+    /// The absolute path, without symbolic links.
     let path: String
     /// The size of the file in bytes.
     let size: Int64
@@ -32,7 +34,7 @@ struct ClientFile {
     /// - Parameter path: Absolute, or relative to the current folder.
     /// - Throws: ``ClientFileError`` when there is no file, when it is empty, or no SQLite database.
     init(path: String) throws(ClientFileError) {
-        let url = URL(filePath: path).standardizedFileURL
+        let url = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
         self.path = url.path
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {

@@ -13,7 +13,7 @@ extension DatabaseReport {
 
     private var damages: [Finding] {
         var found = Collector(level: .damage)
-        for problem in sqliteProblems {
+        for problem in sqliteProblems ?? [] {
             found.add(
                 "sqlite",
                 """
@@ -223,6 +223,15 @@ extension DatabaseReport {
                 """
                 \(rows) rows of table \(table.name) come from no operation and no local write, so nothing will ever remove \
                 them. If the app does not write to ps_data__\(table.name) itself, call disconnectAndClear() and sync again
+                """
+            )
+        }
+        if !uncheckedTables.isEmpty {
+            found.add(
+                "unchecked-tables",
+                """
+                SQLite's check of the file leaves out \(uncheckedTables.count) tables, which need what only the app's connections \
+                have: \(uncheckedTables.joined(separator: ", ")). Run PRAGMA integrity_check in the app
                 """
             )
         }

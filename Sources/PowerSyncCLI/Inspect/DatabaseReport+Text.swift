@@ -26,8 +26,14 @@ extension DatabaseReport {
             "client id       \(clientID ?? "none")",
             "last synced     \(times.isEmpty ? "never" : times.joined(separator: ", "))",
             "checkpoints     \(gateText)",
-            "SQLite's check  \(sqliteProblems.isEmpty ? "ok" : "\(sqliteProblems.count) problems")",
+            "SQLite's check  \(checkText)",
         ]
+    }
+
+    private var checkText: String {
+        guard let sqliteProblems else { return "could not be run" }
+        guard sqliteProblems.isEmpty else { return "\(sqliteProblems.count) problems" }
+        return uncheckedTables.isEmpty ? "ok" : "ok, except for \(uncheckedTables.count) tables that were left out"
     }
 
     private var gateText: String {

@@ -6,7 +6,7 @@ import Foundation
 struct DatabaseReport: Encodable, Sendable {
     /// Where the file is and how large.
     struct File: Encodable, Sendable {
-        /// The absolute path.
+        /// The absolute path, without symbolic links.
         var path: String
         /// The size in bytes.
         var bytes: Int64
@@ -215,8 +215,10 @@ struct DatabaseReport: Encodable, Sendable {
     var missingObjects: [String] = []
     /// Values and tables that cannot be read.
     var unreadable: [String] = []
-    /// What SQLite's own check found.
-    var sqliteProblems: [String] = []
+    /// What SQLite's own check found; `nil` when it could not be run.
+    var sqliteProblems: [String]?
+    /// Tables that the check left out, each with the reason: they need what only the app's connections have.
+    var uncheckedTables: [String] = []
     /// What all of that means.
     var findings: [Finding] = []
 

@@ -166,12 +166,45 @@ struct Inspection {
         }
     }
 
+    // MARK: - SQLite's check
+
+    /// Has SQLite check the file, table by table if one needs a collation or a function that only the app's connections have.
+    ///
+    /// SQLite reports that as `SQLITE_ERROR`. Damage is a row, or an error with a code of its own.
     private mutating func checkIntegrity() throws {
+        do {
+            report.sqliteProblems = try integrityProblems("\(Self.shownSQLiteProblems)")
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+            report.sqliteProblems = try checkTables()
+        }
+    }
+
+    /// Checks tables by themselves, and notes those that cannot be.
+    ///
+    /// The table of all tables is one of them: with it goes the list of free pages.
+    private mutating func checkTables() throws -> [String] {
+        var tables = ["sqlite_master"]
+        try connection.forEachRow("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name") { row in
+            row.string(at: 0).map { tables.append($0) }
+        }
         var problems: [String] = []
-        try connection.forEachRow("PRAGMA integrity_check(\(Self.shownSQLiteProblems))") { row in
+        for table in tables {
+            do {
+                problems += try integrityProblems(table)
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+                report.uncheckedTables.append("\(table): \(error.message ?? "SQLite error 1")")
+            }
+        }
+        return Array(problems.prefix(Self.shownSQLiteProblems))
+    }
+
+    /// What `PRAGMA integrity_check` finds, with a number of problems to tell or the name of a table as its argument.
+    private func integrityProblems(_ argument: String) throws -> [String] {
+        var problems: [String] = []
+        try connection.forEachRow("SELECT integrity_check FROM pragma_integrity_check(?1)", argument) { row in
             if let line = row.string(at: 0), line != "ok" { problems.append(line) }
         }
-        report.sqliteProblems = problems
+        return problems
     }
 }
 

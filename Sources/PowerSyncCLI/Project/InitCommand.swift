@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PowerSyncGenerator
 
 /// `powersync init my-app`: writes the files with which a service begins.
 struct InitCommand: ParsableCommand {
@@ -28,6 +29,6 @@ struct InitCommand: ParsableCommand {
         lines.append("Next:")
         if folder != "." { lines.append("  cd '\(folder.replacing("'", with: "'\\''"))'") }
         lines.append("  powersync dev")
-        print(lines.joined(separator: "\n"))
+        try StandardOutput.print(lines.joined(separator: "\n"))
     }
 }

@@ -117,21 +117,25 @@ public final class FakeService: Sendable {
         InProcessConnector(service: self, user: user, claims: claims, tokenLifetime: tokenLifetime, uploader: uploader)
     }
 
-    /// Waits until databases have everything that is in the service now, and the service has everything that was written to them.
+    /// Waits until databases have everything that is in the service now, and what was written to each is in the service and the others.
     ///
     /// A database that is not connected is waited for. While checkpoints are held back, nothing arrives.
     ///
     /// - Parameter databases: The databases.
     /// - Throws: `CancellationError`, an error of a database that is closed, or ``FakeServiceError`` for one of another SDK.
     public func waitUntilSynced(_ databases: any PowerSyncDatabaseProtocol...) async throws {
-        for database in databases {
-            guard let status = database.currentStatus as? LiveSyncStatus else {
-                throw FakeServiceError(.foreignDatabase, "A \(type(of: database)) does not say what it has synced.")
-            }
-            let userKey = try await userKey(of: try await database.getClientId(), status)
-            let checkpoint = try makeWriteCheckpoint(userKey: userKey)
-            try await status.wait { _ in status.hasApplied(checkpoint) }
+        for database in databases { try await waitForCheckpoint(of: database) }
+        // What the others have uploaded meanwhile; the last one has waited for all of them.
+        for database in databases.dropLast() { try await waitForCheckpoint(of: database) }
+    }
+
+    private func waitForCheckpoint(of database: any PowerSyncDatabaseProtocol) async throws {
+        guard let status = database.currentStatus as? LiveSyncStatus else {
+            throw FakeServiceError(.foreignDatabase, "A \(type(of: database)) does not say what it has synced.")
         }
+        let userKey = try await userKey(of: try await database.getClientId(), status)
+        let checkpoint = try makeWriteCheckpoint(userKey: userKey)
+        try await status.wait { _ in status.hasApplied(checkpoint) }
     }
 
     /// Waits until a client has a stream.

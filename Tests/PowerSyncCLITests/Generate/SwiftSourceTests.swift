@@ -77,13 +77,17 @@ import Testing
         let code = try GeneratedCode(
             [
                 "a": [
-                    "SELECT * FROM t WHERE n = subscription.parameter('database') AND n = subscription.parameter('in')"
+                    """
+                    SELECT * FROM t WHERE n = subscription.parameter('database') AND n = subscription.parameter('in') \
+                    AND n = subscription.parameter('await')
+                    """
                 ]
             ],
             schema: "CREATE TABLE t(id, n INT)"
         )
-        #expect(code.functions == ["static func a(_, database database_: Int, `in`: Int)"])
-        #expect(code.text.contains(#"params: ["database": .int(database_), "in": .int(`in`)]"#))
+        #expect(code.functions == ["static func a(_, `await`: Int, database database_: Int, `in`: Int)"])
+        let params = #"params: ["await": .int(`await`), "database": .int(database_), "in": .int(`in`)]"#
+        #expect(code.text.contains(params))
     }
 
     @Test func differencesAreShort() {

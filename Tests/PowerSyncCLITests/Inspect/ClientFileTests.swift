@@ -108,6 +108,20 @@ import Testing
         for (name, bytes) in files { #expect(try Data(contentsOf: folder.url.appending(path: name)) == bytes) }
     }
 
+    @Test func aFileBehindASymbolicLinkIsReadWithItsLog() async throws {
+        let fixture = try await ClientFileFixture()
+        let database = fixture.open()
+        try await database.execute("INSERT INTO todos(id, title) VALUES ('t9', 'In the log')")
+        let link = folder.path("link.db")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: fixture.path)
+        let file = try ClientFile(path: link)
+        #expect(file.logSize > 0)
+        #expect(try Inspection.report(of: file).uploadQueue.writes == 1)
+        let count = try file.readCopy { try $0.integer("SELECT count(*) FROM ps_crud") }
+        #expect(count == 1)
+        try await database.close()
+    }
+
     @Test func aCopyIsReadWhereSQLiteMayNotMakeItsFiles() async throws {
         let fixture = try await ClientFileFixture()
         let database = fixture.open()

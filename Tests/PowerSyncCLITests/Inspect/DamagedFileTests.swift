@@ -164,6 +164,36 @@ import Testing
         }
     }
 
+    @Test("A table that only the app's connections can check is no damage, and hides none of other tables")
+    func collationsOfTheAppAreNoDamage() async throws {
+        let fixture = try await ClientFileFixture()
+        // A collation that GRDB adds to its connections.
+        try fixture.tamper("CREATE TABLE names(name TEXT COLLATE swiftCompare UNIQUE)")
+        let report = try fixture.report()
+        #expect(report.codes(.notice) == ["unchecked-tables"] && !report.isDamaged, "\(report.findings)")
+        #expect(report.message("unchecked-tables")?.contains("names: no such collation sequence: swiftCompare") == true)
+        #expect(report.lines.contains("SQLite's check  ok, except for 1 tables that were left out"))
+
+        try fixture.tamper(
+            """
+            CREATE TABLE counts(n);
+            INSERT INTO counts VALUES (NULL);
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_master SET sql = 'CREATE TABLE counts(n NOT NULL)' WHERE name = 'counts';
+            """
+        )
+        let damaged = try fixture.report()
+        #expect(damaged.codes(.damage) == ["sqlite"], "\(damaged.findings)")
+        #expect(damaged.message("sqlite")?.contains("counts") == true)
+        #expect(damaged.codes(.notice) == ["unchecked-tables"])
+    }
+
+    @Test func aCheckThatDidNotRunIsNotOK() {
+        let file = DatabaseReport.File(path: "/client.db", bytes: 0, logBytes: 0)
+        let report = DatabaseReport(inspectedAt: Date(), file: file, schemaVersion: 14)
+        #expect(report.lines.contains("SQLite's check  could not be run"))
+    }
+
     @Test func textsOfTheFileCannotCommandATerminal() async throws {
         let fixture = try await ClientFileFixture()
         try fixture.tamper("INSERT INTO ps_untyped VALUES ('\u{1B}[2J' || char(10) || 'x', 'u1', '{}')")

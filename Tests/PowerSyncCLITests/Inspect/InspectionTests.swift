@@ -151,7 +151,7 @@ import Testing
         )
         let page = try String(contentsOf: root.appending(path: "docs/inspect.md"), encoding: .utf8)
         let codes = source.matches(of: #/found\.add\(\s*"(?<code>[a-z-]+)"/#).map { $0.output.code }
-        #expect(codes.count == 23)
+        #expect(codes.count == 24)
         for code in codes { #expect(page.contains("`\(code)`"), "\(code)") }
     }
 
@@ -164,7 +164,7 @@ import Testing
                 "format", "inspectedAt", "file", "schemaVersion", "clientID", "lastSynced", "gate", "buckets",
                 "strayOperations", "repeatedKeys", "updatedRows", "uploadQueue", "rejectedWrites", "subscriptions",
                 "tables",
-                "untypedRows", "missingObjects", "unreadable", "sqliteProblems", "findings",
+                "untypedRows", "missingObjects", "unreadable", "sqliteProblems", "uncheckedTables", "findings",
             ]
         )
         #expect(document["format"] as? Int == 1)

@@ -179,6 +179,35 @@ import Testing
         #expect(service.uploads.received.isEmpty)
     }
 
+    @Test func oneWaitBringsTheWritesOfEachDeviceToTheOther() async throws {
+        /// Uploads when the phone has everything else.
+        struct LateConnector: PowerSyncBackendConnectorProtocol {
+            let service: FakeService
+            let phone: any PowerSyncDatabaseProtocol
+
+            func fetchCredentials() async throws -> PowerSyncCredentials? { nil }
+
+            func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+                try await service.waitUntilSynced(phone)
+                guard let batch = try await database.getCrudBatch() else { return }
+                try service.put("todos", ["id": "t1", "list_id": "list of alice", "title": "Milk"])
+                try await batch.complete()
+            }
+        }
+        let phone = try await TodoApp.database(of: "alice", service)
+        let tablet = TodoApp.database()
+        try await tablet.add("Milk", id: "t1", to: "list of alice")
+        async let synced: Void = service.waitUntilSynced(phone, tablet)
+        try await tablet.connect(
+            connector: service.connector(
+                user: "alice",
+                uploadingWith: LateConnector(service: service, phone: phone)
+            )
+        )
+        try await synced
+        #expect(try await phone.titles == ["Milk"])
+    }
+
     @Test func aConflictOfTwoDevicesEndsTheSameOnBoth() async throws {
         try service.put("todos", ["id": "t1", "list_id": "list of alice", "title": "Milk"])
         let phone = try await TodoApp.database(of: "alice", service)
@@ -187,7 +216,6 @@ import Testing
             try await phone.execute("UPDATE todos SET title = 'phone'")
             try await tablet.execute("UPDATE todos SET title = 'tablet', done = 1")
         }
-        try await service.waitUntilSynced(phone, tablet)
         try await service.waitUntilSynced(phone, tablet)
         let title = service.row("todos", "t1")?["title"]
         #expect(title == "phone" || title == "tablet")

@@ -17,8 +17,14 @@ enum Permissions {
             // The list that it is in, and the one that it goes to.
             var lists: [String?] = []
             if let todo = try write.storedRow(db) { lists.append(todo["list_id"]) }
-            if case .string(let list) = write.entry.data?["list_id"] { lists.append(list) }
-            for list in lists.compactMap(\.self) {
+            switch write.entry.data?["list_id"] {
+            case nil where !lists.isEmpty || write.entry.op != .put: break
+            case .string(let list): lists.append(list)
+            // Not a number either: the column would make a text of it, which may be the id of a list.
+            default: return .reject("A todo is in a list.")
+            }
+            // A todo that is in no list is nobody's.
+            for list in lists {
                 let owner = try String.fetchOne(db, sql: "SELECT owner_id FROM lists WHERE id = ?", arguments: [list])
                 guard owner == write.user.id else { return .reject("There is no such list of yours.") }
             }

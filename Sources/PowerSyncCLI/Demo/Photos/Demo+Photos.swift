@@ -10,7 +10,7 @@ extension Demo {
     ///   - backend: The app's backend.
     /// - Throws: ``DemoFailure`` when something did not happen.
     func sharePhoto(through photoBackend: URL, backend: DemoBackend) async throws {
-        terminal.heading("5. A photo for a list of A, stored beside the database")
+        try terminal.heading("5. A photo for a list of A, stored beside the database")
         let (anna, bert) = (anna, bert)
         let annasPhotos = anna.photos(through: photoBackend, backend: backend)
         // B keeps no file that nobody refers to.
@@ -29,30 +29,30 @@ extension Demo {
         let saved = try await anna.photo(photo.id)
         try expect(saved?.state == .queuedUpload, "A's photo does not wait for its upload: \(saved, default: "no row")")
         let digest = Self.digest(content)
-        terminal.line("  saved offline by A: \(content.count.grouped) bytes, sha256 \(digest.prefix(16))…")
+        try terminal.line("  saved offline by A: \(content.count.grouped) bytes, sha256 \(digest.prefix(16))…")
 
         try await anna.connect(to: backend)
         try await annasPhotos.startSync()
         try await bertsPhotos.startSync()
         try await anna.waitForPhoto(photo.id, toBe: .synced)
-        terminal.line("  uploaded by A, over a URL that the backend signed")
+        try terminal.line("  uploaded by A, over a URL that the backend signed")
         try await bert.waitForPhoto(photo.id, toBe: .synced)
         let received = try await bert.photo(photo.id)
         let copy = try Data(contentsOf: URL(filePath: received?.localUri ?? ""))
         try expect(Self.digest(copy) == digest, "B's file differs: \(copy.count) bytes")
-        terminal.line("  downloaded by B: \(copy.count.grouped) bytes, sha256 \(Self.digest(copy).prefix(16))…")
+        try terminal.line("  downloaded by B: \(copy.count.grouped) bytes, sha256 \(Self.digest(copy).prefix(16))…")
 
         try await annasPhotos.deleteFile(attachmentId: photo.id) { transaction, photo in
             try transaction.execute(sql: "UPDATE lists SET photo_id = NULL WHERE photo_id = ?", parameters: [photo.id])
         }
         try await anna.waitForPhoto(photo.id, toBe: nil)
-        terminal.line("  deleted by A, from its device and from the storage")
+        try terminal.line("  deleted by A, from its device and from the storage")
         try await bert.waitForPhoto(photo.id, toBe: nil)
         for client in [anna, bert] {
             let files = try client.photoFiles()
             try expect(files.isEmpty, "\(client.name) still has the files \(files)")
         }
-        terminal.line("  archived and expired by B: no file is left on any device")
+        try terminal.line("  archived and expired by B: no file is left on any device")
         for client in [anna, bert] { try await client.waitForEmptyQueue() }
         try await annasPhotos.close()
         try await bertsPhotos.close()

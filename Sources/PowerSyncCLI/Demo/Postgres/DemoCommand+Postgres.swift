@@ -8,7 +8,7 @@ extension DemoCommand {
     ///   - key: What tokens are signed with.
     ///   - terminal: For the output.
     ///   - makeDemo: Makes the demo over a deployment.
-    /// - Throws: ``DemoFailure``, ``Interruption``, or an error of the server.
+    /// - Throws: ``DemoFailure``, ``Interruption``, `UnwritableOutput`, or an error of the server.
     func run(
         onPostgres uri: String,
         key: DemoKey,
@@ -52,11 +52,11 @@ extension DemoCommand {
         do {
             try await place.remove()
         } catch {
-            terminal.line("What the demo has made on the server is still there, until the next run: \(error)")
+            try? terminal.line("What the demo has made on the server is still there, until the next run: \(error)")
             try outcome.get()
             throw error
         }
         try outcome.get()
-        terminal.line("Everything that the demo has made on the server is gone.")
+        try terminal.line("Everything that the demo has made on the server is gone.")
     }
 }

@@ -95,7 +95,7 @@ struct PostgresDemoPlace: Sendable {
             throw DemoFailure("the database has a \(stranger) that no demo has made; use another database")
         }
         if !present.isEmpty {
-            terminal.line("  what a demo left here that was killed is taken away")
+            try terminal.line("  what a demo left here that was killed is taken away")
             try await remove()
         }
         if let slot = try await session.slots(withPrefix: Self.slotPrefix).first {

@@ -48,7 +48,9 @@ struct PostgresDeployment: DemoDeployment {
                     }
                     let counts = balancer.connectionCounts
                     try expect(counts.allSatisfy { $0 > 0 }, "a node has served nobody: \(counts) connections")
-                    terminal.line("  the balancer passed on \(counts[0]) + \(counts[1]) connections to the two nodes")
+                    try terminal.line(
+                        "  the balancer passed on \(counts[0]) + \(counts[1]) connections to the two nodes"
+                    )
                     return result
                 }
             }

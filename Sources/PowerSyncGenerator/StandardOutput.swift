@@ -1,0 +1,36 @@
+package import Foundation
+
+/// Where a command prints what it was asked for.
+///
+/// Not with `print`, which keeps a text in a buffer and does not tell when it gets lost: the command would exit with 0, and a script
+/// would take what has arrived for all of it.
+package enum StandardOutput {
+    /// Prints a text at once.
+    ///
+    /// - Parameters:
+    ///   - text: What is printed.
+    ///   - terminator: What comes after it.
+    ///   - handle: Where it goes.
+    /// - Throws: ``UnwritableOutput``.
+    package static func print(
+        _ text: String,
+        terminator: String = "\n",
+        to handle: FileHandle = .standardOutput
+    ) throws(UnwritableOutput) {
+        do {
+            try handle.write(contentsOf: Data((text + terminator).utf8))
+        } catch {
+            throw UnwritableOutput(error)
+        }
+    }
+}
+
+/// A result that cannot be printed, because the disk is full or nobody reads it any more: the command exits with 1.
+package struct UnwritableOutput: Error, CustomStringConvertible {
+    package let description: String
+
+    fileprivate init(_ error: any Error) {
+        let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+        description = "The output cannot be written: \((cause ?? error as NSError).localizedDescription)"
+    }
+}
