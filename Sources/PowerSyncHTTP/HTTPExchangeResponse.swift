@@ -2,6 +2,8 @@ package import NIOHTTP1
 
 /// The answer to an HTTP request.
 package struct HTTPExchangeResponse {
+    /// The content codings that compress, in lower case (the registry of IANA, and their older names).
+    private static let compressions: Set = ["gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"]
     /// Fields that hold for the bytes on the wire only.
     private static let ofCompressedBytes = [
         "Content-Length", "ETag", "Content-Digest", "Repr-Digest", "x-amz-checksum-sha256",
@@ -13,6 +15,8 @@ package struct HTTPExchangeResponse {
     package let headers: HTTPHeaders
     /// Whether the body was compressed on the wire, and is not any more.
     package let isDecompressed: Bool
+    /// How the body still is compressed; `nil` when it is not.
+    package let compression: String?
     /// The body.
     package let body: any HTTPExchangeBody
 
@@ -21,17 +25,22 @@ package struct HTTPExchangeResponse {
     /// - Parameters:
     ///   - status: The status.
     ///   - headers: The fields of the head as they have arrived.
-    ///   - decompressed: The content codings that the exchange restores; `nil` for all. A body of another one is as it has arrived.
+    ///   - decompressed: The content codings that the exchange restores, exactly as it wants them; `nil` for all compressions.
     ///   - body: The body.
     package init(status: Int, headers: HTTPHeaders, decompressed: Set<String>?, body: any HTTPExchangeBody) {
-        let coding = headers.first(name: "Content-Encoding") ?? "identity"
-        isDecompressed = coding.lowercased() != "identity" && decompressed?.contains(coding) ?? true
+        // Storages keep anything that somebody has given them for this field: `base64`, `UTF-8`, nothing.
+        let coding = headers.first(name: "Content-Encoding").flatMap {
+            Self.compressions.contains($0.lowercased()) ? $0 : nil
+        }
+        let isDecompressed = coding.map { decompressed?.contains($0) ?? true } ?? false
         var headers = headers
         if isDecompressed {
             for name in Self.ofCompressedBytes { headers.remove(name: name) }
         }
         self.status = status
         self.headers = headers
+        self.isDecompressed = isDecompressed
+        compression = isDecompressed ? nil : coding
         self.body = body
     }
 }

@@ -73,7 +73,8 @@ package final class NIOExchange: HTTPExchange {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
             timeout: .init(connect: connectTimeout),
-            decompression: .enabled(limit: .ratio(compressionRatioLimit))
+            // A bitmap may become more than 100 times as small.
+            decompression: .enabled(limit: .none)
         )
         // A refused connection is reported at once: the queue waits and tries again by itself.
         configuration.connectionPool.retryConnectionEstablishment = false

@@ -57,12 +57,7 @@ extension TransferRun {
         try await gate.withLockIgnoringCancellation {
             guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
             if let source = completion.temporaryPath, case .downloaded(let path, _) = completion.result {
-                // All rows are looked through, so only when there is something to replace.
-                if try await context.localStorage.fileExists(filePath: path) {
-                    try await context.service.withContext {
-                        try await $0.checkMayReplaceFile(at: path, for: attachment.id)
-                    }
-                }
+                try await checkMayReplaceFile(at: path, for: attachment.id)
                 try await context.localStorage.moveFile(sourcePath: source, targetPath: path)
             }
             do {
@@ -72,6 +67,15 @@ extension TransferRun {
                 throw TransferAttempt.Failure.notWritten(error)
             }
         }
+    }
+
+    /// All rows are looked through, so only when there is something to replace, or was: a file that waits for its upload may be away.
+    private func checkMayReplaceFile(at path: String, for id: String) async throws {
+        let isUnsent = state.withLockedValue { $0.unsentPaths.contains(path.lowercased()) }
+        if !isUnsent {
+            guard try await context.localStorage.fileExists(filePath: path) else { return }
+        }
+        try await context.service.withContext { try await $0.checkMayReplaceFile(at: path, for: id) }
     }
 
     private func write(_ outcome: TransferOutcome) async throws {

@@ -61,7 +61,9 @@ extension TransferRun {
     private func schedule(_ rows: [Attachment], isHopeful: Bool) {
         let now = context.clock.now
         let active = rows.filter { $0.neededTransfer != .download || context.options.downloads }
+        let unsent = rows.lazy.filter { $0.state == .queuedUpload }.compactMap { $0.localUri?.lowercased() }
         state.withLockedValue { state in
+            state.unsentPaths = Set(unsent)
             if isHopeful { state.backoff.reset() }
             state.nextRetry = nil
             var due: [Attachment] = []

@@ -52,6 +52,8 @@ final class TransferRun: Sendable {
         var schedule: TransferSchedule
         var backoff: TransferBackoff
         var tasks: [ExactText: Task<Void, Never>] = [:]
+        /// Where the files are that waited for their upload at the last look, in lower case.
+        var unsentPaths: Set<String> = []
         /// When the first of the attachments that failed may be tried again.
         var nextRetry: Duration?
         /// Whether the table cannot be watched any more: its database was closed.

@@ -9,8 +9,8 @@ extension HTTPAttachmentTransport {
     /// Beside it, a file with the suffix `.state.pstmp` says how to continue. After success there is only the file itself, flushed to the
     /// disk; after a failure only what a later attempt can use. While another download writes there, it is left alone.
     ///
-    /// A file that the storage sends compressed (`Content-Encoding`), which it is asked not to do, is written as it was before; such a
-    /// download always starts over.
+    /// A file that the storage sends compressed (`Content-Encoding`), which it is asked not to do, is written as it was before: sizes and
+    /// digests of the app are those of that. Such a download always starts over.
     public func download(
         _ located: LocatedAttachment,
         progress: @escaping @Sendable (Int64, Int64?) -> Void
@@ -26,13 +26,10 @@ extension HTTPAttachmentTransport {
             let response = try await http.send(request)
             let status = response.status
             let answer = DownloadRecord.answer(status: status, header: response.headers.first(name:), to: record)
-            if answer != nil, !response.isDecompressed, let coding = response.headers.first(name: "Content-Encoding"),
-                coding.lowercased() != "identity"
-            {
+            if answer != nil, let compression = response.compression {
                 throw AttachmentTransferError(
                     .unexpectedResponse,
-                    message:
-                        "\(request.target): the file is compressed with \(coding.prefix(40)), which is not understood",
+                    message: "\(request.target): the file is compressed with \(compression), which nobody asked for",
                     httpStatus: status
                 )
             }
