@@ -58,8 +58,10 @@ final class LocalDatabase: Sendable {
         var onOpen: (@Sendable (DownloadStatus) -> Void)?
         /// What has replaced the schema that the database was opened with.
         var newSchema: ClientSchema?
-        /// Closes the connections; `nil` before the first call that wants that.
+        /// Closes the connections; `nil` when nobody has asked for that, and when it is done.
         var closing: Task<Void, any Error>?
+        /// Whether the app's pool is being closed.
+        var isClosingForeign = false
     }
 
     private let state = NIOLockedValueBox(State())
@@ -248,23 +250,21 @@ final class LocalDatabase: Sendable {
     /// Idempotent: a later call waits for the same end, and both go on when their tasks are cancelled. Callbacks that still wait
     /// for a connection throw.
     ///
-    /// - Throws: ``PowerSyncError``, or what the app's pool throws; later calls throw the same.
+    /// - Throws: ``PowerSyncError``, or what the app's pool throws.
     func close() async throws {
-        // An app's pool may close what it belongs to when it is closed, and would wait for itself.
-        guard LocalDatabase.closingDatabase != ObjectIdentifier(self) else { return }
-        let closing = state.withLockedValue { state in
+        let closing = state.withLockedValue { state -> Task<Void, any Error>? in
+            // An app's pool may close what it belongs to when it is closed, and would wait for itself.
+            if state.isClosingForeign { return nil }
+            if case .closed = state.connections { return state.closing }
             let closing = state.closing ?? Task { try await self.closeConnections() }
             state.closing = closing
             return closing
         }
-        try await closing.value
+        try await closing?.value
     }
 
-    /// The database that the current task, or the one that has started it, closes.
-    @TaskLocal private static var closingDatabase: ObjectIdentifier?
-
     private func closeConnections() async throws {
-        guard !isClosed else { return }
+        defer { state.withLockedValue { ($0.closing, $0.isClosingForeign) = (nil, false) } }
         let connections = endConnections()
         // An attempt to open that has begun finds the database closed and gives its connections up.
         await openLock.withLockIgnoringCancellation {}
@@ -273,9 +273,8 @@ final class LocalDatabase: Sendable {
                 await opened.externalCommits?.waitForEnd()
                 try await source.closeOwn(opened.writer)
             }
-            try await LocalDatabase.$closingDatabase.withValue(ObjectIdentifier(self)) {
-                try await source.closeForeign()
-            }
+            state.withLockedValue { $0.isClosingForeign = true }
+            try await source.closeForeign()
         } catch {
             throw PowerSyncError.wrapping(error)
         }

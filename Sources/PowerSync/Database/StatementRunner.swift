@@ -78,7 +78,8 @@ struct StatementRunner {
                 if !statement.isReadonly { while (try? running(statement, sql: sql, { try steps.next() })) != nil {} }
                 throw error
             }
-            if rows.count >= limit, statement.isReadonly { break }
+            // A function that it calls may have written: GRDB tells of that at the end of the statement.
+            if rows.count >= limit, statement.isReadonly, !Announcement.hasUntoldCommit(db) { break }
         }
         return rows
     }

@@ -1,3 +1,4 @@
+import PowerSyncCore
 import PowerSyncSQLite
 
 extension Table {
@@ -25,7 +26,7 @@ extension Table {
         var names: Set<ExactText> = [ExactText("id")]
         // For SQLite, which ignores case. For JSON, which indexes look into, these may be different names.
         var folded = names
-        if trackMetadata { folded.formUnion([ExactText("_metadata"), ExactText("_deleted")]) }
+        if trackMetadata { folded.formUnion(ClientTable.metadataColumns.map { ExactText($0) }) }
         for column in columns {
             if ExactText(ignoringCaseOf: column.name) == ExactText("id") {
                 throw TableError.customIdColumn(tableName: name)

@@ -46,7 +46,7 @@ package enum Announcement {
 
     /// Whether SQLite has committed something of which GRDB has not told its observers.
     ///
-    /// Ask when a statement has failed: it may have been committed nevertheless, and only now.
+    /// Ask when a statement has failed, and may have been committed nevertheless, or before it is left.
     package static func hasUntoldCommit(_ db: Database) -> Bool {
         guard !db.isInsideTransaction, let state = state(of: db) else { return false }
         return state.awaitsEndOfCommit

@@ -46,12 +46,13 @@ extension ClientTable {
 
     /// Of two columns that are one for SQLite, triggers would read one for both, and lose what is written to the other.
     ///
-    /// Columns that are spelt the same lose nothing, since they are the same member of a row.
+    /// Columns that are spelt the same lose nothing, since they are the same member of a row. Nor does a column `ID` of a source whose
+    /// key it is: its value is the id.
     fileprivate func checkColumnNames() throws {
-        var spellings = [ExactText("id"): "id"]
+        var spellings: [ExactText: String] = [:]
         for column in columns {
             let key = ExactText(ignoringCaseOf: column.name)
-            if tracksMetadata, ViewDefinition.metadataColumns.contains(key.text) {
+            if tracksMetadata, Self.metadataColumns.contains(key.text) {
                 throw LocalDatabaseError.invalidArgument(
                     "table '\(name)' tracks metadata, for which it has a column '\(key.text)' besides its own '\(column.name)'"
                 )

@@ -1,6 +1,9 @@
 /// A table of the client schema: a view over JSON rows, with triggers that record local writes
 /// (docs/database.md "Client schema").
 package struct ClientTable: Sendable, Hashable {
+    /// The columns of a view that tracks metadata, besides those of its table.
+    package static let metadataColumns = ["_metadata", "_deleted"]
+
     /// The name: the row type of the service, and `type` in the upload queue.
     package var name: String
     /// The view's name, if it is not the table's.

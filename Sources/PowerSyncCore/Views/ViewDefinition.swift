@@ -24,9 +24,6 @@ struct ViewDefinition {
     /// The comment by which views of ours are known.
     static let marker = "-- powersync-auto-generated"
 
-    /// The columns of a view that tracks metadata, besides those of its table.
-    static let metadataColumns = ["_metadata", "_deleted"]
-
     /// The view's name.
     let name: String
     /// The text of the view.
@@ -51,7 +48,7 @@ struct ViewDefinition {
             values += extraction(of: column.name, as: column.type)
         }
         if table.tracksMetadata {
-            for column in metadataColumns {
+            for column in ClientTable.metadataColumns {
                 names += ", \(SQLText.identifier(column))"
                 values += ", NULL"
             }

@@ -70,7 +70,7 @@ import Testing
     /// The triggers would read one of them for both, and take what is written to the other for nothing, or for metadata.
     @Test(
         arguments: [
-            (["name", "Name"], false, "'name' and 'Name' of table 't'"), (["ID"], false, "'id' and 'ID' of table 't'"),
+            (["name", "Name"], false, "'name' and 'Name' of table 't'"),
             (["a", "_metadata"], true, "table 't' tracks metadata"), (["_DELETED"], true, "its own '_DELETED'"),
         ]
     )
