@@ -14,7 +14,7 @@ extension EvaluationInput {
         unless isUnknown: (PlanExpression) -> Bool
     ) -> PlanExpression {
         switch expression {
-        case .literal, .request: return expression
+        case .literal, .request, .failure: return expression
         default: break
         }
         if !expression.contains(where: isUnknown) {
@@ -22,8 +22,8 @@ extension EvaluationInput {
                 return .literal(try expression.evaluate(in: self))
             } catch {
                 if case .call = expression {
-                    failures[expression] = error
-                    return expression
+                    failures.append(error)
+                    return .failure(failures.count - 1)
                 }
                 // The other terms are reached, or not, by the same rules as ever.
             }

@@ -8,8 +8,8 @@ struct EvaluationInput {
     var functionRows: [FunctionRow] = []
     /// The request.
     var request: RequestValues?
-    /// Calls that were evaluated already and cannot be.
-    var failures: [PlanExpression: EvaluationError] = [:]
+    /// Why calls cannot be evaluated that were already.
+    var failures: [EvaluationError] = []
 
     /// A source row.
     static func row(_ row: SourceRow) -> EvaluationInput {

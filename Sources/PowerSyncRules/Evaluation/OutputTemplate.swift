@@ -57,9 +57,13 @@ struct OutputTemplate {
                     members.append(Member(name: name, source: .cell(position), isOnlyIfMissing: true))
                 }
             case .expression(.column(let source), let name):
-                // A column that the row lacks is left out, and what it replaces with it.
-                let position = binding.layout.position(of: source)
-                members.append(Member(name: name, source: position.map(Source.cell) ?? .missing))
+                // A column that the row lacks is left out, and what it replaces with it. But rows keep their id, without which clients
+                // would take all of them for one.
+                if let position = binding.layout.position(of: source) {
+                    members.append(Member(name: name, source: .cell(position)))
+                } else if name != "id" {
+                    members.append(Member(name: name, source: .missing))
+                }
             case .expression(let expression, let name):
                 members.append(Member(name: name, source: .expression(expression.bound(to: binding))))
             }

@@ -19,8 +19,9 @@ extension PlanExpression {
             guard let value = input.request?[part] else { return .null }
             return .text(value.text)
         case .call(let function, let operands):
-            if !input.failures.isEmpty, let error = input.failures[self] { throw error }
             return try function.evaluate(operands, in: input)
+        case .failure(let position):
+            throw input.failures[position]
         case .not(let operand):
             return .boolean(try !operand.isTrue(in: input))
         case .and(let terms):

@@ -27,7 +27,7 @@ extension PlanExpression {
         switch self {
         case .column(let name): binding.layout.position(of: name).map(PlanExpression.cell) ?? .literal(.null)
         case .metadata(let metadata): .literal(binding[metadata])
-        case .literal, .cell, .output, .request, .bucketParameter: self
+        case .literal, .cell, .output, .request, .failure, .bucketParameter: self
         case .call(let function, let operands): .call(function, operands.bound(to: binding))
         case .not(let operand): .not(operand.bound(to: binding))
         case .and(let terms): .and(terms.bound(to: binding))

@@ -23,6 +23,7 @@ struct CanonicalText: Hashable, Comparable {
         case .literal(let value): value.description
         case .column(let name): "column(\(SQLiteValue.text(name)))"
         case .cell(let position): "cell(\(position))"
+        case .failure(let position): "failure(\(position))"
         case .metadata(let metadata): "table.\(metadata.rawValue)()"
         case .output(let function, let column): "function\(function).\(column.rawValue)"
         case .request(let part): "\(part.rawValue).parameters()"

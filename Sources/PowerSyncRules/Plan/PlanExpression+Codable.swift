@@ -64,7 +64,7 @@ extension PlanExpression: Codable {
             var parts = container.nestedUnkeyedContainer(forKey: .call)
             try parts.encode(function)
             for operand in operands { try parts.encode(operand) }
-        case .cell, .bucketParameter:
+        case .cell, .failure, .bucketParameter:
             throw EncodingError.invalidValue(
                 self,
                 EncodingError.Context(codingPath: encoder.codingPath, debugDescription: "not part of a plan")

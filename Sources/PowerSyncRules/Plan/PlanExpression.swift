@@ -24,6 +24,9 @@ package enum PlanExpression: Sendable, Hashable {
     case and([PlanExpression])
     /// `a OR b OR …`, with `NULL` as false
     case or([PlanExpression])
+    /// A call that was evaluated already and cannot be, by its position among the failures of the input; exists only while
+    /// something is evaluated.
+    case failure(Int)
     /// A parameter of a legacy bucket definition; exists only while such a definition is compiled.
     case bucketParameter(String)
 
@@ -77,7 +80,7 @@ extension PlanExpression {
     /// The expressions that the expression is made of.
     package var operands: [PlanExpression] {
         switch self {
-        case .literal, .column, .cell, .metadata, .output, .request, .bucketParameter: []
+        case .literal, .column, .cell, .metadata, .output, .request, .failure, .bucketParameter: []
         case .call(_, let operands), .and(let operands), .or(let operands): operands
         case .not(let operand): [operand]
         }
@@ -102,7 +105,7 @@ extension PlanExpression {
     /// The expression with other operands.
     func mapOperands(_ transform: (PlanExpression) -> PlanExpression) -> PlanExpression {
         switch self {
-        case .literal, .column, .cell, .metadata, .output, .request, .bucketParameter: self
+        case .literal, .column, .cell, .metadata, .output, .request, .failure, .bucketParameter: self
         case .call(let function, let operands): .call(function, operands.map(transform))
         case .not(let operand): .not(transform(operand))
         case .and(let terms): .and(terms.map(transform))

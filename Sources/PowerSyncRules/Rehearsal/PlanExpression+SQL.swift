@@ -16,6 +16,7 @@ extension PlanExpression {
         case .literal(let value): return value == .null ? "NULL" : value.description
         case .column(let name): return Self.quoted(name)
         case .cell(let position): return "column \(position)"
+        case .failure(let position): return "failure \(position)"
         case .metadata(let metadata): return "\(metadata.sqlName)()"
         case .output(let function, let column):
             guard functions.indices.contains(function) else { return column.rawValue }
@@ -37,7 +38,7 @@ extension PlanExpression {
     private func operandSQL(functions: [TableFunction]) -> String {
         let sql = sql(functions: functions)
         switch self {
-        case .literal, .column, .cell, .metadata, .output, .request, .bucketParameter: return sql
+        case .literal, .column, .cell, .metadata, .output, .request, .failure, .bucketParameter: return sql
         case .call(let function, let operands):
             let isSimple =
                 Self.requestSQL(function, operands, functions) != nil || SQLFunction.named(function.rawValue) != nil

@@ -82,11 +82,15 @@ extension SQLLexer {
 
     /// Skips a comment up to the end of its line.
     ///
-    /// In most scalars of YAML a line break is a space, and the comment would take in what its author sees below it.
+    /// In most scalars of YAML a line break is a space, and the comment would take in what its author sees below it. Of more comments
+    /// nothing is lost.
     private mutating func skipLineComment() throws(SQLProblem) {
         let start = position
         while let next = byte(), next != 0x0a, next != 0x0d { position += 1 }
-        guard source.isFolded(start..<position) else { return }
+        let isHarmless = source.lines(of: start..<position).dropFirst().allSatisfy { line in
+            line.isEmpty || line.first == UInt8(ascii: ";") || line.starts(with: "--".utf8)
+        }
+        guard !isHarmless else { return }
         throw problem(
             "The line break is folded, so the rest of the query is in this comment.",
             hint: "Write the query behind “|”, or the comment as /* … */.",

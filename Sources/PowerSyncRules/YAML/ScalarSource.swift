@@ -68,11 +68,13 @@ struct ScalarSource {
         return start..<max(start, end)
     }
 
-    /// Whether a part of the text is on more than one line of the file: line breaks in it are folded.
-    func isFolded(_ range: Range<Int>) -> Bool {
-        let place = fileRange(of: range)
-        guard !place.isEmpty else { return false }
-        return source.position(of: place.lowerBound).line < source.position(of: place.upperBound - 1).line
+    /// The lines of the file that a part of the text is on, each from the first byte that is no space.
+    ///
+    /// More than one when line breaks are folded.
+    func lines(of range: Range<Int>) -> [ArraySlice<UInt8>] {
+        source.bytes[fileRange(of: range)].split(whereSeparator: { $0 == 0x0a || $0 == 0x0d }).map { line in
+            line.drop { $0 == 0x20 || $0 == 0x09 }
+        }
     }
 }
 

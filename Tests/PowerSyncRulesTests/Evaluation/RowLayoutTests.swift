@@ -119,7 +119,7 @@ import Testing
                 == [#"1#s|0[] users/1 {"id":1,"email":"A","name":"A"}"#]
         )
         let id = try plan(query: "SELECT *, uuid AS id FROM users")
-        #expect(id.synced("users", ["id": 1, "name": "A"]) == [#"1#s|0[] users/ {"name":"A"}"#])
+        #expect(id.synced("users", ["id": 1, "name": "A"]) == [#"1#s|0[] users/1 {"id":1,"name":"A"}"#])
     }
 
     @Test func wildcardsAndNamesKeepTheOrderOfThePlan() throws {

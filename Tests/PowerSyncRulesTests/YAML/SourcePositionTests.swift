@@ -97,6 +97,7 @@ import Testing
         "    query: >\n      SELECT * FROM t -- mine\n\n      WHERE a = auth.user_id()\n",
         "    query: >\n      SELECT * FROM t /* mine */\n      WHERE a = auth.user_id() -- end\n",
         "    query: 'SELECT * FROM t\n      WHERE a = auth.user_id() -- end\n      '",
+        "    query: >-\n      SELECT * FROM t\n      WHERE a = auth.user_id()\n      -- of the user,\n      -- and of nobody else\n      ;\n",
     ]
 
     @Test(arguments: wholeComments) func aCommentThatEndsWithItsLineIsNone(_ yaml: String) throws {
