@@ -69,6 +69,8 @@ struct TableModels {
                     set(column.name, ValueShape(column), isOnlyIfMissing: true)
                 }
             case .expression(.column(let column), let name) where table.column(column) == nil:
+                // Rows do not have an earlier one of that name either.
+                outputs.removeAll { $0.name == name }
                 notes.append(
                     "Table '\(table.name.name)' has no column '\(column)', so '\(name)' is left out of the generated code."
                 )

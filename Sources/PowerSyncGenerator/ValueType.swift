@@ -16,7 +16,8 @@ enum ValueType: Sendable, Hashable {
     /// - Parameter declaration: The type as it is written; case does not count.
     init(declaration: String) {
         let name = declaration.prefix { $0 != "(" }.uppercased()
-        let words = name.split(whereSeparator: \.isWhitespace).map(Self.withoutWidth)
+        // Behind the schema, if it has one.
+        let words = name.split(whereSeparator: { $0.isWhitespace || $0 == "." }).map(Self.withoutWidth)
         self =
             if declaration.hasSuffix("[]") {
                 .text
@@ -31,9 +32,11 @@ enum ValueType: Sendable, Hashable {
 
     private static let types: [String: ValueType] = [
         "BOOL": .boolean, "BOOLEAN": .boolean,
-        "TIMESTAMP": .date, "TIMESTAMPTZ": .date, "DATETIME": .date,
+        "TIMESTAMP": .date, "TIMESTAMPTZ": .date, "TIMESTAMP_NTZ": .date, "TIMESTAMP_LTZ": .date, "DATETIME": .date,
+        "DATETIMEOFFSET": .date,
         "INT": .integer, "INTEGER": .integer, "TINYINT": .integer, "SMALLINT": .integer, "MEDIUMINT": .integer,
         "BIGINT": .integer, "LONGINT": .integer, "VARINT": .integer, "UINT": .integer,
+        "MIDDLEINT": .integer, "HUGEINT": .integer, "BIGINTEGER": .integer,
         "SERIAL": .integer, "SMALLSERIAL": .integer, "BIGSERIAL": .integer,
         "REAL": .real, "FLOAT": .real, "DOUBLE": .real, "BINARY_FLOAT": .real, "BINARY_DOUBLE": .real,
         "DEC": .decimal, "DECIMAL": .decimal, "NUM": .decimal, "NUMERIC": .decimal, "NUMBER": .decimal,
@@ -89,7 +92,7 @@ extension PlanExpression {
         case .metadata: ValueShape(type: .text, isOptional: false)
         case .not, .and, .or: ValueShape(type: .boolean, isOptional: false)
         case .call(let function, let operands): function.shape(of: operands.map { $0.shape(columns) }, operands)
-        case .cell, .output, .request, .bucketParameter: .unknown
+        case .cell, .output, .request, .failure, .bucketParameter: .unknown
         }
     }
 }

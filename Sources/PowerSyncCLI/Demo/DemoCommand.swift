@@ -82,8 +82,8 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        // An output that nobody reads any more is an error, after which there is something to take away.
-        signal(SIGPIPE, SIG_IGN)
+        // There is something to take away afterwards.
+        Terminal.outlivesItsReaders()
         let folder = FileManager.default.temporaryDirectory.appending(path: "powersync-demo-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let terminal = Terminal(plain: plain)

@@ -15,6 +15,11 @@ final class Terminal: Sendable {
     /// Whether standard output is a terminal, where somebody reads it now.
     static var isOnTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
+    /// Makes an output that nobody reads any more an error of who writes, instead of the end of the process.
+    static func outlivesItsReaders() {
+        signal(SIGPIPE, SIG_IGN)
+    }
+
     /// Says a line at once; one that cannot be written is lost, and the command goes on.
     static func say(_ text: String, on output: FileHandle = .standardOutput) {
         try? StandardOutput.print(text, to: output)

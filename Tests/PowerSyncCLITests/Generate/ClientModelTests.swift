@@ -138,5 +138,7 @@ import Testing
         let code = try GeneratedCode(["a": ["SELECT id, n, nope FROM items"]], schema: Self.schema)
         #expect(code.columns(of: "items") == ["n: integer"])
         #expect(code.notes == ["Table 'items' has no column 'nope', so 'nope' is left out of the generated code."])
+        let masked = try GeneratedCode(["a": ["SELECT id, n, nope AS n FROM items"]], schema: Self.schema)
+        #expect(masked.columns(of: "items") == [])
     }
 }

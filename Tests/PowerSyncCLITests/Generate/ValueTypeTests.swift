@@ -8,6 +8,7 @@ import Testing
         arguments: [
             ("INT", .integer), ("integer", .integer), ("INT(11)", .integer), ("int2", .integer), ("INT8", .integer),
             ("TINYINT(1)", .integer), ("mediumint unsigned", .integer), ("UNSIGNED BIG INT", .integer),
+            ("MIDDLEINT", .integer), ("HUGEINT", .integer), ("pg_catalog.int4", .integer), ("DATETIMEOFFSET", .date),
             ("LONG INTEGER", .integer), ("VARINT", .integer), ("UInt64", .integer), ("serial4", .integer),
             ("REAL", .real), ("float8", .real), ("FLOAT(24)", .real), ("double precision", .real),
             ("BINARY_DOUBLE", .real), ("DECIMAL(10,2)", .decimal), ("dec", .decimal), ("numeric", .decimal),
