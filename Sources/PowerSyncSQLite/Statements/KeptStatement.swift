@@ -55,9 +55,12 @@ package final class KeptStatement {
 
     /// Finalises the statement.
     ///
-    /// The next run prepares it again.
+    /// The next run prepares it again. Virtual tables may be disconnected with it, those that triggers of the statement write to, and
+    /// may call this: so it is released when it is no longer here.
     package func close() {
+        let last = statement
         statement = nil
+        withExtendedLifetime(last) {}
     }
 
     @usableFromInline
