@@ -9,26 +9,23 @@ import PowerSyncSQLite
 /// never stands for two schemas therefore.
 struct KnownSchema: Sendable {
     /// Counted by SQLite with every change; temporary tables and triggers have a number of their own.
-    ///
-    /// An app may turn foreign keys on and off between transactions.
     private struct Version: Sendable, Equatable {
         var main: Int64?
         var temporary: Int64?
-        var enforcesForeignKeys: Bool
     }
 
     private var version: Version?
     private var tables: [ExactText: Bool] = [:]
     private var triggers: [ExactText: Bool] = [:]
-    private var references: [ExactText: Bool] = [:]
+    /// The tables that foreign keys refer to, without case; `nil` before somebody asks.
+    private var referencedTables: Set<ExactText>?
     private var regions: [ExactText: DatabaseRegion] = [:]
 
     /// Forgets everything if the schema is not the one that was asked about.
     mutating func revalidate(_ db: Database) throws {
         let current = Version(
             main: try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA main.schema_version")),
-            temporary: try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA temp.schema_version")),
-            enforcesForeignKeys: try Bool.fetchOne(db.cachedStatement(sql: "PRAGMA foreign_keys")) == true
+            temporary: try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA temp.schema_version"))
         )
         guard version != current else { return }
         self = KnownSchema()
@@ -58,22 +55,24 @@ struct KnownSchema: Sendable {
     }
 
     /// Whether a table of the app has a foreign key to a table, and SQLite enforces it.
-    ///
-    /// Known only after ``revalidate(_:)``.
     mutating func isReferenced(_ table: String, _ db: Database) throws -> Bool {
-        guard version?.enforcesForeignKeys == true else { return false }
-        return try references.value(for: ExactText(table)) {
-            let statement = try db.cachedStatement(
+        let tables = try referencedTables ?? Self.referencedTables(db)
+        referencedTables = tables
+        guard tables.contains(ExactText(ignoringCaseOf: table)) else { return false }
+        // An app may turn them on and off between transactions.
+        return try Bool.fetchOne(db.cachedStatement(sql: "PRAGMA foreign_keys")) == true
+    }
+
+    private static func referencedTables(_ db: Database) throws -> Set<ExactText> {
+        let names = try String.fetchAll(
+            db.cachedStatement(
                 sql: """
-                    SELECT EXISTS (
-                        SELECT 1 FROM sqlite_master AS child
-                        CROSS JOIN pragma_foreign_key_list(child.name, 'main') AS key
-                        WHERE child.type = 'table' AND key."table" = ?1 COLLATE NOCASE
-                    )
+                    SELECT DISTINCT key."table" FROM sqlite_master AS child
+                    CROSS JOIN pragma_foreign_key_list(child.name, 'main') AS key WHERE child.type = 'table'
                     """
             )
-            return try Bool.fetchOne(statement, arguments: [table]) == true
-        }
+        )
+        return Set(names.map { ExactText(ignoringCaseOf: $0) })
     }
 
     /// All of a table, as GRDB's observers know it.
