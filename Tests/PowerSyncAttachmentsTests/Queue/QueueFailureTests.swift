@@ -76,6 +76,23 @@ struct QueueFailureTests {
     }
 
     @Test
+    func `A download does not take the place of a file that waits for its upload and is away`() async throws {
+        try await QueueHarness.run(remote: ["a.jpg": "theirs"]) { harness, queue in
+            let path = harness.path("a.jpg")
+            harness.remote.fail(.upload, with: Offline())
+            harness.local[path] = Data("ours".utf8)
+            try await queue.startSync()
+            try await harness.insert(Attachment(id: "b", filename: "a.jpg", state: .queuedUpload, localUri: path))
+            try await harness.clock.waitForTimer(of: .seconds(1))
+            harness.local[path] = nil
+            try await harness.link(["a", "b"])
+            try await harness.log.wait(for: .warning, containing: "which is not uploaded yet, has its file at \(path)")
+            #expect(harness.local[path] == nil)
+            #expect(try await harness.rows()["a"]?.state == .queuedDownload)
+        }
+    }
+
+    @Test
     func `A manual trigger ends all waits`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             harness.remote.fail(.download, with: Offline(), times: 1)

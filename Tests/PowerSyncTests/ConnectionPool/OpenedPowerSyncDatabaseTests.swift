@@ -216,7 +216,11 @@ import Testing
 
     /// A pool that belongs to the same object of an app as its database: closing one of them closes both.
     private final class OwnedPool: SQLiteConnectionPoolProtocol {
+        struct Failure: Error {}
+
         let database = Shared<(any PowerSyncDatabaseProtocol)?>(nil)
+        /// Whether it cannot be closed now.
+        let fails = Shared(false)
         private let inner: PlainPool
 
         init(path: String) {
@@ -248,6 +252,7 @@ import Testing
 
         func close() async throws {
             try await database.value?.close()
+            if fails.value { throw Failure() }
             try await inner.close()
         }
     }
@@ -266,6 +271,25 @@ import Testing
             try await database.insertUser("Ada")
             try await database.close()
             await #expect(throws: PowerSyncError.self) { try await database.insertUser("Bob") }
+        }
+    }
+
+    @Test func aPoolThatCannotBeClosedKeepsNobodyFromGoingOn() async throws {
+        try await withTemporaryDirectory { directory in
+            let pool = OwnedPool(path: directory.appendingPathComponent("app.db").path)
+            let database = OpenedPowerSyncDatabase(
+                schema: testSchema,
+                pool: pool,
+                identifier: directory.path,
+                logger: DefaultLogger(writers: [])
+            )
+            try await database.insertUser("Ada")
+            pool.fails.value = true
+            await #expect(throws: OwnedPool.Failure.self) { try await database.close() }
+            // There is nothing left to close, as far as it is ours.
+            try await database.close()
+            pool.fails.value = false
+            try await pool.close()
         }
     }
 

@@ -1,4 +1,6 @@
 import GRDB
+import GRDBSQLite
+import PowerSyncCore
 import Testing
 
 @testable import PowerSync
@@ -66,6 +68,26 @@ import Testing
             try await database.execute("INSERT INTO notes (text) SELECT told() FROM (VALUES ('a'), ('b'), ('c'))")
             let numbers = try await database.getAll("SELECT text FROM notes ORDER BY id") { try $0.getInt(index: 0) }
             #expect(numbers == [0, 1, 2])
+        }
+    }
+
+    /// A function of the app may write and so commit; `get` needs one row only, and leaves nothing untold.
+    @Test func whatAFunctionHasCommittedIsToldWithItsRow() async throws {
+        try await withFileDatabase { database in
+            try await database.execute(Self.notes)
+            let isTold = try await database.writeLock { context in
+                let db = try LocalConnection.database(of: context)
+                nonisolated(unsafe) let connection = db.sqliteConnection
+                db.add(
+                    function: DatabaseFunction("note", argumentCount: 0) { _ in
+                        Int(sqlite3_exec(connection, "INSERT INTO notes (text) VALUES ('a')", nil, nil, nil))
+                    }
+                )
+                #expect(try context.get(sql: "SELECT note()", parameters: []) { try $0.getInt(index: 0) } == 0)
+                return !Announcement.hasUntoldCommit(db)
+            }
+            #expect(isTold)
+            #expect(try await database.count("notes") == 1)
         }
     }
 
