@@ -24,7 +24,15 @@ struct ConfigurationOptions: ParsableArguments {
     ///
     /// - Parameter words: What follows `powersync`.
     /// - Returns: The command, with `--config` if that was given.
-    func command(_ words: String) -> String {
+    func command(_ words: String) -> String { Self.command(words, file: file) }
+
+    /// A command to paste into a shell, about the service of a file.
+    ///
+    /// - Parameters:
+    ///   - words: What follows `powersync`.
+    ///   - file: The configuration; `nil` when the command finds it as this one has.
+    /// - Returns: The command.
+    static func command(_ words: String, file: String?) -> String {
         "powersync \(words)" + (file.map { " --config \($0.shellWord)" } ?? "")
     }
 

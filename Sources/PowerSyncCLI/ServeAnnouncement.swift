@@ -1,4 +1,3 @@
-import PowerSyncGenerator
 import PowerSyncService
 
 /// What `powersync serve` prints when the service is ready.
@@ -30,7 +29,7 @@ struct ServeAnnouncement {
             }
         }
         guard let token = try? configuration.makeDevelopmentToken(userID: "user-1") else { return lines }
-        let command = "powersync token --user USER" + (file.map { " --config \($0.shellWord)" } ?? "")
+        let command = ConfigurationOptions.command("token --user USER", file: file)
         guard isForPeople else { return lines + ["  token      \(command)"] }
         return lines + [
             "  user       user-1; for another one: \(command)",
