@@ -14,6 +14,8 @@ package struct HTTPExchangeError: Error, Sendable {
         case certificateOfAnotherHost
         /// The body became too long when it was decompressed.
         case overcompressed
+        /// The body is not what its content coding says, or has several members, which the exchange cannot read.
+        case malformedCompression
         /// The body has more than so many bytes.
         case tooLong(Int)
         /// More than so many bytes have arrived before anybody read them.
@@ -47,6 +49,7 @@ extension HTTPExchangeError: CustomStringConvertible {
         case .untrustedCertificate: "the certificate is not trusted"
         case .certificateOfAnotherHost: "the certificate is for another host"
         case .overcompressed: "the answer is compressed too much"
+        case .malformedCompression: "the answer is compressed in a way that cannot be read"
         case .tooLong(let limit): "the answer has more than \(limit) bytes"
         case .unread(let limit):
             "more than \(limit) bytes arrived before they were read, and URLSession cannot wait here"

@@ -25,14 +25,14 @@ package struct HTTPExchangeResponse {
     /// - Parameters:
     ///   - status: The status.
     ///   - headers: The fields of the head as they have arrived.
-    ///   - decompressed: The content codings that the exchange restores, exactly as it wants them; `nil` for all compressions.
+    ///   - decompressed: The content codings that the exchange restores when they are the first; `nil` for all compressions.
     ///   - body: The body.
     package init(status: Int, headers: HTTPHeaders, decompressed: Set<String>?, body: any HTTPExchangeBody) {
-        // Storages keep anything that somebody has given them for this field: `base64`, `UTF-8`, nothing.
-        let coding = headers.first(name: "Content-Encoding").flatMap {
-            Self.compressions.contains($0.lowercased()) ? $0 : nil
-        }
-        let isDecompressed = coding.map { decompressed?.contains($0) ?? true } ?? false
+        // Storages keep anything that somebody has given them for this field: `base64`, `UTF-8`, nothing, and S3's `aws-chunked`.
+        let codings = headers[canonicalForm: "Content-Encoding"].map { $0.lowercased() }
+        var compressions = codings.filter(Self.compressions.contains)
+        let isDecompressed = codings.first.map { decompressed?.contains($0) ?? !compressions.isEmpty } ?? false
+        if isDecompressed { compressions = decompressed == nil ? [] : Array(compressions.dropFirst()) }
         var headers = headers
         if isDecompressed {
             for name in Self.ofCompressedBytes { headers.remove(name: name) }
@@ -40,7 +40,7 @@ package struct HTTPExchangeResponse {
         self.status = status
         self.headers = headers
         self.isDecompressed = isDecompressed
-        compression = isDecompressed ? nil : coding
+        compression = compressions.isEmpty ? nil : compressions.joined(separator: ", ")
         self.body = body
     }
 }

@@ -35,6 +35,38 @@ import Testing
         try await harness.database.close()
     }
 
+    @Test func closingAgainWaitsForTheFirstCall() async throws {
+        let harness = try PoolHarness()
+        let database = harness.database
+        try await database.waitForReady()
+        let (hasStarted, start) = AsyncStream.makeStream(of: Void.self)
+        let gate = DispatchSemaphore(value: 0)
+        let isFinished = NIOLockedValueBox(false)
+        let writing = Task {
+            try await database.writeLock { _ in
+                start.finish()
+                gate.wait()
+                isFinished.withLockedValue { $0 = true }
+            }
+        }
+        for await _ in hasStarted {}
+        var changes = database.onChange(tables: ["lists"]).makeAsyncIterator()
+        #expect(try await changes.next() == [])
+        let first = Task { try await database.close() }
+        // Closing has begun when streams end.
+        while try await changes.next() != nil {}
+        for _ in 0..<1_000 { await Task.yield() }
+        let second = Task {
+            try await database.close()
+            return isFinished.withLockedValue { $0 }
+        }
+        for _ in 0..<1_000 { await Task.yield() }
+        gate.signal()
+        #expect(try await second.value)
+        try await first.value
+        try await writing.value
+    }
+
     @Test func droppingTheDatabaseLeavesThePoolOpen() async throws {
         let harness = try PoolHarness()
         let pool = harness.pool

@@ -60,8 +60,8 @@ final class LocalDatabase: Sendable {
         var newSchema: ClientSchema?
         /// Closes the connections; `nil` when nobody has asked for that, and when it is done.
         var closing: Task<Void, any Error>?
-        /// Whether the app's pool is being closed.
-        var isClosingForeign = false
+        /// Whether the app's own pool is being closed, whose `close` may come back to this database.
+        var isClosingPool = false
     }
 
     private let state = NIOLockedValueBox(State())
@@ -248,13 +248,14 @@ final class LocalDatabase: Sendable {
     /// Ends observation, waits for running callbacks and closes the connections, the app's included.
     ///
     /// Idempotent: a later call waits for the same end, and both go on when their tasks are cancelled. Callbacks that still wait
-    /// for a connection throw.
+    /// for a connection throw. While a pool of the app that is not GRDB's is being closed, a call returns at once: it may come from
+    /// that pool.
     ///
     /// - Throws: ``PowerSyncError``, or what the app's pool throws.
     func close() async throws {
         let closing = state.withLockedValue { state -> Task<Void, any Error>? in
             // An app's pool may close what it belongs to when it is closed, and would wait for itself.
-            if state.isClosingForeign { return nil }
+            if state.isClosingPool { return nil }
             if case .closed = state.connections { return state.closing }
             let closing = state.closing ?? Task { try await self.closeConnections() }
             state.closing = closing
@@ -264,7 +265,7 @@ final class LocalDatabase: Sendable {
     }
 
     private func closeConnections() async throws {
-        defer { state.withLockedValue { ($0.closing, $0.isClosingForeign) = (nil, false) } }
+        defer { state.withLockedValue { ($0.closing, $0.isClosingPool) = (nil, false) } }
         let connections = endConnections()
         // An attempt to open that has begun finds the database closed and gives its connections up.
         await openLock.withLockIgnoringCancellation {}
@@ -273,7 +274,7 @@ final class LocalDatabase: Sendable {
                 await opened.externalCommits?.waitForEnd()
                 try await source.closeOwn(opened.writer)
             }
-            state.withLockedValue { $0.isClosingForeign = true }
+            if case .pool = source { state.withLockedValue { $0.isClosingPool = true } }
             try await source.closeForeign()
         } catch {
             throw PowerSyncError.wrapping(error)

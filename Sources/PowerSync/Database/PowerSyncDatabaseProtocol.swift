@@ -66,7 +66,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
 
     /// Ends the sync, waits for running queries and closes all connections. Later operations throw.
     ///
-    /// Idempotent: a call during another one waits for the same end.
+    /// Idempotent: a call during another one waits for the same end. Only while a ``SQLiteConnectionPoolProtocol`` of the app is being
+    /// closed does it return at once, since that may call it.
     func close() async throws
 
     /// Closes the database and, if asked to, deletes its files.
@@ -169,7 +170,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// - Parameters:
     ///   - connector: The app's backend.
     ///   - options: How to connect.
-    ///   - deadline: The longest time that the call takes, from now on. Only a transaction that has begun is waited for longer.
+    ///   - deadline: The longest time that the call takes, from now on. Only transactions that have begun are waited for
+    ///     longer, the app's own included.
     /// - Returns: What was achieved.
     /// - Throws: `CancellationError`; ``PowerSyncError`` when the database cannot be opened or is closed, when another
     ///   database object syncs the same file, when somebody else ends the connection, and for a database that is not of

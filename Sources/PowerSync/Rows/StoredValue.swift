@@ -173,7 +173,10 @@ extension StoredValue {
         case .real: throw mismatch(.outOfRange, Decimal.self)
         default: throw mismatch(.typeMismatch, Decimal.self)
         }
-        guard let decimal = DecimalText.decimal(text) else { throw mismatch(.malformedValue, Decimal.self) }
+        guard let number = DecimalText(text) else { throw mismatch(.malformedValue, Decimal.self) }
+        guard let decimal = number.decimal else {
+            throw mismatch(.outOfRange, Decimal.self, "\(short) does not fit Decimal")
+        }
         return decimal
     }
 }

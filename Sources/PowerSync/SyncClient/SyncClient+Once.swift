@@ -19,8 +19,9 @@ extension SyncClient {
     ) async throws -> SyncOnceResult {
         let clock = ElapsedClock(environment.clock)
         let call = NIOLockedValueBox(OnceCall())
+        let isComplete: Bool
         do {
-            let isComplete = try await isDone(before: deadline, clock) {
+            isComplete = try await isDone(before: deadline, clock) {
                 let start = try await self.database.read { try UploadQueue.position($0) }
                 call.withLockedValue { $0.start = start }
                 let (session, isNew) = try await self.group.joinOrConnect(
@@ -33,21 +34,21 @@ extension SyncClient {
                 let syncs = known.connected ? 0 : known.activityState.completedSyncs
                 try await self.waitUntilSynced(session.connection, after: syncs)
             }
-            // Before disconnecting, which ends all waits.
-            let snapshot = status.snapshot
-            let uploadedEntries = try await uploadedEntries(since: call.withLockedValue { $0.start })
-            await leave(call.withLockedValue { $0.session }, until: deadline, clock)
-            return SyncOnceResult(
-                isComplete: isComplete,
-                uploadedEntries: uploadedEntries,
-                activity: snapshot.connectionActivity,
-                uploadError: snapshot.lastUploadError,
-                downloadError: snapshot.lastDownloadError
-            )
         } catch {
             await leave(call.withLockedValue { $0.session }, until: deadline, clock)
             throw error
         }
+        // Before disconnecting, which ends all waits.
+        let snapshot = status.snapshot
+        await leave(call.withLockedValue { $0.session }, until: deadline, clock)
+        // Afterwards: while the app's own reads have all connections, this waits, and must not keep the network open.
+        return SyncOnceResult(
+            isComplete: isComplete,
+            uploadedEntries: try await uploadedEntries(since: call.withLockedValue { $0.start }),
+            activity: snapshot.connectionActivity,
+            uploadError: snapshot.lastUploadError,
+            downloadError: snapshot.lastDownloadError
+        )
     }
 
     /// What a call of `syncOnce` has got.

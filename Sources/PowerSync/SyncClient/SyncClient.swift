@@ -255,7 +255,9 @@ extension SyncClient {
     private func subscriptionsChanged(to offline: DownloadStatus, since version: UInt64) async throws {
         var (offline, version) = (offline, version)
         while !group.subscriptionsChanged(by: member) {
-            if status.offlineStateLoaded(offline, ifDownloadVersionIs: version) || group.isClosed(member) { return }
+            let known = status.snapshot.download
+            let isPublished = status.offlineStateLoaded(offline.keepingDetails(of: known), ifDownloadVersionIs: version)
+            if isPublished || group.isClosed(member) { return }
             // Somebody else has published, perhaps another subscription: look again.
             version = status.downloadVersion
             offline = try await database.read { try DownloadStatus.offline($0) }

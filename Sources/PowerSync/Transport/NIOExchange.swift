@@ -152,10 +152,17 @@ extension HTTPExchangeError {
             HTTPExchangeError(.closedEarly, underlyingError: error)
         case HTTPParserError.invalidEOFState: HTTPExchangeError(.closedEarly, underlyingError: error)
         case NIOHTTPDecompression.DecompressionError.limit: HTTPExchangeError(.overcompressed, underlyingError: error)
+        case NIOHTTPDecompression.DecompressionError.inflationError: malformedCompression(error)
+        case let error as NIOHTTPDecompression.ExtraDecompressionError where error == .invalidTrailingData:
+            malformedCompression(error)
         case let error as HTTPClientError where timeouts.contains(error):
             HTTPExchangeError(.timeout, underlyingError: error)
         default: HTTPExchangeError(certificateProblem(error) ?? .connection, underlyingError: error)
         }
+    }
+
+    private static func malformedCompression(_ error: any Error) -> HTTPExchangeError {
+        HTTPExchangeError(.malformedCompression, underlyingError: error)
     }
 
     /// What is wrong with a certificate; `nil` when an error is about something else.

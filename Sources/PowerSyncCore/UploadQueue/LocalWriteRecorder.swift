@@ -27,7 +27,12 @@ final class LocalWriteRecorder {
         var didAddEntries = false
     }
 
+    /// How many entries may be added while others are: far fewer than a thread's stack has room for.
+    private static let levelLimit = 16
+
     private var transaction: Transaction?
+    /// How many entries are being added.
+    private var level = 0
     /// The memory for the next entry, unless one is being added, which has taken it; large memory is not kept.
     private(set) var entry = JSONBytes()
 
@@ -152,13 +157,7 @@ final class LocalWriteRecorder {
         }
         entry.append("}")
 
-        let id = try currentID()
-        try entry.withUnsafeBytes { bytes in
-            _ = try addEntry.run { statement in
-                statement.bind(id, at: 1)
-                try statement.bind(checkedText: bytes, at: 2, .inPlace)
-            }
-        }
+        try entry.withUnsafeBytes { try add($0) }
         try markRow.run { statement in
             try statement.bind(checkedText: write.type.bytes, at: 1, .inPlace)
             try statement.bind(checkedText: write.id.bytes, at: 2, .inPlace)
@@ -178,12 +177,27 @@ final class LocalWriteRecorder {
             throw LocalDatabaseError.invalidArgument("data must be a JSON object", cause: error.description)
         }
         if options & TableFlags.ignoreEmptyUpdate.rawValue != 0, try isEmptyUpdate(data.bytes) { return }
+        try add(data.bytes)
+        transaction?.didAddEntries = true
+    }
+
+    /// Adds an entry, and with it those that triggers of the app add.
+    private func add(_ entry: UnsafeRawBufferPointer) throws {
+        // Each level is a statement of its own, whose triggers SQLite does not count.
+        guard level < Self.levelLimit else {
+            throw LocalDatabaseError(
+                .invalidState,
+                "Triggers on ps_crud write to views for entries that such triggers have added, \(level) levels deep: restrict them with "
+                    + "WHEN NEW.data ->> 'type' = …"
+            )
+        }
+        level += 1
+        defer { level -= 1 }
         let id = try currentID()
         try addEntry.run { statement in
             statement.bind(id, at: 1)
-            try statement.bind(checkedText: data.bytes, at: 2, .inPlace)
+            try statement.bind(checkedText: entry, at: 2, .inPlace)
         }
-        transaction?.didAddEntries = true
     }
 
     /// The transaction's id, stored again if a savepoint took it away.

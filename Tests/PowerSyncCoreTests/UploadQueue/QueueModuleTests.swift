@@ -263,6 +263,31 @@ import Testing
         #expect(try isGateClosed)
     }
 
+    @Test(arguments: [false, true])
+    func userTriggersOnTheQueueThatFireThemselvesAreAnError(isInsertOnly: Bool) throws {
+        var log = ClientTable.items(isInsertOnly: isInsertOnly)
+        log.name = "log"
+        try database.apply(ClientSchema(tables: [.items(), log]))
+        try database.write(
+            """
+            CREATE TRIGGER audit AFTER INSERT ON ps_crud BEGIN
+              INSERT INTO log(id, col) VALUES (CAST(NEW.id AS TEXT), NEW.data ->> 'op');
+            END
+            """
+        )
+        for _ in 0..<2 {
+            let error = #expect(throws: DatabaseError.self) {
+                try database.write("INSERT INTO items(id, col) VALUES ('a', 'x')")
+            }
+            #expect(error?.message?.contains("restrict them with WHEN") == true)
+            for table in ["ps_crud", "ps_data__items", "ps_updated_rows"] {
+                #expect(try database.integer("SELECT count(*) FROM \(table)") == 0, "\(table)")
+            }
+        }
+        try database.write("DROP TRIGGER audit; INSERT INTO items(id, col) VALUES ('a', 'x')")
+        #expect(try database.entries().count == 1)
+    }
+
     @Test func schemaMayChangeBetweenWrites() throws {
         try database.write("INSERT INTO items(id, col) VALUES ('a', '1')")
         try database.apply(.items([ClientColumn(name: "other", type: .integer)]))

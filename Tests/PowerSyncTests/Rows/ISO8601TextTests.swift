@@ -40,6 +40,12 @@ import Testing
         #expect(ISO8601Text.text(Date(timeIntervalSince1970: seconds)) == text)
     }
 
+    /// What is nearer to the next second than to the last microsecond before it.
+    @Test(arguments: [(0.999_999_9, "2001-01-01T00:00:01.000000Z"), (-0.000_000_1, "2001-01-01T00:00:00.000000Z")])
+    func theNextSecondHasNoFraction(_ seconds: TimeInterval, _ text: String) {
+        #expect(ISO8601Text.text(Date(timeIntervalSinceReferenceDate: seconds)) == text)
+    }
+
     @Test(arguments: [-62_167_219_201, 253_402_300_800, .nan, .infinity, -.infinity, 1e300] as [TimeInterval])
     func yearsHaveFourDigits(_ seconds: TimeInterval) {
         #expect(ISO8601Text.text(Date(timeIntervalSince1970: seconds)) == nil)
@@ -73,11 +79,11 @@ import Testing
 
     @Test(arguments: ["0", "-12.50", "+1", ".5", "1e-7", "1E+3", "12345678901234567890.123456789"])
     func decimalsAreRead(_ text: String) {
-        #expect(DecimalText.decimal(text) != nil)
+        #expect(DecimalText(text)?.decimal != nil)
     }
 
     @Test(arguments: ["", "-", ".", "1e", "1 ", " 1", "1,5", "0x10", "NaN", "inf", "1.2.3", "1e999"])
     func everythingElseIsNoDecimal(_ text: String) {
-        #expect(DecimalText.decimal(text) == nil)
+        #expect(DecimalText(text)?.decimal == nil)
     }
 }

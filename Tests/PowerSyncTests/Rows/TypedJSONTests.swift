@@ -12,12 +12,17 @@ import Testing
         }
     }
 
+    /// As many digits as a `Decimal` has in any case.
+    private static let digits = String(repeating: "9", count: 38)
+
     @Test func numbersKeepTheirDigits() async throws {
         let decimals = try await read(
-            "[123456789.123456789012, 12.50, -0.1e1, 12345678901234567890]",
+            "[123456789.123456789012, 12.50, -0.1e1, 12345678901234567890, -0.0, 0.\(Self.digits), 1e45]",
             as: [Decimal].self
         )
-        let texts = ["123456789.123456789012", "12.5", "-1", "12345678901234567890"]
+        let texts = [
+            "123456789.123456789012", "12.5", "-1", "12345678901234567890", "0", "0.\(Self.digits)", "1e45",
+        ]
         #expect(decimals == texts.compactMap { Decimal(string: $0) })
         let unsigned = try await read("[12345678901234567890, 18446744073709551615, 0, -0]", as: [UInt64].self)
         #expect(unsigned == [12_345_678_901_234_567_890, .max, 0, 0])
@@ -52,6 +57,7 @@ import Testing
         Case("9223372036854775807.5", Int64.self),
         Case("1e-99999999999999999999", Int.self),
         Case("-1.0", UInt.self),
+        Case("0.\(digits)9", Decimal.self, value: "number 0.\(digits)…"),
         Case("1.28e2", Int8.self),
         Case("1\(String(repeating: "0", count: 40))", Int.self, value: "number 1\(String(repeating: "0", count: 39))…"),
     ]

@@ -34,6 +34,29 @@ import Testing
         await #expect(throws: UnknownSyncStreamError.self) { try await subscription.waitForFirstSync() }
     }
 
+    @Test func whatIsUnknownStaysSoWhenAnotherProcessHasSynced() async throws {
+        let subscription = try await harness.database.syncStream(name: "list", params: nil).subscribe()
+        try await harness.connectAndAccept().send(.checkpoint(1, streams: [lists]))
+        try await harness.wait { $0.forStream(stream: subscription)?.subscription.unknownStream != nil }
+        try await harness.database.disconnect()
+        // What another process leaves.
+        try await harness.database.execute("INSERT INTO ps_sync_state VALUES (2147483647, 1700000000000000)")
+        try await harness.wait { $0.hasSynced == true }
+        #expect(harness.database.currentStatus.forStream(stream: subscription)?.subscription.unknownStream != nil)
+    }
+
+    @Test func whatIsUnknownStaysSoWhenOtherStreamsAreSubscribedTo() async throws {
+        let subscription = try await harness.database.syncStream(name: "list", params: nil).subscribe()
+        try await harness.connectAndAccept().send(.checkpoint(1, streams: [lists]))
+        try await harness.wait { $0.forStream(stream: subscription)?.subscription.unknownStream != nil }
+        try await harness.database.disconnect()
+        let other = try await harness.database.syncStream(name: "lists", params: nil).subscribe()
+        let status = harness.database.currentStatus
+        #expect(status.forStream(stream: other)?.subscription.unknownStream == nil)
+        #expect(status.forStream(stream: subscription)?.subscription.unknownStream != nil)
+        await #expect(throws: UnknownSyncStreamError.self) { try await subscription.waitForFirstSync() }
+    }
+
     @Test func aLaterConnectionMayKnowTheStream() async throws {
         let subscription = try await harness.database.syncStream(name: "lists", params: nil).subscribe()
         let service = try await harness.connectAndAccept()

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncTesting
 import Testing
 
@@ -98,6 +99,35 @@ import Testing
         _ = try await harness.acceptNext()
     }
 
+    @Test func readsOfTheAppDoNotKeepTheStreamOpen() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let harness = SyncHarness(path: directory.appending(path: "test.db").path)
+        let task = Task {
+            try await harness.database.syncOnce(connector: harness.connector, deadline: .seconds(25))
+        }
+        let stream = try await harness.acceptNext()
+        stream.send(.checkpoint(1))
+        try await stream.waitUntilRead()
+        let (gate, hasStarted) = (Gate(), Counter())
+        let reads = (0..<ConnectionOpener.readerCount).map { _ in
+            Task {
+                try await harness.database.readLock { _ in
+                    hasStarted.increment()
+                    gate.wait()
+                }
+            }
+        }
+        await hasStarted.wait(for: reads.count)
+        try await harness.clock.waitForTimer(of: .seconds(25))
+        harness.clock.advance(by: .seconds(25))
+        try await stream.waitUntilClosed()
+        gate.open(times: reads.count)
+        #expect(try await !task.value.isComplete)
+        for read in reads { try await read.value }
+        try await harness.database.close()
+    }
+
     @Test func waitingForItsTurnEndsAtTheDeadline() async throws {
         let gate = TaskGate()
         try await uploadStubbornly(until: gate)
@@ -144,6 +174,19 @@ import Testing
         let result = try await syncOnce().value
         #expect(result.isComplete)
         #expect(harness.service.streamRequests == 1)
+        #expect(harness.database.currentStatus.connected)
+    }
+
+    @Test func aDownloadThatIsUnderWayIsWaitedFor() async throws {
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1), .done)
+        try await harness.wait { $0.hasSynced == true }
+        stream.send(.checkpoint(2, [.bucket("a", count: 1)]))
+        try await harness.wait { $0.downloading }
+        let task = syncOnce()
+        try await harness.clock.waitForTimer(of: .seconds(25))
+        harness.clock.advance(by: .seconds(25))
+        #expect(try await !task.value.isComplete)
         #expect(harness.database.currentStatus.connected)
     }
 

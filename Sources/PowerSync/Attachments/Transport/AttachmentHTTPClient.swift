@@ -75,9 +75,14 @@ struct AttachmentHTTPClient: Sendable {
         try Task.checkCancellation()
         // Errors of the body are what they are.
         if error is PowerSyncAttachmentError || error is AttachmentTransferError { return error }
-        let isTimeout = (error as? HTTPExchangeError)?.code == .timeout
+        let code: AttachmentTransferError.Code =
+            switch (error as? HTTPExchangeError)?.code {
+            case .timeout: .timeout
+            case .malformedCompression: .unexpectedResponse
+            default: .connection
+            }
         return AttachmentTransferError(
-            isTimeout ? .timeout : .connection,
+            code,
             message: "\(request.target) failed",
             underlyingError: error
         )
