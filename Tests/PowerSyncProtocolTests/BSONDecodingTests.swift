@@ -149,6 +149,16 @@ import Testing
         }
     }
 
+    @Test(arguments: [(0, false), (1, true), (2, true), (255, true)] as [(UInt8, Bool)])
+    func everyBooleanButZeroIsTrue(byte: UInt8, value: Bool) throws {
+        let data = TestBSON.document(of: [
+            TestBSON.element("bucket", "b"), TestBSON.element("data", type: 4, TestBSON.document(of: [])),
+            TestBSON.element("has_more", type: 8, ByteBuffer(integer: byte)),
+        ])
+        let line = try SyncLine(bson: TestBSON.document(of: [TestBSON.element("data", type: 3, data)]))
+        #expect(line == .data(DataLine(bucket: BucketName("b"), hasMore: value)))
+    }
+
     @Test func undefinedIsNull() throws {
         let (_, operation) = try operation(
             SyncLine(bson: dataLine(required + [TestBSON.element("data", type: 6, ByteBuffer())]))

@@ -15,6 +15,23 @@ import Testing
         }
     }
 
+    /// What Swift reads without a repair is valid.
+    @Test func onlyTextIsValidUTF8() {
+        let followers: [UInt8] = [0x7f, 0x80, 0xbf, 0xc0]
+        for first in UInt8(0x80)...UInt8.max {
+            for second in [0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0] as [UInt8] {
+                for third in followers {
+                    for fourth in followers {
+                        let bytes = [first, second, third, fourth]
+                        let isText = String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
+                        let invalid = ByteBuffer(bytes: bytes).withByteView { $0.firstInvalidUTF8(in: 0..<4) }
+                        #expect((invalid == nil) == isText, "\(bytes)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test func theLastByteCanBeRead() {
         ByteBuffer(bytes: [1, 2, 3]).withByteView { view in
             #expect(view[2] == 3)

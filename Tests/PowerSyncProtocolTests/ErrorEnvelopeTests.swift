@@ -65,6 +65,25 @@ import Testing
         #expect(code.httpStatus == status)
     }
 
+    @Test(
+        arguments: [
+            (.invalidSyncConfig, "PSYNC_R0001"), (.internalAssertion, "PSYNC_S0001"), (.rowTooLarge, "PSYNC_S1002"),
+            (.replicationLocked, "PSYNC_S1003"), (.nestingTooDeep, "PSYNC_S1004"), (.generic, "PSYNC_S2001"),
+            (.routeNotFound, "PSYNC_S2002"), (.unavailable, "PSYNC_S2003"), (.unsupportedMediaType, "PSYNC_S2004"),
+            (.authentication, "PSYNC_S2101"), (.tokenSignature, "PSYNC_S2102"), (.tokenExpired, "PSYNC_S2103"),
+            (.tokenLifetime, "PSYNC_S2104"), (.tokenAudience, "PSYNC_S2105"), (.tokenMissing, "PSYNC_S2106"),
+            (.authenticationConfiguration, "PSYNC_S2201"), (.keySetAddressFamily, "PSYNC_S2202"),
+            (.keySetAddressRange, "PSYNC_S2203"), (.keySetRequest, "PSYNC_S2204"), (.noSyncConfig, "PSYNC_S2302"),
+            (.connectionLimit, "PSYNC_S2304"), (.bucketLimit, "PSYNC_S2305"), (.storageClusterTime, "PSYNC_S2401"),
+            (.storageConnection, "PSYNC_S2402"), (.storageTimeout, "PSYNC_S2403"), (.storageQuery, "PSYNC_S2404"),
+            (.keySetURL, "PSYNC_S3102"), (.keySetHost, "PSYNC_S3103"), (.adminAssertion, "PSYNC_S4001"),
+            (.noActiveConfig, "PSYNC_S4104"), (.configRoutesDisabled, "PSYNC_S4105"), (.deployConflict, "PSYNC_S4106"),
+        ] as [(ErrorCode, String)]
+    )
+    func codesAreThoseOfTheTable(code: ErrorCode, text: String) {
+        #expect(code.rawValue == text)
+    }
+
     @Test func onlyTokenCodesMakeClientsFetchCredentials() {
         #expect(ErrorCode.tokenMissing.isTokenRejected && ErrorCode(rawValue: "PSYNC_S2199").isTokenRejected)
         #expect(!ErrorCode.authenticationConfiguration.isTokenRejected && !ErrorCode.generic.isTokenRejected)

@@ -45,6 +45,26 @@ import Testing
         }
     }
 
+    @Test(arguments: [(127, true), (128, false)])
+    func nestingOfArraysIsLimited(depth: Int, isAccepted: Bool) throws {
+        var list = TestBSON.document(of: [])
+        for _ in 1..<depth { list = TestBSON.document(of: [TestBSON.element("0", type: 4, list)]) }
+        let document = TestBSON.document(of: [TestBSON.element("a", type: 4, list)])
+        if isAccepted {
+            _ = try JSONValue(bson: document)
+        } else {
+            let error = #expect(throws: BSONError.self) { try JSONValue(bson: document) }
+            #expect(error?.reason == .nestingTooDeep)
+        }
+    }
+
+    @Test func theLastOfEqualNamesCounts() throws {
+        let document = TestBSON.document(of: [
+            TestBSON.element("client_id", "a"), TestBSON.element("raw_data", true), TestBSON.element("client_id", "b"),
+        ])
+        #expect(try StreamingSyncRequest(bson: document).clientID == "b")
+    }
+
     @Test func aRequestIsReadAsFromJSON() throws {
         let body: JSONObject = [
             "buckets": [["name": "a[]", "after": "7"]], "client_id": "c1", "raw_data": true, "parameters": ["x": 1],

@@ -90,6 +90,16 @@ import Testing
         #expect(JSONValue.integer(1) != .double(1))
     }
 
+    @Test(
+        arguments: [
+            (.double(.infinity), true), (.double(.nan), true), ([1, [.double(-.infinity)]], true),
+            (["a": [["b": .double(.nan)]]], true), ([1.5, "x", nil, true, ["a": 1e308]], false),
+        ] as [(JSONValue, Bool)]
+    )
+    func numbersThatJSONDoesNotHaveAreFoundAtEveryLevel(value: JSONValue, isFound: Bool) {
+        #expect(value.hasNonFiniteNumber == isFound)
+    }
+
     /// From 16 members on, names are found by an index.
     @Test func theLastOfEqualNamesCountsWhereverTheyAre() throws {
         for memberCount in 14...19 {

@@ -54,6 +54,17 @@ import Testing
         }
     }
 
+    /// So that the time for a long line does not grow with the number of its chunks.
+    @Test func whatHasBeenSearchedIsNotSearchedAgain() throws {
+        var framer = NDJSONFramer()
+        var buffer = ByteBuffer(string: "abc")
+        #expect(try framer.decode(buffer: &buffer) == nil)
+        // Nobody does that; a second search would find it.
+        buffer.setString("\n", at: 1)
+        buffer.writeString("d\n")
+        #expect(try framer.decode(buffer: &buffer)?.text == "a\ncd")
+    }
+
     @Test func aRemainderIsKeptWhileMoreMayCome() throws {
         var framer = NDJSONFramer()
         var buffer = ByteBuffer(string: "{}")

@@ -152,6 +152,22 @@ import Testing
         #expect(error?.problems.map(\.path) == ["client_id"])
     }
 
+    @Test func clientIDsAreLimitedInBytes() {
+        let id = String(repeating: "ü", count: StreamingSyncRequest.maximumClientIDLength / 2 + 1)
+        let error = #expect(throws: RequestValidationError.self) {
+            try StreamingSyncRequest(json: ByteBuffer(string: #"{"client_id":"\#(id)"}"#))
+        }
+        #expect(error?.problems.map(\.path) == ["client_id"])
+    }
+
+    @Test func longNamesAreCutOffInPaths() {
+        let name = String(repeating: "n", count: 65)
+        let error = #expect(throws: RequestValidationError.self) {
+            try StreamingSyncRequest(json: ByteBuffer(string: #"{"app_metadata":{"\#(name)":1}}"#))
+        }
+        #expect(error?.problems.map(\.path) == ["app_metadata.\(name.dropLast())"])
+    }
+
     @Test func asManySubscriptionsAsTheLimitAreAccepted() throws {
         let one = #"{"stream":"s","parameters":null,"override_priority":null}"#
         let count = StreamingSyncRequest.maximumSubscriptions

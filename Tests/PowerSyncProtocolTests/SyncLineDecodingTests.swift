@@ -135,6 +135,14 @@ import Testing
                 .checkpointDiff(CheckpointDiff(lastOpID: OpID(1), removedBuckets: [BucketName("foo\"")]))
             ),
             (
+                "no stream errors",
+                #"{"checkpoint":{"last_op_id":"1","buckets":[],"#
+                    + #""streams":[{"name":"s","is_default":true,"errors":null}]}}"#,
+                .checkpoint(
+                    Checkpoint(lastOpID: OpID(1), streams: [StreamDescription(name: "s", isDefault: true)])
+                )
+            ),
+            (
                 "stream errors",
                 #"{"checkpoint":{"last_op_id":"1","buckets":[],"streams":[{"name":"s","is_default":false,"errors":[{"#
                     + #""subscription":1,"message":"m"},{"subscription":"default","message":"n"},{"message":"o","#
@@ -296,6 +304,17 @@ import Testing
         let spaces = ByteBuffer(repeating: UInt8(ascii: " "), count: count)
         #expect(throws: SyncLineError.tooLong(byteCount: count)) { try SyncLine(json: spaces) }
         #expect(throws: SyncLineError.tooLong(byteCount: count)) { try SyncLine(bson: spaces) }
+    }
+
+    @Test("lines of as many bytes as the limit are looked at")
+    func longest() {
+        let spaces = ByteBuffer(repeating: UInt8(ascii: " "), count: SyncLineFormat.maximumLineLength)
+        let error = #expect(throws: SyncLineError.self) { try SyncLine(bson: spaces) }
+        guard case .bson(let error) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(error.reason == .invalidDocumentLength(0x2020_2020))
     }
 
     @Test(arguments: LineForm.allCases)

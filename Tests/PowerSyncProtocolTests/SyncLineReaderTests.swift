@@ -107,6 +107,25 @@ import Testing
         #expect(throws: SyncLineError.framing(.lineTooLong(limit: 10))) { try reader.next() }
     }
 
+    /// Also when every chunk ends inside of a line, so that something is always left over.
+    @Test func aLineKeepsTheMemoryOfItsOwnChunksOnly() throws {
+        var data = DataLine(bucket: BucketName("b"))
+        data.append(.put, opID: OpID(1), checksum: .zero, objectType: "t", objectID: "i", data: "{}")
+        let document = LineForm.bson.encode(.data(data))
+        var chunk = document.suffix(from: 10)
+        chunk.writeImmutableBuffer(document.prefix(10))
+        var reader = SyncLineReader(format: .bson)
+        reader.append(document.prefix(10))
+        for _ in 0..<1_000 {
+            reader.append(chunk)
+            guard case .data(let line) = try reader.next()?.line else {
+                Issue.record("no data line")
+                return
+            }
+            try #require(line.text.storageCapacity <= 4 * document.readableBytes)
+        }
+    }
+
     @Test func linesKeepTheirBytesWhenMoreIsAppended() throws {
         var reader = SyncLineReader(format: .bson)
         var data = DataLine(bucket: BucketName("b"))

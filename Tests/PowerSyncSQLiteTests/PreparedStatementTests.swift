@@ -45,6 +45,16 @@ import Testing
         try check(try #require(try PreparedStatement(preparing: sql, on: connection.handle)))
     }
 
+    /// What SQLite refuses before it looks leaves the connection with an earlier error.
+    @Test func aMisuseIsNotTakenForTheLastErrorOfTheConnection() throws {
+        let connection = try PlainConnection()
+        #expect(throws: DatabaseError.self) { try connection.run("SELECT a FROM nowhere") }
+        let error = DatabaseError(SQLITE_MISUSE, reportedBy: connection.handle, sql: "SELECT 1")
+        #expect(error.resultCode == .SQLITE_MISUSE)
+        #expect(error.message?.contains("misuse") == true, "\(error)")
+        #expect(error.sql == "SELECT 1")
+    }
+
     @Test func aTextThatIsNoSQLIsAnError() throws {
         let connection = try PlainConnection()
         let error = try #require(throws: DatabaseError.self) {

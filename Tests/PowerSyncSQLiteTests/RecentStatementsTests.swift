@@ -62,6 +62,18 @@ import Testing
         }
     }
 
+    @Test func theLongestTextIsKept() throws {
+        try DatabaseQueue().read { db in
+            let recent = RecentStatements()
+            let start = "SELECT 1 --"
+            let sql = start + String(repeating: "-", count: RecentStatements.longestText - start.utf8.count)
+            _ = try recent.statement(sql: sql, db)
+            #expect(recent.count == 1)
+            _ = try recent.statement(sql: sql + "-", db)
+            #expect(recent.count == 1)
+        }
+    }
+
     @Test func textsThatOnlyLookEqualHaveDifferentStatements() throws {
         try DatabaseQueue().read { db in
             // One letter, and a letter with an accent after it: equal as Swift strings.

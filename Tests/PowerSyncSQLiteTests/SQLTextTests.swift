@@ -32,8 +32,15 @@ import Testing
         ("SELECT 1", false), ("VACUUM", false), ("PRAGMA user_version = 1", false), ("BEGIN", false), ("", false),
         ("-- INSERT", false), ("/* INSERT", false), ("/* INSERT */", false), ("/*/ INSERT */ DROP TABLE t", false),
         ("INSERTS", false), ("\u{feff}INSERT", true), ("\u{e9}INSERT", false),
+        ("\r\n\t\u{c}INSERT INTO t VALUES (1)", true), (";; -- a\n; UPDATE t SET a = 1", true),
     ])
     func theFirstWordSaysWhetherRowsChange(_ sql: String, _ changesRows: Bool) {
         #expect(SQLText.changesRows(sql) == changesRows)
+    }
+
+    /// As SQLite does it.
+    @Test func onlyTheCaseOfASCIILettersIsIgnored() {
+        let text = ExactText(ignoringCaseOf: "@AZ[`az{ÄZ\u{212a}").text
+        #expect(Array(text.utf8) == Array("@az[`az{Äz\u{212a}".utf8))
     }
 }

@@ -135,6 +135,11 @@ import Testing
             .unsupported(FrameType(rawValue: 0x20), on: StreamID(5), isIgnorable: true)
         ),
         Case("EXT", "00000000 fc00", .unsupported(.extension, on: .connection)),
+        Case("LEASE", "00000000 0800", .unsupported(.lease, on: .connection)),
+        Case("REQUEST_FNF", "00000001 1400", .unsupported(.requestFireAndForget, on: one)),
+        Case("REQUEST_CHANNEL", "00000001 1c00", .unsupported(.requestChannel, on: one)),
+        Case("METADATA_PUSH", "00000000 3000", .unsupported(.metadataPush, on: .connection)),
+        Case("RESUME_OK", "00000000 3800", .unsupported(.resumeOK, on: .connection)),
     ]
 
     /// Version 1.2, both times the largest, token `tok`, types `a/b` and empty, data `d`.
@@ -155,6 +160,17 @@ import Testing
     @Test func codesOfErrorsAreToldAsTheSpecificationWritesThem() {
         #expect("\(RSocketErrorCode(rawValue: 0x201))" == "0x00000201")
         #expect("\(RSocketErrorCode(rawValue: 0xffff_ffff))" == "0xffffffff")
+    }
+
+    @Test(
+        arguments: [
+            (.invalidSetup, "00000001"), (.unsupportedSetup, "00000002"), (.rejectedSetup, "00000003"),
+            (.rejectedResume, "00000004"), (.connectionError, "00000101"), (.connectionClose, "00000102"),
+            (.applicationError, "00000201"), (.rejected, "00000202"), (.canceled, "00000203"), (.invalid, "00000204"),
+        ] as [(RSocketErrorCode, String)]
+    )
+    func codesOfErrorsAreThoseOfTheSpecification(_ code: RSocketErrorCode, hex: String) throws {
+        #expect(try Frame.error(code, "", on: .connection).encoded().hex == "000000002c00" + hex)
     }
 
     @Test(arguments: cases)

@@ -122,6 +122,14 @@ import Testing
         #expect(try Frame(decoding: frame.encoded(), maximumLength: .max) == frame)
     }
 
+    @Test func theLongestFieldsOfASetupAreWritten() throws {
+        var setup = SetupFrame.example
+        setup.metadataMIMEType = String(repeating: "a", count: 255)
+        setup.dataMIMEType = String(repeating: "b", count: 255)
+        setup.resumeToken = ByteBuffer(repeating: 7, count: 65_535)
+        #expect(try Frame(decoding: Frame.setup(setup).encoded(), maximumLength: .max) == .setup(setup))
+    }
+
     @Test(arguments: [UInt64(1), 2, 3, 4])
     func framesAreTheSameAfterWritingAndReading(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -70,6 +70,10 @@ import Testing
             "a processor that is slow is no excuse",
             [.timer(20_000, .send, next: 30_000), .timer(34_900, .close, next: 30_000)]
         ),
+        (
+            "five seconds late are a suspension",
+            [.timer(20_000, .send, next: 30_000), .timer(35_000, .send, next: 45_000)]
+        ),
         ("a millisecond early is early", [.timer(19_999, .wait, next: 20_000), .timer(20_000, .send, next: 30_000)]),
     ]
 
@@ -89,6 +93,15 @@ import Testing
                 #expect(keepalive.deadline == .milliseconds(next), "\(name) at \(time)")
             }
         }
+    }
+
+    /// With an interval that leaves no time for an answer, there is as much of it as for any silence.
+    @Test(arguments: [30, 40])
+    func thereIsTimeForAnAnswerAfterASuspension(interval: Int) {
+        var keepalive = RequesterKeepalive(interval: .seconds(interval), silenceLimit: .seconds(30), startingAt: .zero)
+        let action = keepalive.timerFired(at: .seconds(600))
+        #expect(action == .send)
+        #expect(keepalive.deadline == .seconds(630))
     }
 
     @Test func theResponderGivesUpAfterTheLifetime() {

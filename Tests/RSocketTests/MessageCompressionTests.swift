@@ -9,6 +9,9 @@ import Testing
             ("Permessage-Deflate;server_max_window_bits=12 ; client_no_context_takeover", true),
             ("permessage-deflate; server_no_context_takeover", false),
             ("permessage-deflate; server_max_window_bits=\"10\"; server_no_context_takeover", false),
+            ("permessage-deflate; server_max_window_bits=8", true),
+            ("permessage-deflate; server_max_window_bits=15", true),
+            ("\tpermessage-deflate\t;\tserver_no_context_takeover", false),
         ] as [(String, Bool?)]
     )
     func theAnswerSaysWhetherTheWindowIsKept(header: String, keepsWindow: Bool?) throws {
@@ -19,6 +22,7 @@ import Testing
         "x-webkit-deflate-frame", "permessage-deflate, permessage-deflate",
         "permessage-deflate; client_max_window_bits=8",
         "permessage-deflate; server_max_window_bits", "permessage-deflate; server_max_window_bits=16",
+        "permessage-deflate; server_max_window_bits=7",
         "permessage-deflate; server_max_window_bits=x", "permessage-deflate; server_no_context_takeover=1",
         "permessage-deflate; server_no_context_takeover; server_no_context_takeover", "permessage-deflate;", ";",
         "permessage-deflate; unknown",
@@ -35,6 +39,8 @@ import Testing
             ("permessage-deflate", 15, ""),
             ("permessage-deflate; client_max_window_bits", 15, ""),
             ("permessage-deflate; client_max_window_bits=9; client_no_context_takeover", 15, ""),
+            ("permessage-deflate; client_max_window_bits=8", 15, ""),
+            ("permessage-deflate; server_max_window_bits=15", 15, "; server_max_window_bits=15"),
             ("Permessage-Deflate;SERVER_NO_CONTEXT_TAKEOVER", 15, ""),
             ("permessage-deflate; server_max_window_bits=\"10\"", 10, "; server_max_window_bits=10"),
             ("x-unknown, permessage-deflate; server_max_window_bits=9", 9, "; server_max_window_bits=9"),

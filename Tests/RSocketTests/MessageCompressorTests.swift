@@ -38,6 +38,17 @@ import Testing
         #expect(MessageCompressor.compress(noise, windowBits: 15) == nil)
     }
 
+    @Test("nothing refers to what is further back than the peer looks: noise of 4,000 bytes, twice")
+    func windowOfThePeer() {
+        var generator = SeededGenerator(seed: 0x5eed)
+        var noise = ByteBuffer()
+        for _ in 0..<500 { noise.writeInteger(generator.next()) }
+        var twice = noise
+        twice.writeImmutableBuffer(noise)
+        #expect(MessageCompressor.compress(twice, windowBits: 12) == nil)
+        #expect(MessageCompressor.compress(twice, windowBits: 13) != nil)
+    }
+
     @Test("a service sends compressed messages only if that was agreed on, and only those that get shorter")
     func handler() throws {
         for compression in [nil, MessageCompression(keepsWindow: false), .init(keepsWindow: false, sentWindowBits: 10)]

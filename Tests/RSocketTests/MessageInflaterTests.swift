@@ -96,6 +96,19 @@ import Testing
         }
     }
 
+    @Test("what follows in a message that is too large already is not looked at")
+    func damageBehindTheLimit() {
+        var compressed = MessageDeflater().deflate(ByteBuffer(repeating: 0, count: 100_000))
+        // The end of its last block, and a block of a type that there is not.
+        compressed.writeBytes([0x00, 0x00, 0xff, 0xff, 0x07] as [UInt8])
+        #expect(throws: MessageInflater.Failure.tooLarge(limit: 1000)) {
+            try MessageInflater(keepsWindow: true).inflate(compressed, limit: 1000)
+        }
+        #expect(throws: MessageInflater.Failure.malformed) {
+            try MessageInflater(keepsWindow: true).inflate(compressed, limit: 200_000)
+        }
+    }
+
     @Test(
         arguments: [
             // A block of a type that there is not, a reference to what was never sent, two lengths that differ.

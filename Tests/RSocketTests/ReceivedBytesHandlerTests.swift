@@ -103,6 +103,24 @@ import Testing
         }
     }
 
+    @Test func aPingDoesNotHideThePartBeforeIt() async throws {
+        try await withStream { stream in
+            await advance(by: 10)
+            // The first frame of a message that has several, and a ping, in one read.
+            try await channel.writeInbound(ByteBuffer(bytes: [0x02, 1, 0, 0x89, 0]))
+            #expect(try await stream.next() == .payloads([]))
+        }
+    }
+
+    @Test func pongsThatNobodyAskedForDoNotKeepAConnection() async throws {
+        try await withStream { stream in
+            await advance(by: 29)
+            try await channel.writeInbound(ByteBuffer(bytes: [0x8a, 0]))
+            await advance(by: 1)
+            await #expect(throws: RequesterStreamError.self) { try await stream.next() }
+        }
+    }
+
     @Test func pingsDoNotKeepAConnection() async throws {
         try await withStream { stream in
             await advance(by: 29)

@@ -179,6 +179,23 @@ import Testing
         #expect(actions == [.partArrived, .partArrived, .deliverLast(Payload("abc", metadata: "m"), to: one)])
     }
 
+    @Test func fragmentsNeedNoNextFlag() throws {
+        var connection = connection()
+        _ = try connection.requestStream(Payload("a"))
+        let first = PayloadFrame(
+            streamID: one,
+            isNext: false,
+            isComplete: false,
+            hasMoreFragments: true,
+            payload: Payload("a")
+        )
+        let actions = [
+            connection.frameReceived(.payload(first), at: .zero),
+            connection.frameReceived(.next("b", on: one), at: .zero),
+        ]
+        #expect(actions == [.partArrived, .deliver(Payload("ab"), to: one)])
+    }
+
     @Test func theFirstFragmentNeedsCredit() throws {
         var connection = connection()
         _ = try connection.requestStream(Payload("a"), window: CreditWindow(size: 1, refillThreshold: 0))
@@ -296,6 +313,27 @@ import Testing
         )
         let later = connection.messageReceived(ByteBuffer(hex: "0000"), at: .zero)
         #expect(later == .none)
+    }
+
+    @Test func aMessageAboveTheLimitEndsTheConnection() throws {
+        var connection = connection(limits: ConnectionLimits(maximumFrameLength: 8, maximumHeldByteCount: 100))
+        _ = try connection.requestStream(Payload("a"))
+        let longest = connection.messageReceived(ByteBuffer(hex: "00000001 2820 6162"), at: .zero)
+        let tooLong = connection.messageReceived(ByteBuffer(hex: "00000001 2820 616263"), at: .zero)
+        let error = FrameError.tooLong(limit: 8)
+        let expected = ConnectionClosure(
+            reason: .malformedFrame(error),
+            lastFrame: .error(.connectionError, error.description, on: .connection),
+            streams: [one]
+        )
+        #expect(longest == .deliver(Payload("ab"), to: one))
+        #expect(tooLong == .close(expected))
+    }
+
+    /// Of 128 MiB, alone or in fragments.
+    @Test func thePayloadOfTheLargestLineIsAccepted() {
+        #expect(ConnectionLimits.requester.maximumFrameLength == 134_217_728 + Frame.headerLength)
+        #expect(ConnectionLimits.requester.maximumHeldByteCount == 134_217_728)
     }
 
     // MARK: The end

@@ -64,6 +64,15 @@ import Testing
         try await channel.closeFuture.get()
     }
 
+    @Test func thePayloadThatEndsTheStreamIsHandedOver() async throws {
+        let stream = try await begin()
+        let last = PayloadFrame(streamID: one, isNext: true, isComplete: true, payload: Payload("last"))
+        try await receive(.payload(last))
+        #expect(try await stream.next() == .payloads([ByteBuffer(string: "last")]))
+        #expect(try await stream.next() == nil)
+        #expect(!channel.isActive)
+    }
+
     @Test func anIdleConnectionStaysOpenForAnHourAndTellsOfEachAnswer() async throws {
         let stream = try await begin()
         for _ in 0..<180 {

@@ -211,6 +211,25 @@ import Testing
         #expect(next == .start(StreamRequest(streamID: StreamID(5), payload: Payload("c"))))
     }
 
+    @Test func theIDOfARequestThatWasRejectedIsUsed() {
+        var connection = connection(maximumStreamCount: 1)
+        _ = connection.frameReceived(.request("a", on: one), at: .zero)
+        _ = connection.frameReceived(.request("b", on: three), at: .zero)
+        _ = connection.complete(one)
+        let again = connection.frameReceived(.request("b", on: three), at: .zero)
+        #expect(again == rejection(three, "Stream id 3 does not come after 3"))
+    }
+
+    @Test func anotherKindOfRequestMakesNoHigherIDFree() {
+        var connection = connection()
+        let five = StreamID(5)
+        _ = connection.frameReceived(.request("a", on: five), at: .zero)
+        _ = connection.complete(five)
+        _ = connection.frameReceived(.unsupported(.requestResponse, on: three), at: .zero)
+        let again = connection.frameReceived(.request("a", on: five), at: .zero)
+        #expect(again == rejection(five, "Stream id 5 does not come after 5"))
+    }
+
     @Test func otherKindsOfRequestsAreRejectedOrDropped() {
         var connection = streamingConnection()
         let five = StreamID(5)

@@ -120,6 +120,60 @@ import Testing
         }
     }
 
+    @Test func aCancelledTaskSendsNothing() async throws {
+        let handle = try await request(credit: 10)
+        let sending = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await handle.send([Payload("a")], on: one)
+        }
+        await #expect(throws: CancellationError.self) { try await sending.value }
+        handle.complete(one)
+        #expect(try await sent() == .complete(one))
+    }
+
+    @Test func sendingNothingWaitsForNothing() async throws {
+        let handle = try await request(credit: 1)
+        try await handle.send([], on: one)
+        try await handle.send([Payload("a")], on: one)
+        #expect(try await sent() == .next("a", on: one))
+    }
+
+    @Test func theEndOfTheConnectionFreesWhoeverWaitsForCredit() async throws {
+        let handle = try await request(credit: 1)
+        async let both: Void = handle.send([Payload("a"), Payload("b")], on: one)
+        // Then the second one waits already.
+        #expect(try await sent() == .next("a", on: one))
+        try await channel.close()
+        do {
+            try await both
+            Issue.record("was sent")
+        } catch {
+            #expect(error is StreamEndedError)
+        }
+    }
+
+    @Test func aFrameThatMakesNoSenseFreesWhoeverWaitsForCredit() async throws {
+        let handle = try await request(credit: 1)
+        async let both: Void = handle.send([Payload("a"), Payload("b")], on: one)
+        #expect(try await sent() == .next("a", on: one))
+        try await receive(.next("x", on: one))
+        guard case .error(let error) = try await sent() else {
+            Issue.record("no ERROR")
+            return
+        }
+        #expect(error.streamID == one && error.code == .canceled)
+        guard case .cancelled(one)? = try await channel.readInbound(as: ResponderEvent.self) else {
+            Issue.record("not cancelled")
+            return
+        }
+        do {
+            try await both
+            Issue.record("was sent")
+        } catch {
+            #expect(error is StreamEndedError)
+        }
+    }
+
     @Test func aCancelledTaskStopsWaitingForCredit() async throws {
         let handle = try await request(credit: 1)
         try await handle.send([Payload("a")], on: one)
@@ -164,6 +218,18 @@ import Testing
         #expect(channel.isActive)
         await channel.testingEventLoop.advanceTime(by: .seconds(1))
         try await channel.closeFuture.get()
+    }
+
+    /// Somebody who takes not even the answer to the upgrade.
+    @Test func withoutASETUPTheConnectionClosesAlsoWhenNothingIsRead() async throws {
+        _ = try await connect()
+        try await setWritable(false)
+        channel.read()
+        try await channel.testingEventLoop.executeInContext {}
+        await channel.testingEventLoop.advanceTime(by: .seconds(29))
+        #expect(channel.isActive)
+        await channel.testingEventLoop.advanceTime(by: .seconds(1))
+        #expect(!channel.isActive)
     }
 
     @Test func withoutKeepalivesTheConnectionCloses() async throws {

@@ -142,6 +142,54 @@ import Testing
         #expect(connection.deadline == .seconds(91))
     }
 
+    @Test func aTimerThatIsTooEarlyChangesNothing() {
+        var connection = verifyingConnection()
+        _ = connection.frameReceived(.request("a", on: one), at: .zero)
+        let closure = connection.timerFired(at: .seconds(30))
+        #expect(closure == nil)
+        let requests = connection.acceptSetup()
+        #expect(requests == [StreamRequest(streamID: one, payload: Payload("a"))])
+    }
+
+    @Test func theLifetimeBeginsAgainWhenReadingContinues() {
+        var connection = verifyingConnection()
+        _ = connection.frameReceived(.request("a", on: one), at: .zero)
+        connection.readingContinues(at: .seconds(80))
+        #expect(connection.deadline == .seconds(170))
+        let requests = connection.acceptSetup()
+        #expect(requests == [StreamRequest(streamID: one, payload: Payload("a"))])
+    }
+
+    @Test func theTimeForTheSetupDoesNotBeginAgain() {
+        var connection = ResponderConnection(configuration, openedAt: .zero)
+        connection.readingContinues(at: .seconds(20))
+        #expect(connection.deadline == .seconds(30))
+        let action = connection.frameReceived(.setup(.example), at: .seconds(20))
+        #expect(action == .verify(.example))
+    }
+
+    @Test func messagesThatAreNoFramesEndTheVerification() throws {
+        let keepalive = KeepaliveFrame(expectsAnswer: false, data: ByteBuffer(repeating: 0, count: 1000 - 14))
+        let longest = try Frame.keepalive(keepalive).encoded()
+        var tooLong = longest
+        tooLong.writeInteger(0 as UInt8)
+        for (message, error) in [
+            (tooLong, .tooLong(limit: 1000)), (ByteBuffer(hex: "0000"), .truncated(.header)),
+        ] as [(ByteBuffer, FrameError)] {
+            var connection = verifyingConnection()
+            _ = connection.frameReceived(.request("a", on: one), at: .zero)
+            let accepted = connection.messageReceived(longest, at: .zero)
+            let action = connection.messageReceived(message, at: .zero)
+            let expected = ConnectionClosure(
+                reason: .malformedFrame(error),
+                lastFrame: .error(.connectionError, "[PSYNC_S2001] " + error.description, on: .connection),
+                streams: []
+            )
+            #expect(accepted == .none)
+            #expect(action == .close(expected))
+        }
+    }
+
     @Test func waitingRequestsAndFragmentsAreBoundedTogether() {
         let fragment = RequestStreamFrame(
             streamID: three,

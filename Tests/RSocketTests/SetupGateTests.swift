@@ -18,6 +18,15 @@ import Testing
         }
     }
 
+    /// Says that the SETUP has arrived as soon as anything has, as the responder does.
+    private final class SetupReader: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            context.triggerUserOutboundEvent(SetupProgress.received, promise: nil)
+        }
+    }
+
     @Test("frames behind the SETUP wait, unread, until the client is welcome")
     func gate() throws {
         let reads = ReadCount()
@@ -75,6 +84,25 @@ import Testing
         defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
         channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
         try channel.writeInbound(ByteBuffer(repeating: 0, count: 100))
+        channel.triggerUserOutboundEvent(SetupProgress.received, promise: nil)
+        try channel.writeInbound(ByteBuffer(repeating: 0, count: 1_000))
+        #expect(channel.isActive)
+    }
+
+    @Test("what comes together with a SETUP does not count for its length")
+    func together() throws {
+        let channel = EmbeddedChannel(handlers: [SetupLengthHandler(limit: 100), SetupReader()])
+        defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
+        channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
+        try channel.writeInbound(ByteBuffer(repeating: 0, count: 1_000))
+        #expect(channel.isActive)
+    }
+
+    @Test("the gate passes on how far the SETUP is")
+    func lengthBeforeTheGate() throws {
+        let channel = EmbeddedChannel(handlers: [SetupLengthHandler(limit: 100), SetupGateHandler()])
+        defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
+        channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
         channel.triggerUserOutboundEvent(SetupProgress.received, promise: nil)
         try channel.writeInbound(ByteBuffer(repeating: 0, count: 1_000))
         #expect(channel.isActive)

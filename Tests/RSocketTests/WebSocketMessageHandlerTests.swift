@@ -1,3 +1,4 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import NIOWebSocket
@@ -120,6 +121,27 @@ import Testing
         #expect(sent?.opcode == .binary && sent?.maskKey == nil)
     }
 
+    /// A frame as a client sends it.
+    private func masked(_ opcode: WebSocketOpcode, _ content: ByteBuffer, fin: Bool = true) -> WebSocketFrame {
+        var data = content
+        data.webSocketMask(Self.mask)
+        return WebSocketFrame(fin: fin, opcode: opcode, maskKey: Self.mask, data: data)
+    }
+
+    @Test func aServiceUnmasksFramesOfEveryKind() throws {
+        let channel = try channel(.service)
+        try channel.writeInbound(masked(.binary, ByteBuffer(string: "ab"), fin: false))
+        try channel.writeInbound(masked(.ping, ByteBuffer(string: "?")))
+        try channel.writeInbound(masked(.continuation, ByteBuffer(string: "cd")))
+        #expect(try channel.readInbound(as: ByteBuffer.self) == ByteBuffer(string: "abcd"))
+        let pong = try channel.readOutbound(as: WebSocketFrame.self)
+        #expect(pong?.opcode == .pong && pong?.data == ByteBuffer(string: "?") && pong?.maskKey == nil)
+        var reason = ByteBuffer()
+        reason.write(webSocketErrorCode: .goingAway)
+        try channel.writeInbound(masked(.connectionClose, reason))
+        #expect(try closeCode(channel) == .goingAway)
+    }
+
     @Test func theSumOfThePiecesIsLimited() throws {
         let channel = try channel(.client)
         try channel.writeInbound(frame(.binary, "123456", fin: false))
@@ -150,6 +172,8 @@ import Testing
         let begun = frame(.binary, "a", fin: false)
         var reserved = frame(.binary, "a")
         reserved.rsv2 = true
+        var alsoReserved = frame(.binary, "a")
+        alsoReserved.rsv3 = true
         var ping = frame(.ping, "a")
         ping.rsv1 = true
         var continuation = frame(.continuation, "a")
@@ -159,6 +183,7 @@ import Testing
             (.client, begun, frame(.binary, "b")),
             (.client, begun, continuation),
             (.client, nil, reserved),
+            (.client, nil, alsoReserved),
             (.client, nil, ping),
             (.client, nil, frame(WebSocketOpcode(encodedWebSocketOpcode: 3) ?? .pong, "a")),
             (.client, nil, WebSocketFrame(fin: true, opcode: .binary, maskKey: Self.mask, data: ByteBuffer())),
@@ -188,6 +213,44 @@ import Testing
         channel.embeddedEventLoop.advanceTime(by: .seconds(1))
         try #require(!channel.isActive)
         try closed.wait()
+    }
+
+    @Test func closingAgainWaitsForTheSameAnswer() throws {
+        let channel = try channel(.client)
+        let first = channel.close()
+        let second = channel.close()
+        #expect(channel.isActive)
+        #expect(try closeCode(channel) == .normalClosure)
+        #expect(try channel.readOutbound(as: WebSocketFrame.self) == nil)
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(999))
+        #expect(channel.isActive)
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+        try #require(!channel.isActive)
+        try first.wait()
+        try second.wait()
+    }
+
+    @Test func whatIsWrittenAfterTheCloseFrameFails() throws {
+        let channel = try channel(.client)
+        channel.close(promise: nil)
+        #expect(try closeCode(channel) == .normalClosure)
+        let outcome = NIOLockedValueBox<Result<Void, any Error>?>(nil)
+        channel.writeAndFlush(ByteBuffer(string: "late")).whenComplete { result in
+            outcome.withLockedValue { $0 = result }
+        }
+        guard case .failure(let error) = outcome.withLockedValue(\.self) else {
+            Issue.record("was not refused")
+            return
+        }
+        #expect(error as? ChannelError == .ioOnClosedChannel)
+        #expect(try channel.readOutbound(as: WebSocketFrame.self) == nil)
+    }
+
+    @Test func anErrorOfTheChannelClosesIt() throws {
+        let channel = try channel(.service)
+        channel.pipeline.fireErrorCaught(ChannelError.inputClosed)
+        #expect(throws: ChannelError.inputClosed) { try channel.throwIfErrorCaught() }
+        #expect(!channel.isActive)
     }
 
     @Test func aCloseOfThePeerIsAnswered() throws {

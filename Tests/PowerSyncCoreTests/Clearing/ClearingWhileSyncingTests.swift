@@ -103,6 +103,19 @@ import Testing
         #expect(scenario.engine.isActive)
     }
 
+    @Test("what another connection writes before there is any data does not end it either")
+    func otherWritesBeforeTheFirstData() throws {
+        let folder = try TemporaryFolder()
+        let scenario = SyncScenario(database: try LocalTestDatabase(itemsIn: folder.path("shared.db")))
+        let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
+        try scenario.start()
+        try scenario.receive(.cp(3, buckets))
+        try other.write("CREATE TABLE own (x)")
+        try receiveOperations(scenario)
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["x", "y"])
+    }
+
     @Test("a download that has just begun starts over")
     func beforeTheFirstCheckpoint() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)

@@ -76,6 +76,18 @@ import Testing
         #expect(try database.queue.read { try LocalWriteGate.target($0) } == nil)
     }
 
+    /// SQLite reports no change of a table without row ids.
+    @Test func clearedRawTablesAreAnnounced() throws {
+        let users = ClientRawTable(name: "users", structure: .init(tableName: "users"), clear: "DELETE FROM users")
+        let database = try LocalTestDatabase(schema: ClientSchema(rawTables: [users]))
+        try database.run("CREATE TABLE users (id TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO users VALUES ('1')")
+        let observer = ChangeCounter(tables: ["users"])
+        database.queue.add(transactionObserver: observer)
+        try database.queue.write { try LocalData.clear($0, []) }
+        #expect(try database.rows("SELECT id FROM users").isEmpty)
+        #expect(observer.changes > 0)
+    }
+
     @Test func softClearKeepsOperations() throws {
         try database.queue.write { try LocalData.clear($0, .soft) }
         #expect(try database.rows("SELECT last_op, last_applied_op FROM ps_buckets") == ["5|0"])

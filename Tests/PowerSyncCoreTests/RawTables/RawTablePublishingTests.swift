@@ -84,7 +84,31 @@ import Testing
         #expect(try scenario.database.rows("SELECT name, city FROM local_users") == ["Ada|Rome"])
     }
 
+    @Test func generatedColumnsAreLeftToTheTable() throws {
+        let scenario = try scenario(
+            Self.inferred,
+            "CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT, initial TEXT AS (substr(name, 1, 1)))"
+        )
+        try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", #"{"name":"Ada","initial":"Z"}"#), .done)
+        #expect(try scenario.database.rows("SELECT id, name, initial FROM local_users") == ["1|Ada|A"])
+    }
+
     // MARK: - Explicit statements
+
+    @Test func aDeletionMayUseTheIDMoreThanOnce() throws {
+        var table = Self.explicit
+        table.delete = .init(sql: "DELETE FROM local_users WHERE id = ? OR name = ?", parameters: [.id, .id])
+        let scenario = try scenario(table, "CREATE TABLE local_users (id TEXT PRIMARY KEY, name, rest)")
+        try scenario.receive(
+            .cp(3, [.bucket("a")]),
+            put(1, "1", #"{"name":"x"}"#),
+            put(2, "2", #"{"name":"1"}"#),
+            put(3, "3", #"{"name":"y"}"#),
+            .done
+        )
+        try scenario.receive(.diff(4), .ops("a", .remove(4, "1", type: "users")), .done)
+        #expect(try scenario.database.rows("SELECT id FROM local_users") == ["3"])
+    }
 
     @Test func restIsWhatNoColumnStandsFor() throws {
         let scenario = try scenario(Self.explicit, "CREATE TABLE local_users (id TEXT PRIMARY KEY, name, rest)")

@@ -188,6 +188,18 @@ import Testing
         )
     }
 
+    @Test func localOnlyOverrulesInsertOnlyInUpdatesToo() throws {
+        try create(table(ClientTableOptions(isLocalOnly: true, isInsertOnly: true)))
+        try database.write("INSERT INTO users (id, name) VALUES ('1', 'Ada')")
+        // Outside of a transaction, which an error would roll back.
+        expectDatabaseError(1811, "people.name: JSON cannot hold BLOB values") {
+            try database.run("UPDATE users SET name = x'00'")
+        }
+        try database.write("UPDATE users SET name = 'Bob'")
+        #expect(try database.entries().count == 2)
+        #expect(try database.entries().last == #"{"op":"PATCH","id":"1","type":"people","data":{"name":"Bob"}}"#)
+    }
+
     @Test func emptyUpdatesAreIgnoredOnRequest() throws {
         try create(table(ClientTableOptions(ignoresEmptyUpdates: true)))
         try database.write("INSERT INTO users (id, name) VALUES ('1', 'Ada')")

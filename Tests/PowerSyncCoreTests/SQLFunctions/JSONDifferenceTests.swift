@@ -66,6 +66,24 @@ import Testing
         }
     }
 
+    /// The upload queue takes what was just made here without another look.
+    @Test(arguments: ["1e309", "-1e309", "9.0e+999"])
+    func numbersThatNoDoubleHoldsAreErrors(number: String) {
+        expectDatabaseError(3091, "expected two JSON objects") {
+            _ = try database.texts("SELECT powersync_diff('{}', ?)", [#"{"a":\#(number)}"#])
+        }
+    }
+
+    @Test func memoryForManyMembersIsGivenUp() throws {
+        let object = "{\((0..<5_000).map { "\"k\($0)\":1" }.joined(separator: ","))}"
+        #expect(try database.texts("SELECT powersync_diff(?1, ?1)", [object]) == ["{}"])
+        let capacities = try database.queue.read { db in
+            let difference = try ConnectionState.of(db).difference
+            return [difference.old.capacity, difference.new.capacity]
+        }
+        #expect(capacities.allSatisfy { $0 <= JSONBytes.keptCapacity }, "\(capacities)")
+    }
+
     @Test(arguments: ["NULL, '{}'", "'{}', NULL"])
     func nullIsAnError(arguments: String) {
         expectDatabaseError(3091, "expected two JSON objects") {

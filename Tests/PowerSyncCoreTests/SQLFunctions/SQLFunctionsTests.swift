@@ -15,9 +15,21 @@ import Testing
         ("powersync_object()", "expected names and values"), ("powersync_row('t')", "expected names and values"),
         (#"powersync_object('["a"]x', 1)"#, "expected a JSON array of names"),
         (#"powersync_object('["a"', 1)"#, "expected a JSON array of names"),
+        (#"powersync_object('["a"]', 1, 2, 3)"#, "expected a value for each name, or two"),
+        (#"powersync_row('t', '["a","b"]', 1)"#, "expected a value for each name, or two"),
     ])
     func functionsOfTriggersSayWhatTheyMiss(call: String, words: String) {
         expectDatabaseError(3091, words) { _ = try database.texts("SELECT \(call)") }
+    }
+
+    /// Views and triggers call functions of ours.
+    @Test func theSchemaIsTrustedWhateverTheBuildSays() throws {
+        var configuration = Configuration()
+        configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA trusted_schema = OFF") }
+        let database = try LocalTestDatabase(configuration: configuration)
+        try database.write("INSERT INTO items(id, col) VALUES ('a', '1')")
+        #expect(try database.rows("SELECT * FROM items") == ["a|1"])
+        #expect(try database.entries().count == 1)
     }
 
     @Test(arguments: ["uuid()", "gen_random_uuid()"])

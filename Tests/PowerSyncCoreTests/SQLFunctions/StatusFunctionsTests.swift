@@ -76,6 +76,41 @@ struct StatusFunctionsTests {
         try database.run("SELECT powersync_update_hooks('install')")
         try database.write("INSERT INTO items (id, col) VALUES ('1', 'a')")
         #expect(try changes(database) == [#"["ps_crud","ps_data__items","ps_kv","ps_tx"]"#])
+        // The write gate is closed already.
+        try database.write("UPDATE items SET col = 'b'")
+        #expect(try changes(database) == [#"["ps_crud","ps_data__items","ps_tx"]"#])
+    }
+
+    @Test func aTableIsReportedOnlyForTheTransactionThatChangesIt() throws {
+        let database = try LocalTestDatabase()
+        try database.run("CREATE TABLE a (x); CREATE TABLE b (x); SELECT powersync_update_hooks('install')")
+        try database.run("INSERT INTO a VALUES (1)")
+        #expect(try changes(database) == [#"["a"]"#])
+        try database.run("INSERT INTO b VALUES (1)")
+        #expect(try changes(database) == [#"["b"]"#])
+    }
+
+    @Test func aSecondInstallationForgetsNothing() throws {
+        let database = try LocalTestDatabase()
+        try database.run("CREATE TABLE own (a); SELECT powersync_update_hooks('install')")
+        try database.run("INSERT INTO own VALUES (1); SELECT powersync_update_hooks('install')")
+        #expect(try changes(database) == [#"["own"]"#])
+    }
+
+    /// Nobody sees what becomes of rows without rowid.
+    @Test func clearingARawTableReportsAllTables() throws {
+        let table = ClientRawTable(name: "users", structure: .init(tableName: "users"), clear: "DELETE FROM users")
+        let database = try LocalTestDatabase(schema: ClientSchema(rawTables: [table]))
+        try database.run(
+            """
+            CREATE TABLE users (id TEXT PRIMARY KEY) WITHOUT ROWID;
+            INSERT INTO users VALUES ('1');
+            SELECT powersync_update_hooks('install');
+            """
+        )
+        try database.write("SELECT powersync_clear(0)")
+        let names = try changes(database).first ?? nil
+        #expect(names?.contains(#""users""#) == true)
     }
 
     @Test func clearingReportsTables() throws {

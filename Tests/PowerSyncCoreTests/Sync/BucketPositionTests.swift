@@ -1,5 +1,6 @@
 import PowerSyncCoreTestSupport
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 @testable import PowerSyncCore
@@ -64,6 +65,19 @@ import Testing
         try scenario.receive(.diff(6), .done, .diff(8), .part(1))
         let positions = "SELECT name, last_applied_op, last_op FROM ps_buckets ORDER BY name"
         #expect(try scenario.database.rows(positions) == ["a|5|8", "b|5|6"])
+    }
+
+    @Test("a bucket that has no operations moves no other one when it is held back", arguments: Delivery.allCases)
+    func emptyBucketThatIsHeldBack(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario.started(delivery)
+        try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
+        let buckets: [BucketDescription] = [
+            .bucket("a", priority: 1), .bucket("empty", priority: 1), .bucket("b", checksum: 5),
+        ]
+        try scenario.receive(.cp(9, buckets), .ops("a", .put(1, "x")), .ops("b", .put(2, "y", 2)))
+        try scenario.receive(.part(1))
+        let positions = "SELECT name, last_applied_op, last_op FROM ps_buckets ORDER BY name"
+        #expect(try scenario.database.rows(positions) == ["a|0|9", "b|0|2"])
     }
 
     @Test("positions follow a checkpoint that goes back", arguments: Delivery.allCases)
@@ -156,6 +170,21 @@ import Testing
         #expect(try scenario.itemIDs == ["x", "y"])
         try scenario.receive(.done)
         #expect(try scenario.itemIDs == ["x"])
+    }
+
+    @Test("a bucket that another process has deleted begins anew")
+    func bucketThatAnotherProcessHasDeleted() throws {
+        let folder = try TemporaryFolder()
+        let scenario = SyncScenario(database: try LocalTestDatabase(itemsIn: folder.path("shared.db")))
+        let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
+        try scenario.start()
+        let checkpoint = SyncLine.cp(2, [.bucket("a"), .bucket("b")])
+        try scenario.receive(checkpoint, .ops("a", .put(1, "x")), .ops("b", .put(2, "y")), .done)
+        try other.write("DELETE FROM ps_oplog WHERE row_id = 'y'; DELETE FROM ps_buckets WHERE name = 'b'")
+        try scenario.receive(.diff(3), .ops("b", .put(3, "z")), .done)
+        #expect(try scenario.bucketNames == ["a", "b"])
+        #expect(try scenario.bucket("last_op", of: "b") == 3)
+        #expect(try scenario.oplog == ["a|1|items/x/null|0", "b|3|items/z/null|0"])
     }
 
     @Test("what was stored in the transaction in which the next iteration starts is kept", arguments: Delivery.allCases)

@@ -69,6 +69,17 @@ import Testing
         #expect(try scenario.itemIDs == ["x", "y", "z"])
     }
 
+    /// Who opens the file would wait for all three.
+    @Test func openingTheFileCreatesNoneBeforeTheFirstCompleteCheckpoint() throws {
+        let scenario = try downloaded()
+        try scenario.receive(.part(1))
+        #expect(try scenario.syncState.count == 1)
+        try scenario.database.apply(.items())
+        #expect(try scenario.oplogIndexes.isEmpty)
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["x", "y", "z"])
+    }
+
     /// The download begins with little, so that the indexes are there, and goes on with much.
     @Test func theIndexesAreDroppedAfterAPartialCheckpoint() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 5)
@@ -79,6 +90,20 @@ import Testing
         #expect(try scenario.oplogIndexes.isEmpty)
         try scenario.receive(.part(1), .done)
         #expect(try scenario.itemIDs == ["x", "y", "z"])
+    }
+
+    /// Creating them once more takes longer the more there is.
+    @Test(arguments: [(15, false), (16, true)] as [(Int64, Bool)])
+    func theIndexesAreDroppedIfAsMuchIsToComeAsThereIs(count: Int64, areDropped: Bool) throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 5)
+        try scenario.start()
+        for first in [1, 5] as [Int64] {
+            let operations = (first..<first + 4).map { Operation.put($0, "\($0)") }
+            try scenario.receive(.cp(20, [.bucket("a", count: first + 3)]), .data(.line("a", operations)))
+        }
+        #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
+        try scenario.receive(.cp(20, [.bucket("a", count: count)]), .ops("a", .put(9, "9")))
+        #expect(try scenario.oplogIndexes.isEmpty == areDropped)
     }
 
     @Test func aLocalWriteBetweenTwoIndexesHoldsTheCheckpointBack() throws {

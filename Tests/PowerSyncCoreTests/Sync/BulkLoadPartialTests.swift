@@ -174,4 +174,48 @@ import Testing
         for row in [last, first, last] { rows.append(row, bucket: 4) }
         #expect(rows.runs(ofBucket: 4, from: 0) == [last...last, first...first, last...last])
     }
+
+    @Test func roomIsForRunsAndNotForRows() {
+        let rows = StoredRows()
+        for row in [1, 2, 3, 7] as [Int64] { rows.append(row, bucket: 1) }
+        // One run is finished.
+        #expect(rows.hasRoom(for: 3_999_999))
+        #expect(!rows.hasRoom(for: 4_000_000))
+    }
+
+    @Test func roomIsNeededForRunsBesideKeys() throws {
+        try SyncScenario().write { db in
+            let load = try BulkLoad(continuing: db)
+            load.didInsert(1, bucket: 1, keyHash: 1)
+            #expect(load.hasRoom(for: 3_999_999))
+            // Each time a run of its own.
+            for _ in 0..<3 { load.didUpdate(1, bucket: 1) }
+            #expect(!load.hasRoom(for: 3_999_999))
+        }
+    }
+
+    @Test func rowsWhoseNumbersAreTooLargeArePublished() throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 1)
+        try scenario.start()
+        let buckets = [BucketDescription.bucket("a", count: 2, priority: 1), .bucket("b", count: 9)]
+        try scenario.receive(.cp(9, buckets), .ops("a", .put(1, "x")))
+        try scenario.database.write("UPDATE ps_oplog SET rowid = 4294967296")
+        try scenario.receive(.ops("a", .put(2, "y")), .part(1))
+        #expect(try scenario.oplogIndexes.isEmpty)
+        #expect(try scenario.itemIDs == ["x", "y"])
+    }
+
+    /// Nothing has said then how operations are found.
+    @Test func localWritesStayWhenPriorityZeroIsCompletedAfterARestart() throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: 1)
+        let checkpoint = SyncLine.cp(9, [.bucket("a", count: 1, priority: 0), .bucket("b", count: 9)])
+        try scenario.start()
+        try scenario.receive(checkpoint, .ops("a", .put(1, "x", data: #"{"col":"theirs"}"#)), .part(0))
+        try scenario.database.write("UPDATE items SET col = 'mine'")
+        scenario.restart()
+        try scenario.start()
+        try scenario.receive(checkpoint, .part(0))
+        #expect(try scenario.oplogIndexes.isEmpty)
+        #expect(try scenario.database.rows("SELECT id, col FROM items") == ["x|mine"])
+    }
 }

@@ -205,6 +205,33 @@ import Testing
         #expect(try scenario.itemIDs.isEmpty)
     }
 
+    /// A look takes as long as there are operations.
+    @Test("the operations are looked through again only when they may be others")
+    func looks() throws {
+        let folder = try TemporaryFolder()
+        let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
+        let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
+        try scenario.start()
+        try scenario.receive(.cp(100, [.bucket("a", count: 100)]))
+        /// What is known after two more lines, of which the second one finds nothing changed.
+        func keys(from opID: Int64) throws -> KeyDirectory {
+            try scenario.receive(.ops("a", .put(opID, "\(opID)")))
+            let keys = try #require(scenario.engine.access.bulkLoad?.keys)
+            try scenario.receive(.ops("a", .put(opID + 1, "\(opID + 1)")))
+            let later = try #require(scenario.engine.access.bulkLoad?.keys)
+            #expect(keys === later)
+            return keys
+        }
+        let first = try keys(from: 1)
+        try database.run("VACUUM")
+        let second = try keys(from: 3)
+        #expect(first !== second)
+        let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
+        try other.write("INSERT INTO ps_kv VALUES ('other', 1)")
+        let third = try keys(from: 5)
+        #expect(second !== third)
+    }
+
     @Test("a row that comes again at the place where it was counts once")
     func rowThatComesAgain() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)

@@ -54,6 +54,8 @@ import Testing
         #expect(try scenario.bucketNames.isEmpty)
         try scenario.receive(.ops("a", .put(1, "x", data: #"{"v":2}"#)), .done)
         #expect(try scenario.items == [#"x|{"v":2}"#])
+        // It belongs to the checkpoint, and is where the next download continues.
+        #expect(try scenario.bucket("last_op") == 2)
     }
 
     @Test(
@@ -127,6 +129,21 @@ import Testing
         #expect(try scenario.database.rows(untyped) == ["it\"em's|y|{}", "other|x|{}"])
         try scenario.receive(.diff(3), .ops("a", .remove(3, "x", type: "other")), .done)
         #expect(try scenario.database.rows(untyped) == ["it\"em's|y|{}"])
+    }
+
+    @Test("a type whose name only looks like that of a raw table is an unknown one")
+    func typeThatLooksLikeARawTable() throws {
+        let raw = ClientRawTable(name: "\u{e9}", structure: .init(tableName: "mine"))
+        let scenario = try SyncScenario(rawTables: [raw])
+        try scenario.database.run("CREATE TABLE mine (id TEXT PRIMARY KEY)")
+        try scenario.start()
+        try scenario.receive(
+            .cp(2, [.bucket("a")]),
+            .ops("a", .put(1, "x", type: "e\u{301}"), .put(2, "y", type: "\u{e9}")),
+            .done
+        )
+        #expect(try scenario.database.rows("SELECT id FROM ps_untyped") == ["x"])
+        #expect(try scenario.database.rows("SELECT id FROM mine") == ["y"])
     }
 
     @Test("a local-only table never gets synced rows")
@@ -264,5 +281,25 @@ import Testing
         try scenario.receive(.diff(70, []), .done)
         #expect(try scenario.bucket("last_op", of: "untracked") == 61)
         #expect(try scenario.database.integer("SELECT count(*) FROM ps_buckets WHERE last_op = 70") == Int64(count))
+    }
+
+    /// Most checkpoints change few of many buckets.
+    @Test("a completion looks into those buckets only that have got operations since the last one")
+    func bucketsWithoutOperations() throws {
+        let scenario = try SyncScenario.started()
+        #expect(scenario.engine.buckets.unappliedBucketIDs == nil)
+        try scenario.receive(
+            .cp(2, [.bucket("a"), .bucket("b"), .bucket("c")]),
+            .ops("a", .put(1, "x")),
+            .ops("b", .put(2, "y")),
+            .done
+        )
+        #expect(scenario.engine.buckets.unappliedBucketIDs == [])
+        let id = try #require(try scenario.bucket("id", of: "b"))
+        // The second one is new and empty.
+        try scenario.receive(.diff(3), .ops("b", .put(3, "z")), .ops("c"))
+        #expect(scenario.engine.buckets.unappliedBucketIDs == [id])
+        try scenario.receive(.done)
+        #expect(scenario.engine.buckets.unappliedBucketIDs == [])
     }
 }

@@ -105,6 +105,30 @@ import Testing
         #expect(try scenario.database.rows("SELECT type, id FROM ps_untyped") == expected)
     }
 
+    /// Nothing in the file forbids them, so other implementations may have left some.
+    @Test(
+        "an operation takes the place of all rows that have its key",
+        arguments: [Operation.put(3, "x", 4), .remove(3, "x", 4)],
+        [1, .max] as [Int64]
+    )
+    func severalRowsWithOneKey(_ operation: Operation, _ bulkLoadThreshold: Int64) throws {
+        let scenario = try SyncScenario(bulkLoadThreshold: bulkLoadThreshold)
+        try scenario.database.write(
+            """
+            INSERT INTO ps_buckets (id, name, last_op, op_checksum) VALUES (1, 'a', 2, 3);
+            INSERT INTO ps_oplog (bucket, op_id, row_type, row_id, key, data, hash)
+            VALUES (1, 1, 'items', 'x', 'items/x/null', '{}', 1), (1, 2, 'items', 'x', 'items/x/null', '{}', 2)
+            """
+        )
+        try scenario.start()
+        try scenario.receive(.cp(3, [.bucket("a", checksum: 7, count: 9)]), .ops("a", operation))
+        let isPut = operation.kind == .put
+        #expect(try scenario.oplog == (isPut ? ["a|3|items/x/null|4"] : []))
+        #expect(try scenario.checksums() == (isPut ? "3|4" : "7|0"))
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == (isPut ? ["x"] : []))
+    }
+
     @Test("REMOVE of an unknown key")
     func removeOfUnknownKey() throws {
         let scenario = try started(.oneByOne)
@@ -124,6 +148,22 @@ import Testing
         try scenario.receive(.done)
         #expect(try scenario.itemIDs.isEmpty)
         #expect(try scenario.updatedRows.isEmpty)
+    }
+
+    /// Buckets that were compacted begin with CLEAR, which would read all of the table for each of them.
+    @Test("what is in a bucket is looked for only if there can be something")
+    func emptyBuckets() throws {
+        let scenario = try started(.oneByOne)
+        let lines: [(line: SyncLine, isEmpty: Bool)] = [
+            (.ops("a"), true), (.ops("a", .remove(1, "x")), true), (.ops("a", .put(2, "x")), false),
+            (.ops("a", .remove(3, "x")), false), (.ops("a", .clear(4)), true), (.ops("a", .put(5, nil)), false),
+            (.ops("a", .clear(6), .put(7, "x")), false), (.ops("a", .put(8, "y"), .clear(9)), true),
+        ]
+        for (line, isEmpty) in lines {
+            try scenario.receive(line)
+            #expect(scenario.engine.buckets.rows.map(\.isKnownEmpty) == [isEmpty])
+        }
+        #expect(try scenario.oplog.isEmpty)
     }
 
     @Test("PUT and REMOVE in the first line of a new bucket")

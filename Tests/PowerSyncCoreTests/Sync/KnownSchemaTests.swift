@@ -62,9 +62,10 @@ import Testing
 
     @Test(
         "Triggers that are created while an iteration runs are noticed: what they write is announced",
-        arguments: ["TRIGGER", "TEMP TRIGGER"]
+        arguments: ["TRIGGER", "TEMP TRIGGER"],
+        ["ps_data__items", "PS_DATA__Items"]
     )
-    func triggers(kind: String) throws {
+    func triggers(kind: String, table: String) throws {
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
@@ -75,7 +76,7 @@ import Testing
         #expect(observer.changes == 0)
         try scenario.database.run(
             """
-            CREATE \(kind) copy AFTER INSERT ON ps_data__items
+            CREATE \(kind) copy AFTER INSERT ON \(table)
             BEGIN INSERT INTO mirror VALUES (NEW.id); END
             """
         )

@@ -123,6 +123,30 @@ import Testing
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 
+    @Test("a checkpoint that was held back may cover more than is awaited")
+    func newerThanTheTarget() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try emptyQueue(scenario)
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
+        try setTarget(3, scenario)
+        #expect(try scenario.send(.uploadCompleted).contains(.didCompleteSync(applied: WriteCheckpoint(5))))
+        #expect(try scenario.itemIDs == ["remote"])
+    }
+
+    @Test("a checkpoint that is completed once more after the upload waits no longer")
+    func completedOnceMore() throws {
+        let scenario = try started()
+        try writeLocally(scenario)
+        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try emptyQueue(scenario, writeCheckpoint: 1)
+        #expect(scenario.engine.hasPendingCheckpoint)
+        try scenario.receive(.done)
+        #expect(try scenario.itemIDs == ["remote"])
+        #expect(!scenario.engine.hasPendingCheckpoint)
+        #expect(try scenario.send(.uploadCompleted).isEmpty)
+    }
+
     @Test("a checkpoint after the upload is applied at once")
     func checkpointAfterUpload() throws {
         let scenario = try started()

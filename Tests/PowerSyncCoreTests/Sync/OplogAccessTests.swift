@@ -36,4 +36,16 @@ import Testing
         #expect(access.bulkLoad != nil)
         #expect(try scenario.oplogIndexes.isEmpty)
     }
+
+    @Test func indexesAreCreatedForALineThatHasNoRoomBesideOthers() throws {
+        var access = OplogAccess.undecided
+        for (operationCount, isPrepared) in [(1, true), (5_000_000, false)] {
+            let result = try scenario.database.queue.write { db in
+                try access.prepareToStore(asBulkLoad: true, operationCount: operationCount, db)
+            }
+            #expect(result == isPrepared)
+        }
+        #expect(access.bulkLoad == nil)
+        #expect(try scenario.oplogIndexes.count == 1)
+    }
 }

@@ -64,6 +64,16 @@ import Testing
         #expect(try scenario.bucket("count_at_last") == 10)
     }
 
+    @Test("progress counts from a complete checkpoint for which there was nothing to download")
+    func fromACompactedBucket() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(10, [.bucket("a", count: 10)]), moves("a", 10), .done)
+        try scenario.receive(.cp(10, [.bucket("a", count: 4)]))
+        #expect(overall(scenario) == "0/4")
+        try scenario.receive(.done, .diff(12, [.bucket("a", count: 6)]))
+        #expect(overall(scenario) == "0/2")
+    }
+
     @Test("progress by priority")
     func byPriority() throws {
         let scenario = try started()

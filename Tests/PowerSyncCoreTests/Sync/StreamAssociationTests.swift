@@ -66,6 +66,19 @@ import Testing
         #expect(association.isAnswered(1))
     }
 
+    @Test func namesAreComparedByteByByte() {
+        let names = ["\u{e9}", "e\u{301}"]
+        let association = StreamAssociation(
+            subscriptions: [Self.subscription(1, names[0]), Self.subscription(2, names[1])],
+            requestedIDs: [],
+            includesDefaults: true,
+            streams: names.reversed().map { StreamDescription(name: $0, isDefault: true) }
+        )
+        var found: [Int] = []
+        association.forEachSubscription([.defaultStream(0)]) { found.append($0) }
+        #expect(found == [1])
+    }
+
     /// Similar names are looked for once for each name.
     @Test func subscriptionsToOneUnknownStreamShareWhatIsKnown() throws {
         let subscriptions = (1...3).map { id in

@@ -125,4 +125,15 @@ import Testing
         #expect(remaining.map(\.isActive) == [true, true])
         #expect(try database.queue.read { try StreamSubscriptions.fetchAll($0) } == remaining)
     }
+
+    /// Of two names that look the same, one in composed letters.
+    @Test func namesAreComparedByteByByte() throws {
+        let keys = ["\u{e9}", "e\u{301}"].map { StreamKey(name: $0) }
+        #expect(keys[0] != keys[1])
+        for key in keys { try subscribe(key) }
+        let streams = [StreamDescription(name: keys[0].name, isDefault: true)]
+        let rows = try database.queue.write { try StreamSubscriptions.reconcile(with: streams, $0) }
+        #expect(rows.map(\.isActive) == [true, false])
+        #expect(rows.map(\.isDefault) == [true, false])
+    }
 }

@@ -161,23 +161,19 @@ import Testing
         #expect(request.streams.subscriptions[0].parameters?["b"] == 1)
     }
 
-    @Test("a stream is synced when all its buckets are")
-    func streamWithTwoPriorities() throws {
+    @Test("a stream is synced when all its buckets are", arguments: [[1, 3], [3, 1]] as [[Int32]])
+    func streamWithTwoPriorities(_ priorities: [Int32]) throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key)
         try scenario.start()
-        try scenario.receive(
-            .cp(
-                2,
-                [.bucket("a", priority: 1, .subscription(0)), .bucket("b", priority: 3, .subscription(0))],
-                streams: [optionalStream]
-            ),
-            .part(1)
-        )
+        let buckets = priorities.map { BucketDescription.bucket("b\($0)", priority: $0, .subscription(0)) }
+        try scenario.receive(.cp(2, buckets, streams: [optionalStream]), .part(1))
         #expect(scenario.status.streams?[0].priority == Priority(3))
         #expect(scenario.status.streams?[0].lastSyncedAt == nil)
+        #expect(scenario.status.streams?[0].progress == OperationCounts())
         try scenario.receive(.done)
         #expect(scenario.status.streams?[0].lastSyncedAt == scenario.now)
+        #expect(scenario.status.streams?[0].progress == nil)
     }
 
     @Test("a subscription without buckets is synced by a complete checkpoint")
@@ -319,5 +315,23 @@ import Testing
         scenario.now = scenario.now.adding(seconds: 50)
         try scenario.receive(.tokenExpires(in: 0))
         #expect(try expiry(scenario) == scenario.now.adding(seconds: 60).rawValue)
+    }
+
+    @Test("replies refer to the rows that the subscriptions have now", arguments: [false, true])
+    func rowsThatWereMadeAnew(isHeldBack: Bool) throws {
+        let scenario = try SyncScenario()
+        try scenario.subscribe(key)
+        try scenario.start()
+        if isHeldBack { try scenario.database.write("INSERT INTO items (id) VALUES ('local')") }
+        let streams = [optionalStream, StreamDescription(name: "d", isDefault: true)]
+        try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: streams), .done)
+        #expect(scenario.engine.hasPendingCheckpoint == isHeldBack)
+        // As when another process has forgotten the subscription, and the app subscribes again.
+        try scenario.database.write("DELETE FROM ps_stream_subscriptions WHERE stream_name = 's'")
+        try scenario.subscribe(key)
+        #expect(try scenario.send(.subscriptionsChanged(live: [])).isEmpty)
+        try scenario.receive(.diff(2))
+        #expect(scenario.status.streams?.map(\.key.name) == ["d", "s"])
+        #expect(scenario.status.streams?.map(\.priority) == [nil, Priority(3)])
     }
 }

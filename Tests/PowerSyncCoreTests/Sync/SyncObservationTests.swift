@@ -62,6 +62,32 @@ import Testing
         #expect(observer.changes == 0)
     }
 
+    @Test func everyTableThatAnApplyWritesToIsAnnounced() throws {
+        var notes = ClientTable.items()
+        notes.name = "notes"
+        let scenario = try SyncScenario(.items(), notes)
+        let observers = ["items", "notes"].map { ChangeCounter(tables: ["ps_data__\($0)"]) }
+        for observer in observers { scenario.database.queue.add(transactionObserver: observer) }
+        try scenario.start()
+        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "x"), .put(2, "y", type: "notes")), .done)
+        #expect(observers.allSatisfy { $0.changes > 0 })
+    }
+
+    /// Their triggers write to what nobody else sees.
+    @Test func recordedChangesDisturbNoObserversOfOtherTables() throws {
+        let scenario = try SyncScenario()
+        try scenario.write { db in
+            let definition = try TableDiffDefinition(table: .items(), columns: nil, conditions: [.insert: "TRUE"])
+            try TableDiffRecording(definition, number: 1).create(db)
+        }
+        let observer = ChangeCounter(tables: ["ps_untyped"])
+        scenario.database.queue.add(transactionObserver: observer)
+        try scenario.start()
+        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        #expect(try scenario.database.rows("SELECT id FROM temp.ps_diff_1") == ["x"])
+        #expect(observer.changes == 0)
+    }
+
     @Test func rowsWrittenByTriggersOfUsersAreAnnounced() async throws {
         let folder = try TemporaryFolder()
         let pool = try pool(in: folder)

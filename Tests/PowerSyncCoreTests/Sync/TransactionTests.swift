@@ -161,6 +161,16 @@ import Testing
         #expect(try queue.read { try Int.fetchOne($0, sql: "SELECT count_since_last FROM ps_buckets") } == 1)
     }
 
+    @Test(
+        "locks of every kind can be waited for, and nothing else",
+        arguments: [(5, true), (517, true), (6, true), (262, true), (13, false), (9, false)] as [(Int32, Bool)]
+    )
+    func retriableErrors(code: Int32, isRetriable: Bool) {
+        let cause = DatabaseError(resultCode: ResultCode(rawValue: code))
+        #expect(SyncEngineError(wrapping: cause).isRetriable == isRetriable)
+        #expect(SyncEngineError.isRetriable(cause) == isRetriable)
+    }
+
     @Test("what another process does to ps_buckets is noticed")
     func otherProcess() throws {
         let folder = try TemporaryFolder()

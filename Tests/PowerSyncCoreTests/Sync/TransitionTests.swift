@@ -214,11 +214,14 @@ import Testing
         #expect(actions.messages(.debug)[0].contains("future"))
     }
 
-    @Test("the first line shows that the stream is open, even if nobody said so")
-    func lineConnects() throws {
+    @Test(
+        "the first line shows that the stream is open, even if nobody said so",
+        arguments: [SyncLine.tokenExpires(in: 4000), .ops("a", .put(1, "x"))]
+    )
+    func lineConnects(_ line: SyncLine) throws {
         let scenario = try SyncScenario()
         try scenario.send(.start(SyncStart()))
-        try scenario.receive(.tokenExpires(in: 4000))
+        try scenario.receive(line)
         #expect(scenario.status.isConnected)
     }
 

@@ -109,9 +109,17 @@ import Testing
             ("a", ["b", "ab", "abc", ""], ["b", "ab", ""]),
             ("lists", ["lists"], []), ("", ["a", "ab"], ["a"]),
             (String(repeating: "x", count: 65), [String(repeating: "x", count: 64)], []),
+            ("abcdef", ["abxyzf", "abcxyf"], ["abcxyf"]),
+            ("todos", ["todo1", "todo2", "todo3", "todo4"], ["todo1", "todo2", "todo3"]),
         ]
     )
     func similarNames(name: String, among: [String], expected: [String]) {
         #expect(SimilarNames.of(name, among: among) == expected)
+    }
+
+    @Test func longNamesAreNotCompared() {
+        let names = (63...65).map { String(repeating: "x", count: $0) }
+        #expect(SimilarNames.of(names[1], among: names) == [names[0]])
+        #expect(SimilarNames.of(names[2], among: names).isEmpty)
     }
 }

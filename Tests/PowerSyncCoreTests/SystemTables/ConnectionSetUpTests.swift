@@ -29,6 +29,22 @@ import Testing
         #expect(values == ["wal", "1", "-51200", "6291456", "30000"])
     }
 
+    /// There may be many of them; those of an app's own pool, too.
+    @Test func readersHaveTheCacheOfSQLite() throws {
+        func cacheSize(_ db: Database) throws -> Int? { try Int.fetchOne(db, sql: "PRAGMA cache_size") }
+        var configuration = Configuration()
+        configuration.prepareDatabase { db in
+            try SQLFunctions.install(on: db)
+            try ConnectionSetUp.boundLog(db)
+        }
+        let own = try DatabasePool(path: folder.path("own.db"), configuration: configuration)
+        let size = try DatabaseQueue().read(cacheSize)
+        #expect(try pool.read(cacheSize) == size)
+        #expect(try own.read(cacheSize) == size)
+        #expect(try own.writeWithoutTransaction(cacheSize) == -51_200)
+        try own.close()
+    }
+
     @Test func readersHaveFunctionsAndReadViews() throws {
         try pool.write { try $0.execute(sql: "INSERT INTO items(id, col) VALUES ('a', '1')") }
         let row = try pool.read { db in
@@ -65,6 +81,18 @@ import Testing
         }
         #expect(!files.contains { $0.hasPrefix(folder.url.path) })
         #endif
+    }
+
+    /// Its statements are the ones that an ordinary write does not need.
+    @Test func aRolledBackSavepointLeavesNoStatement() throws {
+        try pool.write { db in
+            try db.inSavepoint {
+                try db.execute(sql: "INSERT INTO items(id, col) VALUES ('a', '1')")
+                return .rollback
+            }
+            try db.execute(sql: "INSERT INTO items(id, col) VALUES ('b', '1')")
+        }
+        try pool.close()
     }
 
     @Test func handlesThatAreUsedAgainStartAnew() throws {

@@ -50,6 +50,13 @@ import Testing
         #expect(try database.rows("SELECT * FROM ps_kv") == rows)
     }
 
+    @Test func aUserVersionOfTheApplicationStays() throws {
+        let database = try LocalTestDatabase()
+        try database.run("PRAGMA user_version = 7")
+        try database.queue.write { try SystemTables.migrate($0) }
+        #expect(try database.integer("PRAGMA user_version") == 7)
+    }
+
     @Test func migrationNeedsTransaction() throws {
         let queue = try makeQueue()
         queue.inDatabase { db in

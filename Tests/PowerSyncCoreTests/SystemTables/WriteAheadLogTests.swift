@@ -197,6 +197,16 @@ import Testing
         #expect(try pool.read { try Int.fetchOne($0, sql: count) } == 3)
     }
 
+    /// Otherwise each commit would wait for the reader.
+    @Test func theNextAttemptIsDueWhenTheLogHasGrownByAnotherQuarter() throws {
+        let reader = try pool.makeSnapshot()
+        _ = try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM blobs") }
+        try write(pages: 2_500)
+        try reader.close()
+        try write(pages: 1)
+        #expect(try logSize >= 2_500)
+    }
+
     @Test func aReaderOfThePastDoesNotDelayTheEndOfTheNextLog() throws {
         let reader = try pool.makeSnapshot()
         _ = try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM blobs") }

@@ -228,6 +228,26 @@ import Testing
         #expect(try database.queue.read { try recording.lastOperationID($0) } == 3)
     }
 
+    @Test("What is read ends at a position, and has the recorded columns only")
+    func recordedChangesAreReadUpToAPosition() throws {
+        let recording = try record(columns: ["size"])
+        try database.write("INSERT INTO items (id, name, size) VALUES ('1', 'a', 1), ('2', 'b', 2)")
+        #expect(try database.rows(recording.storedChanges(through: 1)).map { $0.prefix(10) } == ["1|1|INSERT"])
+        #expect(try database.rows(recording.extractedChanges(through: 1)).map { $0.prefix(12) } == ["1|1|1|INSERT"])
+        let columns = try database.queue.read { db in
+            try db.makeStatement(sql: recording.extractedChanges(through: 1)).columnNames
+        }
+        #expect(columns == ["id", "size", "__operation_id", "__operation", "__timestamp", "__previous_value"])
+    }
+
+    @Test func localTablesAreRecordedThoughTheyAreInsertOnly() throws {
+        let table = ClientTable.items(isLocalOnly: true, isInsertOnly: true)
+        try database.apply(table)
+        _ = try record(table: table)
+        try database.write("INSERT INTO items (id, col) VALUES ('1', 'a')")
+        #expect(try changes() == [#"1|INSERT|{"col":"a"}|"#])
+    }
+
     @Test("The upload queue knows its sequence while changes are recorded")
     func uploadQueueKnowsItsSequence() throws {
         _ = try record()

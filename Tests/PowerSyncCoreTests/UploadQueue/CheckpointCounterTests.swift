@@ -11,6 +11,7 @@ struct CheckpointCounterTests {
             (counter: nil, target: nil, expected: 1),
             (counter: nil, target: 4, expected: 4),
             (counter: 7, target: 4, expected: 7),
+            (counter: 3, target: 9, expected: 9),
             (counter: 7, target: Int64.max, expected: 7),
             (counter: nil, target: Int64.max, expected: 1),
         ] as [(counter: Int64?, target: Int64?, expected: Int64)]

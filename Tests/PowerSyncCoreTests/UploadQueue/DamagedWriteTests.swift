@@ -180,6 +180,8 @@ import Testing
         "INSERT INTO powersync_crud_(data) VALUES ('{')", "INSERT INTO powersync_crud_(data) VALUES (NULL)",
         "INSERT INTO powersync_crud_(data) VALUES ('{\"op\":\"PUT\",\"id\":\"1\",\"type\":\"a\",\"data\":{\"r\":-1e999}}')",
         "INSERT INTO powersync_crud_(data) VALUES (5)",
+        "INSERT INTO powersync_crud(op, id, type, data) VALUES ('PUT', '1', 'a', '{} x')",
+        "INSERT INTO powersync_crud_(data) VALUES ('{\"op\":\"DELETE\",\"id\":\"1\",\"type\":\"a\"}}')",
     ])
     func nothingUnreadableIsQueued(sql: String) throws {
         expectDatabaseError(3091) { try database.run(sql) }

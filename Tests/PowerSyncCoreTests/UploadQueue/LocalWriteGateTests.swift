@@ -44,6 +44,7 @@ import Testing
         #expect(try database.queue.read { try LocalWriteGate.sequenceAwaitingCheckpoint($0) } == nil)
         try database.write("INSERT INTO items(id) VALUES ('a')")
         #expect(try !isOpen())
+        #expect(try database.queue.read { try LocalWriteGate.sequenceAwaitingCheckpoint($0) } == nil)
         #expect(try !acknowledge(3, ifSequenceIs: 1), "the queue is not empty")
         try database.queue.write { try UploadQueue.complete(through: 1, writeCheckpoint: nil, $0) }
 
@@ -116,6 +117,36 @@ import Testing
                 "it is not awaited any more"
             )
         }
+    }
+
+    /// What was seen before was counted in the old way, in which it is more than enough.
+    @Test func aTargetThatReplacesAnotherWasNotSeen() throws {
+        try database.write("INSERT INTO items(id) VALUES ('a')")
+        try database.queue.write { try UploadQueue.complete(through: 1, writeCheckpoint: nil, $0) }
+        #expect(try acknowledge(9, ifSequenceIs: 1))
+        try database.queue.write { db in
+            try LocalWriteGate.setLastSeen(WriteCheckpoint(8), db)
+            #expect(try LocalWriteGate.replace(WriteCheckpoint(9), by: WriteCheckpoint(3), db))
+            #expect(try LocalWriteGate.awaited(db)?.rawValue == 3)
+        }
+        #expect(try !isOpen())
+    }
+
+    @Test func theServiceIsAskedOnlyAboutItsOwnTargetAndWhenEverythingIsUploaded() throws {
+        func awaitedOfService() throws -> Int64? {
+            try database.queue.read { try LocalWriteGate.awaitedOfService($0)?.rawValue }
+        }
+        try database.write("INSERT INTO items(id) VALUES ('a')")
+        try database.queue.write { try UploadQueue.complete(through: 1, writeCheckpoint: nil, $0) }
+        #expect(try acknowledge(9, ifSequenceIs: 1))
+        #expect(try awaitedOfService() == 9)
+        // As an insert-only write, which leaves the target as it is.
+        try database.write("INSERT INTO ps_crud(data) VALUES ('{}')")
+        #expect(try awaitedOfService() == nil)
+        // A number of the app, of which the service knows nothing.
+        try database.queue.write { try UploadQueue.complete(through: 2, writeCheckpoint: WriteCheckpoint(12), $0) }
+        #expect(try database.queue.read { try LocalWriteGate.awaited($0)?.rawValue } == 12)
+        #expect(try awaitedOfService() == nil)
     }
 
     @Test func zeroRemovesTheTargetAndNegativeOnesAreRefused() throws {

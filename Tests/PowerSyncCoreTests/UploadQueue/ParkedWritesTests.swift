@@ -255,6 +255,33 @@ import Testing
         #expect(try rejected() == ["5: c parked"])
     }
 
+    /// It says nothing about the row with the empty id.
+    @Test func aDamagedWriteOfATableWithoutARowHoldsNothingBack() throws {
+        try database.write(#"INSERT INTO ps_crud(tx_id, data) VALUES (0, '{"op":"DELETE","type":"items","id":7}')"#)
+        try database.write("INSERT INTO items(id, col) VALUES ('', '1')")
+        #expect(try park(.head(reason: "damaged")).waiting == 0)
+        #expect(try queue() == ["2: "])
+        #expect(try rejected() == ["1:  skipped"])
+    }
+
+    @Test func aRowMayHaveTheEmptyID() throws {
+        try database.write("INSERT INTO items(id, col) VALUES ('', '1')")
+        try database.write("UPDATE items SET col = '2' WHERE id = ''")
+        #expect(try park(.head(reason: "no")).waiting == 1)
+        #expect(try queue().isEmpty)
+        #expect(try rejected() == ["1:  parked", "2:  waiting"])
+    }
+
+    /// Every local write looks for its row.
+    @Test func parkedRowsAreFoundByAnIndex() throws {
+        try addTransactions()
+        try park(.head(reason: "no"))
+        let plan = try database.rows(
+            "EXPLAIN QUERY PLAN SELECT id FROM \(ParkedWrites.table) WHERE type = 'items' AND row_id = 'a'"
+        )
+        #expect(plan.contains { $0.contains("INDEX powersync_swift_parked_rows") }, "\(plan)")
+    }
+
     @Test func clearingForgetsThem() throws {
         try addTransactions()
         try park(.head(reason: "no"))

@@ -1,4 +1,5 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
@@ -29,6 +30,7 @@ import Testing
         Row("{\"t\":\"a\nb\",\"r\":1.5}", #"{"t":"a\u000ab","r":1.5}"#, "a\nb|1.5"),
         Row("", "{}", "|"), Row("<html>", "{}", "|"), Row(#"{"t":"a""#, "{}", "|"), Row("{'t':'a'}", "{}", "|"),
         Row(#"{"t":"a",}"#, "{}", "|"), Row(#"{"t":0x1f}"#, "{}", "|"), Row("/**/{}", "{}", "|"),
+        Row(#"{"t":"a"} x"#, "{}", "|"),
     ]
 
     /// JSON for SQLite, but not for what reads the rows of raw tables.
@@ -149,6 +151,43 @@ import Testing
         try database.write("INSERT INTO ps_untyped(type, id, data) VALUES ('items', 'x', ?)", [row.testDescription])
         try database.apply(.items(Self.columns))
         #expect(try database.texts("SELECT data FROM ps_data__items") == [row.stored])
+    }
+
+    /// The view has triggers of ours, but none of them has written these rows.
+    @Test func rowsThatWaitedWhileTheTableWasLocalAreRepaired() throws {
+        let database = try LocalTestDatabase(.items(Self.columns, isLocalOnly: true))
+        try database.write(#"INSERT INTO ps_untyped(type, id, data) VALUES ('items', 'x', '{"t":"a","r":NaN}')"#)
+        try database.apply(.items(Self.columns))
+        #expect(try database.texts("SELECT data FROM ps_data__items") == [#"{"t":"a","r":null}"#])
+        #expect(try database.rows(Self.query) == ["a|"])
+    }
+
+    /// A change of the schema would take as long as it takes to read the table.
+    @Test func rowsOfOursAreNotLookedAt() throws {
+        let database = try LocalTestDatabase()
+        let statements = NIOLockedValueBox<[String]>([])
+        try database.queue.write { db in
+            db.trace { event in statements.withLockedValue { $0.append("\(event)") } }
+            try ClientSchema(tables: [.items(Self.columns)]).apply(to: db)
+            db.trace()
+        }
+        let texts = statements.withLockedValue { $0 }
+        #expect(texts.contains { $0.hasPrefix("CREATE VIEW") }, "\(texts)")
+        #expect(!texts.contains { $0.contains("json_valid") }, "\(texts)")
+    }
+
+    @Test func unreadableRowsAreCountedByTheirTypes() {
+        var unreadable = UnreadableRows()
+        for type in ["b", "a", "b", "c"] {
+            Array(type.utf8).withUnsafeBytes { unreadable.add(type: $0) }
+        }
+        #expect(unreadable.counts == ["a": 1, "b": 2, "c": 1])
+        var reported: Set = ["a"]
+        let messages = unreadable.report(except: &reported)
+        #expect(messages.count == 2)
+        #expect(messages.first?.contains("2 rows of 'b'") == true, "\(messages)")
+        #expect(messages.last?.contains("1 rows of 'c'") == true, "\(messages)")
+        #expect(reported == ["a", "b", "c"])
     }
 
     @Test(arguments: rows + rowsOfSQLite) func rawTablesGetWhatTheRowMeans(_ row: Row) throws {

@@ -295,4 +295,20 @@ import Testing
         let later = try #require(try database.queue.read { try UploadQueue.batch($0) }?.writes.last)
         #expect(later.data == [column: .null])
     }
+
+    /// A trigger of the app copies the row as it is stored, which readers of the queue would not understand.
+    @Test func rowsAreNotQueuedAsTheyAreStored() throws {
+        let database = try Self.database()
+        try database.write(
+            """
+            INSERT INTO ps_data__items VALUES ('x', '{"r":9e999}');
+            CREATE TRIGGER copy AFTER UPDATE ON ps_data__items BEGIN
+              INSERT INTO powersync_crud(op, id, type, data) VALUES ('PUT', NEW.id, 'copies', NEW.data);
+            END;
+            """
+        )
+        expectDatabaseError(3091, "must be JSON objects") { try database.run("UPDATE items SET other = 1") }
+        #expect(try database.entries().isEmpty)
+        #expect(try database.texts("SELECT data FROM ps_data__items") == [#"{"r":9e999}"#])
+    }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import GRDB
+import GRDBSQLite
 import PowerSyncSQLite
 import Testing
 
@@ -42,6 +43,12 @@ import Testing
         }
         #expect(try await pause.cancel(task) == 7)
         #expect(try await queue.read { db in try Int.fetchOne(db, sql: "SELECT id FROM t") } == 7)
+    }
+
+    /// One that begins with a read could not wait for another writer of the file.
+    @Test func aWriteHasTheLockOfTheWriterFromItsBeginning() async throws {
+        let state = try await queue.uncancelledWrite { db in sqlite3_txn_state(db.sqliteConnection, "main") }
+        #expect(state == SQLITE_TXN_WRITE)
     }
 
     @Test func aWriteWithoutTransactionThatHasBegunIsCarriedOut() async throws {

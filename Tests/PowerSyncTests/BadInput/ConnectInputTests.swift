@@ -95,6 +95,13 @@ import Testing
         )
     }
 
+    @Test(arguments: [(35_536, true), (35_537, false)])
+    func namesAndValuesOfMetadataMayHave64KiB(bytes: Int, isValid: Bool) {
+        let name = String(repeating: "n", count: 30_000)
+        let options = ConnectOptions(appMetadata: [name: String(repeating: "v", count: bytes)])
+        #expect(((try? options.validate()) != nil) == isValid)
+    }
+
     @Test(arguments: [Duration.seconds(-1), .seconds(Int64.min)])
     func negativeDeadlinesAreRefused(_ deadline: Duration) async throws {
         await #expect(throws: PowerSyncError.self) {

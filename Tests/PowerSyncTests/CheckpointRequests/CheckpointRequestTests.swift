@@ -168,6 +168,23 @@ import Testing
         await #expect(throws: CheckpointWaitError.self) { try await accepted.waitForSync() }
     }
 
+    @Test func waitingEndsWithAnErrorOfAnUpload() async throws {
+        harness.connector.onUpload { _, _ in throw ScriptedError() }
+        let stream = try await connect()
+        async let request = database.requestCheckpoint()
+        try await service.nextCheckpointRequest().respond(2)
+        let accepted = try await request
+        let waiting = Task { try await accepted.waitForSync() }
+        try await harness.insert("x")
+        stream.send(.checkpoint(0))
+        let error = await #expect(throws: CheckpointWaitError.self) { try await waiting.value }
+        guard case .errorDetected = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(harness.database.currentStatus.connected)
+    }
+
     @Test("A request that no checkpoint answers is posted again after 10 seconds")
     func requestsAreRepeated() async throws {
         let stream = try await connect()

@@ -114,6 +114,20 @@ import Testing
         _ = try await self.request(3)
     }
 
+    @Test("a number is not posted again while there is no connection")
+    func numbersAreNotRepeatedWithoutAConnection() async throws {
+        try await harness.connect(ConnectOptions(retryDelay: 3600, checkpointMode: .requests()))
+        let stream = try await harness.acceptNext()
+        try await service.nextCheckpointRequest().respond(1)
+        _ = try await request(2)
+        try await pass10Seconds()
+        stream.end()
+        try await harness.clock.waitForTimer(of: .seconds(3600))
+        for _ in 1...2 { try await pass10Seconds() }
+        // Had it been posted, there would be no interval, but a request without an answer.
+        try await harness.clock.waitForTimer(of: .seconds(10))
+    }
+
     /// Lets one interval end.
     private func pass10Seconds() async throws {
         try await harness.clock.waitForTimer(of: .seconds(10))

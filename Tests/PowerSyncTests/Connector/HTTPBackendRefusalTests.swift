@@ -173,6 +173,18 @@ import Testing
         }
     }
 
+    @Test func aSingleTransactionThatDidNotArriveInTimeSaysNothingAboutMore() async throws {
+        try await Backend.run { backend in
+            let connector = try backend.connector()
+            try await backend.insert(["a"])
+            backend.answer { _ in Backend.status(.requestTimeout) }
+            #expect(try await failure(connector, backend)?.httpStatus == 408)
+            try await backend.insert(["b"], ["c"])
+            try await connector.uploadData(database: backend.database)
+            #expect(backend.uploads.map(\.entries.count) == [1, 3])
+        }
+    }
+
     // MARK: - Times
 
     @Test(arguments: ["30", "Sat, 01 Nov 2025 00:00:30 GMT"])

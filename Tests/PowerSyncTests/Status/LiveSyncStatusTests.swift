@@ -87,6 +87,26 @@ import Testing
         #expect(!status.connected)
     }
 
+    @Test func theGreatestWriteCheckpointThatWasAppliedCounts() {
+        for number in [Int64(7), 3] {
+            status.downloadChanged(to: DownloadStatus(isConnected: true, lastApplied: WriteCheckpoint(number)))
+        }
+        #expect(status.hasApplied(WriteCheckpoint(7)))
+        #expect(!status.hasApplied(WriteCheckpoint(8)))
+    }
+
+    @Test func progressOfStreamsEndsWithTheConnection() {
+        var connected = download(2)
+        connected.streams = [
+            StreamStatus(key: StreamKey(name: "s"), progress: OperationCounts(total: 2, downloaded: 1))
+        ]
+        status.downloadChanged(to: connected)
+        #expect(status.syncStreams?.first?.progress != nil)
+        status.disconnected()
+        #expect(status.syncStreams?.count == 1)
+        #expect(status.syncStreams?.first?.progress == nil)
+    }
+
     @Test func cancelledWaitThrows() async {
         let task = Task { try await status.wait { $0.connected } }
         task.cancel()

@@ -178,6 +178,56 @@ import Testing
         #expect(try await harness.connectAndAccept().request.streams.subscriptions.isEmpty)
     }
 
+    @Test func lastHandleThatIsReleasedWhileConnectedEndsTheStream() async throws {
+        let subscription = try await stream().subscribe(ttl: 1, priority: nil)
+        #expect(try await harness.connectAndAccept().request.streams.subscriptions.count == 1)
+        harness.date.advance(by: 2)
+        try await subscription.unsubscribe()
+        try await harness.passSubscriptionChanges()
+        #expect(try await harness.service.nextStream().request.streams.subscriptions.isEmpty)
+    }
+
+    @Test("a handle from before the end of its subscription keeps no later one", arguments: [false, true])
+    func oldHandle(isCleared: Bool) async throws {
+        let old = try await stream().subscribe(ttl: 0, priority: nil)
+        if isCleared {
+            try await harness.database.disconnectAndClear()
+        } else {
+            try await stream().unsubscribeAll()
+        }
+        let new = try await stream().subscribe(ttl: 0, priority: nil)
+        try await new.unsubscribe()
+        harness.date.advance(by: 1)
+        #expect(try await harness.connectAndAccept().request.streams.subscriptions.isEmpty)
+        try await old.unsubscribe()
+    }
+
+    @Test func aSubscriptionThatCouldNotBeStoredKeepsNoLaterOne() async throws {
+        try await harness.database.execute(
+            "CREATE TRIGGER refuse BEFORE INSERT ON ps_stream_subscriptions BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+        await #expect(throws: PowerSyncError.self) { try await stream().subscribe(ttl: 0, priority: nil) }
+        try await harness.database.execute("DROP TRIGGER refuse")
+        let subscription = try await stream().subscribe(ttl: 0, priority: nil)
+        try await subscription.unsubscribe()
+        harness.date.advance(by: 1)
+        #expect(try await harness.connectAndAccept().request.streams.subscriptions.isEmpty)
+    }
+
+    @Test(arguments: [Int32(0), 3]) func theFirstAndTheLastPriorityAreRequested(_ number: Int32) async throws {
+        let subscription = try await stream().subscribe(ttl: nil, priority: BucketPriority(number))
+        let request = try await harness.connectAndAccept().request
+        #expect(request.streams.subscriptions.map(\.overridePriority) == [Priority(number)])
+        try await subscription.unsubscribe()
+    }
+
+    @Test(arguments: [(0.0, 0), (0.1, 1), (59.5, 60), (60.0, 60)])
+    func partsOfASecondOfATimeToLiveAreWholeOnes(ttl: Double, stored: Int) async throws {
+        let subscription = try await stream().subscribe(ttl: ttl, priority: nil)
+        #expect(try await harness.integer("SELECT ttl FROM ps_stream_subscriptions") == stored)
+        try await subscription.unsubscribe()
+    }
+
     @Test func expiredSubscriptionWithAHandleIsRequested() async throws {
         let subscription = try await stream().subscribe(ttl: 10, priority: nil)
         harness.date.advance(by: 3600)

@@ -109,6 +109,67 @@ import Testing
             actions: [.warn(.bursts)]
         ),
         Case(
+            testDescription: "bursts after exactly 10 seconds, of keepalives that were sent 10 seconds apart",
+            events: [.opened, .received([3600, 3590], after: 10), .received([3575, 3565], after: 10)],
+            actions: [.warn(.bursts)]
+        ),
+        Case(
+            testDescription: "what comes 5 seconds after a silence belongs to its burst",
+            events: [
+                .opened, .received([3600], after: 25), .received([3580], after: 5), .received([3560], after: 39),
+                .received([3540], after: 5),
+            ],
+            actions: [.warn(.bursts)]
+        ),
+        Case(
+            testDescription: "what comes later after a silence does not",
+            events: [
+                .opened, .received([3600], after: 25), .received([3580], after: 6), .received([3560], after: 39),
+                .received([3540], after: 6),
+            ]
+        ),
+        Case(
+            testDescription: "nor does what came before the silence, late as it was",
+            events: [
+                .opened, .received([3600], after: 0), .received([3580], after: 39), .received([3541], after: 20),
+                .received([3521], after: 39), .received([3482], after: 20),
+            ]
+        ),
+        Case(
+            testDescription: "keepalives every 10 seconds are in time",
+            events: [.opened, .firstLineIsLate, .received([3600], after: 0), .received([3590], after: 10)],
+            actions: [.warn(.noFirstLine), .clear]
+        ),
+        Case(
+            testDescription: "3 seconds too early are in time",
+            events: [.opened, .firstLineIsLate, .received([3600], after: 0), .received([3577], after: 20)],
+            actions: [.warn(.noFirstLine), .clear]
+        ),
+        Case(
+            testDescription: "4 seconds too early are not",
+            events: [.opened, .firstLineIsLate, .received([3600], after: 0), .received([3576], after: 20)],
+            actions: [.warn(.noFirstLine)]
+        ),
+        Case(
+            testDescription: "3 seconds too late are in time",
+            events: [.opened, .firstLineIsLate, .received([3600], after: 0), .received([3583], after: 20)],
+            actions: [.warn(.noFirstLine), .clear]
+        ),
+        Case(
+            testDescription: "4 seconds too late are not",
+            events: [.opened, .firstLineIsLate, .received([3600], after: 0), .received([3584], after: 20)],
+            actions: [.warn(.noFirstLine)]
+        ),
+        Case(
+            testDescription: "numbers that stand still at one moment say nothing",
+            events: [.opened, .firstLineIsLate, .received([60, 60], after: 0)],
+            actions: [.warn(.noFirstLine)]
+        ),
+        Case(
+            testDescription: "nothing after a stream",
+            events: [.opened, .ended, .firstLineIsLate, .fellSilent, .opened, .ended, .fellSilent]
+        ),
+        Case(
             testDescription: "nothing before a stream",
             events: [.received([3600], after: 30), .firstLineIsLate, .ended]
         ),

@@ -88,6 +88,16 @@ import Testing
         #expect(machine.credentialsWanted(by: entry(2)).credentials == old)
     }
 
+    @Test mutating func cancelledRefreshIsReturnedOnceAndTheOldCredentialsStay() {
+        cacheOld()
+        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
+        #expect(machine.cancelled(id: 2)?.waiter == "waiter 2")
+        #expect(machine.cancelled(id: 2) == nil)
+        #expect(machine.current == old)
+        #expect(machine.fetched(new).resumed.isEmpty)
+        #expect(machine.current == new)
+    }
+
     @Test mutating func nothingIsFetchedAfterTheEnd() {
         #expect(machine.credentialsWanted(by: entry(1)).isFetch)
         #expect(machine.stopped().map(\.id) == [1])

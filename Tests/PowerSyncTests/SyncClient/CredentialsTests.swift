@@ -86,6 +86,17 @@ import Testing
         #expect(harness.log.messages(.warning).count == 1)
     }
 
+    @Test func anInvalidationAfterTheDelayCountsAtOnce() async throws {
+        _ = try await harness.connectAndAccept()
+        for number in 2...3 {
+            await harness.database.invalidateCredentials()
+            let stream = try await harness.acceptNext()
+            #expect(stream.token == "token \(number)")
+            harness.clock.advance(by: .seconds(5))
+        }
+        #expect(harness.log.messages(.warning).isEmpty)
+    }
+
     @Test func credentialsThatAnUploadHasFetchedReachTheStream() async throws {
         let stream = try await harness.connectAndAccept()
         try await harness.insert("x")

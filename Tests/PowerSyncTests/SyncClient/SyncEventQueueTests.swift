@@ -51,6 +51,7 @@ import Testing
         // Taking the lines is not enough: they still occupy memory.
         #expect(machine.consumerIsReady("consumer")?.events == ["line 100", "line 1"])
         #expect(machine.handled(bytes: 1)?.producer == "producer")
+        #expect(machine.handled(bytes: 100).isNone)
     }
 
     @Test mutating func errorFollowsTheLinesBeforeIt() {

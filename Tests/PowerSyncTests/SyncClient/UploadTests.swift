@@ -123,6 +123,7 @@ import Testing
         try await harness.clock.waitForTimer(of: .seconds(5))
         harness.clock.advance(by: .seconds(4))
         try await harness.log.wait(for: .debug, containing: "Uploading pauses")
+        #expect(harness.activity.upload?.reason.kind == .stream)
         #expect(harness.connector.uploads == 1)
         harness.clock.advance(by: .seconds(1))
         let next = try await harness.acceptNext()
@@ -158,6 +159,25 @@ import Testing
         for number in 0..<10 { try await harness.insert("\(number)") }
         #expect(harness.connector.uploads == 1)
         harness.clock.advance(by: .seconds(1))
+        try await harness.service.nextWriteCheckpoint().respond(2)
+        #expect(harness.connector.uploads == 2)
+    }
+
+    @Test func theThrottleBeginsWithThePass() async throws {
+        let gate = TaskGate()
+        harness.connector.onUpload { database, call in
+            if call == 1 { try await gate.pass() }
+            try await database.getNextCrudTransaction()?.complete()
+        }
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.connector.waitForUploads(1)
+        harness.clock.advance(by: .seconds(1))
+        gate.open()
+        try await harness.service.nextWriteCheckpoint().respond(1)
+        try await harness.insert("y")
+        // From here on the clock stands still.
         try await harness.service.nextWriteCheckpoint().respond(2)
         #expect(harness.connector.uploads == 2)
     }
@@ -257,6 +277,64 @@ import Testing
         stream.send(.keepalive(tokenExpiresIn: 3600))
         try await harness.connector.waitForUploads(1)
         try await harness.database.close()
+    }
+
+    @Test func keepaliveFindsAWriteCheckpointThatNobodyHasAskedFor() async throws {
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.service.nextWriteCheckpoint().respond(1)
+        try await harness.log.wait(for: .info, containing: "contains write checkpoint 1")
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        harness.clock.advance(by: .seconds(1))
+        // Left by somebody who has uploaded, and got no further; nobody tells the upload loop.
+        try await harness.database.execute(
+            sql: "UPDATE ps_kv SET value = ? WHERE key = 'target_checkpoint_request_id'",
+            parameters: [Int64.max]
+        )
+        stream.send(.keepalive(tokenExpiresIn: 3600))
+        try await harness.service.nextWriteCheckpoint().respond(2)
+        try await harness.log.wait(for: .info, containing: "contains write checkpoint 2")
+        #expect(harness.connector.uploads == 1)
+    }
+
+    /// Uploads a write, gets write checkpoint 50, and lets three keepalives come without it.
+    private func awaitLostWriteCheckpoint() async throws -> ScriptedStream {
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1))
+        try await harness.service.nextWriteCheckpoint().respond(50)
+        try await harness.log.wait(for: .info, containing: "contains write checkpoint 50")
+        for time in ["0.0", "20.0", "40.0"] {
+            try await pass20Seconds(stream)
+            try await harness.log.wait(for: .debug, containing: "Write checkpoint 50 has not come for \(time) seconds")
+        }
+        return stream
+    }
+
+    /// Lets time pass until the next keepalive.
+    private func pass20Seconds(_ stream: ScriptedStream) async throws {
+        try await stream.waitUntilRead()
+        harness.clock.advance(by: .seconds(20))
+        stream.send(.keepalive(tokenExpiresIn: 3600))
+    }
+
+    @Test func eachWriteCheckpointIsWaitedForAMinute() async throws {
+        let stream = try await awaitLostWriteCheckpoint()
+        try await harness.insert("y")
+        try await harness.service.nextWriteCheckpoint().respond(51)
+        try await harness.log.wait(for: .info, containing: "contains write checkpoint 51")
+        try await pass20Seconds(stream)
+        try await harness.log.wait(for: .debug, containing: "Write checkpoint 51 has not come for 0.0 seconds")
+    }
+
+    @Test func aWriteCheckpointThatWasAskedAboutIsWaitedForAnew() async throws {
+        let stream = try await awaitLostWriteCheckpoint()
+        try await pass20Seconds(stream)
+        try await harness.service.nextWriteCheckpoint().respond(49)
+        try await harness.log.wait(for: .info, containing: "49 is awaited instead of 50")
+        stream.send(.keepalive(tokenExpiresIn: 3600))
+        try await harness.log.wait(for: .debug, containing: "Write checkpoint 49 has not come for 0.0 seconds")
     }
 
     @Test(

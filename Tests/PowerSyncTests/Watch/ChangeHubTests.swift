@@ -167,6 +167,41 @@ extension ChangeListener {
         #expect(other.takeNews().lastCertain == 2)
     }
 
+    @Test("A listener that is added late hears of statements that had been executed before the transaction as well")
+    func lateListenerHearsOfKnownStatements() throws {
+        let (concerned, other) = (ChangeListener(), ChangeListener())
+        try write("INSERT INTO a VALUES (0, 0); INSERT INTO b VALUES (0, 0)")
+        try writer.write { db in
+            try db.execute(sql: "INSERT INTO a VALUES (1, 1)")
+            hub.add(concerned, interests: [.tables(["a"])])
+            hub.add(other, interests: [.tables(["b"])])
+        }
+        #expect(concerned.takeChanges().positions == [0])
+        #expect(other.takeChanges().isEmpty)
+    }
+
+    @Test("Updates of one table in one transaction reach those whom their columns concern")
+    func updatesOfColumnsAreToldApart() throws {
+        try write("INSERT INTO a VALUES (0, 0)")
+        let (ofX, ofY) = (try listener("SELECT x FROM a"), try listener("SELECT y FROM a"))
+        try write("BEGIN; UPDATE a SET y = 2; UPDATE a SET x = 2; COMMIT")
+        #expect(ofX.takeChanges().positions == [0])
+        #expect(ofY.takeChanges().positions == [0])
+    }
+
+    @Test("Commits that append to the upload queue are told, of whomever, and no others", .timeLimit(.minutes(1)))
+    func appendingToTheUploadQueueIsTold() async throws {
+        var changes = hub.uploadQueueChanges().makeAsyncIterator()
+        try write("INSERT INTO ps_crud (data) VALUES ('x')")
+        #expect(await changes.next() != nil)
+        hub.announce(["a", "ps_crud"])
+        #expect(await changes.next() != nil)
+        try write("DELETE FROM ps_crud; INSERT INTO a VALUES (1, 1)")
+        hub.announce(["a"])
+        hub.finish()
+        #expect(await changes.next() == nil)
+    }
+
     @Test("A listener with new interests looks again, at once and after an open transaction")
     func newInterestsAreLookedAtAgain() throws {
         let listener = try listener("SELECT * FROM a")

@@ -43,6 +43,19 @@ import Testing
         #expect(harness.service.mostOpenStreams == 1)
     }
 
+    @Test func connectingAgainForgetsTheErrors() async throws {
+        harness.connector.onUpload { _, _ in throw ScriptedError() }
+        try await harness.insert("x")
+        let first = try await harness.connectAndAccept()
+        first.send(.checkpoint(1))
+        try await harness.wait { $0.lastUploadError != nil }
+        first.fail(ScriptedError())
+        try await harness.wait { $0.lastDownloadError != nil }
+        try await harness.connect()
+        #expect(harness.database.currentStatus.uploadError == nil)
+        #expect(harness.database.currentStatus.downloadError == nil)
+    }
+
     @Test func newOptionsContinueADownload() async throws {
         let first = try await harness.connectAndAccept()
         first.send(.checkpoint(4, [.bucket("a", count: 4)]), .put("a", 1...2))

@@ -1,0 +1,14 @@
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1))) struct CoalescingTriggerTests {
+    private let trigger = UploadTrigger()
+
+    @Test(arguments: [[UploadReason.news, .keepalive], [.keepalive, .news]])
+    func ofSeveralReasonsTheGreatestCounts(_ reasons: [UploadReason]) async throws {
+        for reason in reasons { trigger.fire(reason) }
+        #expect(try await trigger.wait() == .news)
+        #expect(trigger.take() == nil)
+    }
+}
