@@ -66,14 +66,8 @@ package enum LocalData {
     private static func clearDataTables(_ db: Database, _ options: ClearOptions) throws {
         for table in try DataTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
             let name = SQLText.identifier(table.internalName)
-            // Deleting one row makes SQLite's update hook report the table. The rest is then truncated, if nobody
-            // observes deletions; a delete without WHERE alone would go unnoticed.
-            try db.execute(
-                sql: """
-                    DELETE FROM \(name) WHERE rowid IN (SELECT rowid FROM \(name) LIMIT 1);
-                    DELETE FROM \(name);
-                    """
-            )
+            // SQLite truncates the table if nobody observes deletions, which GRDB knows.
+            try db.execute(sql: "DELETE FROM \(name)")
         }
     }
 
