@@ -298,25 +298,6 @@ import Testing
         #expect(throws: SyncLineError.self) { try SyncLine(json: ByteBuffer(string: json)) }
     }
 
-    @Test("lines of more bytes than the limit are not looked at, whoever has made them")
-    func tooLong() {
-        let count = SyncLineFormat.maximumLineLength + 1
-        let spaces = ByteBuffer(repeating: UInt8(ascii: " "), count: count)
-        #expect(throws: SyncLineError.tooLong(byteCount: count)) { try SyncLine(json: spaces) }
-        #expect(throws: SyncLineError.tooLong(byteCount: count)) { try SyncLine(bson: spaces) }
-    }
-
-    @Test("lines of as many bytes as the limit are looked at")
-    func longest() {
-        let spaces = ByteBuffer(repeating: UInt8(ascii: " "), count: SyncLineFormat.maximumLineLength)
-        let error = #expect(throws: SyncLineError.self) { try SyncLine(bson: spaces) }
-        guard case .bson(let error) = error else {
-            Issue.record("\(String(describing: error))")
-            return
-        }
-        #expect(error.reason == .invalidDocumentLength(0x2020_2020))
-    }
-
     @Test(arguments: LineForm.allCases)
     func aLineWithASecondMemberSaysSo(form: LineForm) {
         let error = #expect(throws: SyncLineError.self) {

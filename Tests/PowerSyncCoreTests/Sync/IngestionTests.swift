@@ -7,16 +7,9 @@ import Testing
 
 /// Storing operations (docs/client-sync.md "Storing operations").
 @Suite struct IngestionTests {
-    /// A scenario whose stream is open.
-    private func started(_ delivery: Delivery) throws -> SyncScenario {
-        let scenario = try SyncScenario(delivery: delivery)
-        try scenario.start()
-        return scenario
-    }
-
     @Test("a worked example, line by line", arguments: Delivery.allCases)
     func workedExample(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         try scenario.receive(.ops("a", .put(1, "a", 10, type: "t"), .put(2, "b", 20, type: "t")))
         #expect(try scenario.checksums() == "0|30")
         #expect(try scenario.bucket("last_op") == 2)
@@ -41,97 +34,15 @@ import Testing
 
     @Test("a PUT supersedes an earlier one of the same line")
     func putSupersedesInOneLine() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .put(1, "a", 10), .put(2, "a", 20)))
         #expect(try scenario.oplog == ["a|2|items/a/null|20"])
         #expect(try scenario.checksums() == "10|20")
     }
 
-    @Test("subkeys tell operations of one row apart", arguments: Delivery.allCases)
-    func subkeysCoexist(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
-        try scenario.receive(
-            .cp(2, [.bucket("a", checksum: 30)]),
-            .ops(
-                "a",
-                .put(1, "a", 10, subkey: "x", data: #"{"v":1}"#),
-                .put(2, "a", 20, subkey: "y", data: #"{"v":2}"#)
-            ),
-            .done
-        )
-        #expect(try scenario.oplog == ["a|1|items/a/x|10", "a|2|items/a/y|20"])
-        #expect(try scenario.checksums() == "0|30")
-        #expect(try scenario.items == [#"a|{"v":2}"#])
-    }
-
-    @Test("an absent subkey and the text null make the same key")
-    func absentSubkeyIsNull() throws {
-        let scenario = try started(.oneByOne)
-        try scenario.receive(.ops("a", .put(1, "a"), .put(2, "a", subkey: "null")))
-        #expect(try scenario.oplog == ["a|2|items/a/null|0"])
-    }
-
-    @Test("keys are compared as a whole, so components may contain slashes")
-    func ambiguousComponents() throws {
-        let scenario = try started(.oneByOne)
-        try scenario.receive(
-            .cp(2, [.bucket("a", checksum: 3)]),
-            .ops("a", .put(1, "b/c", 1, type: "a", subkey: "d"), .put(2, "c", 2, type: "a/b", subkey: "d")),
-            .done
-        )
-        #expect(try scenario.database.rows("SELECT key, row_type, row_id FROM ps_oplog") == ["a/b/c/d|a/b|c"])
-        #expect(try scenario.checksums() == "1|2")
-    }
-
-    @Test(
-        "a row that is replaced by another one with the same key disappears",
-        arguments: [
-            (Operation.put(1, "s/t", 1, type: "r"), Operation.put(2, "t", 2, type: "r/s")),
-            (.put(1, "t", 1, type: "r/s"), .put(2, "s", 2, type: "r", subkey: "t/null")),
-            (.put(1, "s/t", 1, type: "r"), .put(2, "s", 2, type: "r", subkey: "t/null")),
-            (.put(1, "s/t", 1, type: "r"), .remove(2, "t", 2, type: "r/s")),
-        ],
-        [false, true]
-    )
-    func rowsWithOneKey(_ operations: (Operation, Operation), _ isPublishedBetween: Bool) throws {
-        let scenario = try SyncScenario()
-        try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", operations.0))
-        if isPublishedBetween { try scenario.receive(.done) }
-        try scenario.receive(.diff(2, [.bucket("a", checksum: 3)]), .ops("a", operations.1), .done)
-        let second = operations.1
-        let expected = second.kind == .put ? ["\(second.type ?? "")|\(second.id ?? "")"] : []
-        #expect(try scenario.database.rows("SELECT row_type, row_id FROM ps_oplog") == expected)
-        #expect(try scenario.database.rows("SELECT type, id FROM ps_untyped") == expected)
-    }
-
-    /// Nothing in the file forbids them, so other implementations may have left some.
-    @Test(
-        "an operation takes the place of all rows that have its key",
-        arguments: [Operation.put(3, "x", 4), .remove(3, "x", 4)],
-        [1, .max] as [Int64]
-    )
-    func severalRowsWithOneKey(_ operation: Operation, _ bulkLoadThreshold: Int64) throws {
-        let scenario = try SyncScenario(bulkLoadThreshold: bulkLoadThreshold)
-        try scenario.database.write(
-            """
-            INSERT INTO ps_buckets (id, name, last_op, op_checksum) VALUES (1, 'a', 2, 3);
-            INSERT INTO ps_oplog (bucket, op_id, row_type, row_id, key, data, hash)
-            VALUES (1, 1, 'items', 'x', 'items/x/null', '{}', 1), (1, 2, 'items', 'x', 'items/x/null', '{}', 2)
-            """
-        )
-        try scenario.start()
-        try scenario.receive(.cp(3, [.bucket("a", checksum: 7, count: 9)]), .ops("a", operation))
-        let isPut = operation.kind == .put
-        #expect(try scenario.oplog == (isPut ? ["a|3|items/x/null|4"] : []))
-        #expect(try scenario.checksums() == (isPut ? "3|4" : "7|0"))
-        try scenario.receive(.done)
-        #expect(try scenario.itemIDs == (isPut ? ["x"] : []))
-    }
-
     @Test("REMOVE of an unknown key")
     func removeOfUnknownKey() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .remove(1, "a", 9)))
         #expect(try scenario.checksums() == "9|0")
         #expect(try scenario.updatedRows.isEmpty)
@@ -139,7 +50,7 @@ import Testing
 
     @Test("a removed row stays visible until the next complete checkpoint", arguments: Delivery.allCases)
     func removedRowStaysVisible(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
         try scenario.receive(.diff(2, [.bucket("a")]), .ops("a", .remove(2, "a")))
         #expect(try scenario.oplog.isEmpty)
@@ -153,7 +64,7 @@ import Testing
     /// Buckets that were compacted begin with CLEAR, which would read all of the table for each of them.
     @Test("what is in a bucket is looked for only if there can be something")
     func emptyBuckets() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         let lines: [(line: SyncLine, isEmpty: Bool)] = [
             (.ops("a"), true), (.ops("a", .remove(1, "x")), true), (.ops("a", .put(2, "x")), false),
             (.ops("a", .remove(3, "x")), false), (.ops("a", .clear(4)), true), (.ops("a", .put(5, nil)), false),
@@ -168,7 +79,7 @@ import Testing
 
     @Test("PUT and REMOVE in the first line of a new bucket")
     func putAndRemoveAtOnce() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         try scenario.receive(.cp(2, [.bucket("a", checksum: 7)]), .ops("a", .put(1, "a", 3), .remove(2, "a", 4)))
         #expect(try scenario.oplog.isEmpty)
         #expect(try scenario.checksums() == "7|0")
@@ -178,7 +89,7 @@ import Testing
 
     @Test("CLEAR of an applied bucket", arguments: Delivery.allCases)
     func clearOfAppliedBucket(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
         #expect(try scenario.bucket("last_applied_op") == 2)
         try scenario.receive(
@@ -194,7 +105,7 @@ import Testing
 
     @Test("CLEAR and completion in one transaction")
     func clearAndCompletionTogether() throws {
-        let scenario = try started(.batched)
+        let scenario = try SyncScenario.started(.batched)
         try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
         // `b` comes back with an op id that was applied before: only last_applied_op = 0 makes it due.
         try scenario.receive(
@@ -207,14 +118,14 @@ import Testing
 
     @Test("CLEAR takes a checksum whose signed form is negative")
     func clearWithNegativeChecksum() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .clear(1, 0xffff_fff0), .move(2, 0x20)))
         #expect(try scenario.checksums() == "16|0")
     }
 
     @Test("checksums wrap around")
     func checksumsWrapAround() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .put(1, "a", 0xffff_ffff), .put(2, "b", 2)))
         try scenario.receive(.ops("a", .move(3, 0xffff_ffff)), .ops("a", .move(4, 3)))
         #expect(try scenario.checksums() == "2|1")
@@ -223,7 +134,7 @@ import Testing
 
     @Test("a line that arrives twice makes the checksum wrong", arguments: Delivery.allCases)
     func repeatedLine(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         let line = SyncLine.ops("a", .put(1, "a", 10))
         try scenario.receive(.cp(1, [.bucket("a", checksum: 10)]), line, line)
         #expect(try scenario.checksums() == "10|10")
@@ -235,7 +146,7 @@ import Testing
 
     @Test("op ids are not compared with last_op")
     func oldOpIDsAreProcessed() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .put(5, "a", 1)), .ops("a", .put(3, "b", 2), .put(5, "c", 4)))
         #expect(try scenario.oplog.count == 3)
         #expect(try scenario.bucket("last_op") == 5)
@@ -244,7 +155,7 @@ import Testing
 
     @Test("Operations below what was applied are published by the next complete checkpoint")
     func operationsBelowTheAppliedOne() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         // Nothing but a mistake of the service announces an op id that its operations have not reached.
         try scenario.receive(.cp(.max, [.bucket("a")]), .ops("a", .put(5, "a")), .done)
         try scenario.receive(.diff(8, [.bucket("a")]), .ops("a", .put(6, "a"), .put(7, "b")), .done)
@@ -255,7 +166,7 @@ import Testing
 
     @Test("an empty line creates the bucket and nothing else")
     func emptyLine() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a"))
         #expect(try scenario.bucketNames == ["a"])
         #expect(try scenario.bucket("last_op") == 0)
@@ -264,7 +175,7 @@ import Testing
 
     @Test("data of a bucket that is not tracked is stored")
     func untrackedBucket() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         try scenario.receive(.cp(1, [.bucket("a", count: 3)]))
         let before = scenario.status
         #expect(try scenario.receive(.ops("other", .put(1, "a"))).isEmpty)
@@ -274,7 +185,7 @@ import Testing
 
     @Test("data before any checkpoint is stored")
     func dataBeforeCheckpoint() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .put(1, "a")))
         #expect(try scenario.oplog.count == 1)
         #expect(scenario.engine.isActive)
@@ -282,7 +193,7 @@ import Testing
 
     @Test("the length of lines adds up")
     func lineLengths() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         for (length, sum) in [(186, 186), (192, 378)] {
             let line = ReceivedLine(line: .ops("a", .move(1)), byteCount: length)
             try scenario.send(.line(line))
@@ -293,7 +204,7 @@ import Testing
 
     @Test("a PUT without data deletes the row", arguments: Delivery.allCases)
     func putWithoutData(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
         #expect(try scenario.itemIDs == ["a"])
         try scenario.receive(.diff(2, [.bucket("a")]), .ops("a", .put(2, "a", data: nil)), .done)
@@ -303,7 +214,7 @@ import Testing
 
     @Test("a PUT without row id counts, and is never shown", arguments: Delivery.allCases)
     func putWithoutRowID(_ delivery: Delivery) throws {
-        let scenario = try started(delivery)
+        let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
             .cp(3, [.bucket("a", checksum: 7)]),
             .ops("a", .put(1, nil, 3), .put(2, "a", 4, type: nil), .put(3, "b")),
@@ -319,7 +230,7 @@ import Testing
 
     @Test("nothing of a line is committed when SQLite fails in the middle")
     func failureInTheMiddle() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         try scenario.database.write(
             """
             CREATE TRIGGER fail BEFORE INSERT ON ps_oplog WHEN NEW.op_id = 2
@@ -343,7 +254,7 @@ import Testing
 
     @Test("texts are stored byte by byte")
     func textsAreExact() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         let data = #"{"title":"Brød – 麵包 🥖","nul":"a"# + "\u{0}" + #"b"}"#
         try scenario.receive(
             .ops("a", .put(1, "é", data: data), .put(2, "e\u{301}", data: ""), .put(3, "", data: "{}"))
@@ -383,7 +294,7 @@ import Testing
 
     @Test("what is longer than the connection allows is refused, and not stored as NULL")
     func tooLong() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         scenario.database.limitLength(to: 10_000)
         let long = String(repeating: "x", count: 20_000)
         for operation in [Operation.put(2, "b", data: "{\"col\":\"\(long)\"}"), .put(2, long)] {
@@ -402,7 +313,7 @@ import Testing
 
     @Test("a range outside of the line is an error, not a crash")
     func hostileTextRange() throws {
-        let scenario = try started(.oneByOne)
+        let scenario = try SyncScenario.started()
         var line = DataLine.line("a", [.put(1, "a")])
         line.operations[0].data?.count = 1000
         let error = #expect(throws: SyncEngineError.self) { try scenario.receive(.data(line)) }

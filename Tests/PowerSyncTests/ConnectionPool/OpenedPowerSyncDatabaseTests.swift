@@ -12,12 +12,7 @@ import Testing
     ) async throws {
         try await withTemporaryDirectory { directory in
             let pool = PlainPool(path: directory.appendingPathComponent("app.db").path)
-            let database = OpenedPowerSyncDatabase(
-                schema: testSchema,
-                pool: pool,
-                identifier: directory.path,
-                logger: DefaultLogger(writers: [])
-            )
+            let database = open(pool, in: directory)
             try await body(pool, database)
             try await database.close()
         }
@@ -257,15 +252,22 @@ import Testing
         }
     }
 
+    private func open(
+        _ pool: any SQLiteConnectionPoolProtocol,
+        in directory: URL
+    ) -> any PowerSyncDatabaseProtocol {
+        OpenedPowerSyncDatabase(
+            schema: testSchema,
+            pool: pool,
+            identifier: directory.path,
+            logger: DefaultLogger(writers: [])
+        )
+    }
+
     @Test func aPoolMayCloseItsDatabase() async throws {
         try await withTemporaryDirectory { directory in
             let pool = OwnedPool(path: directory.appendingPathComponent("app.db").path)
-            let database = OpenedPowerSyncDatabase(
-                schema: testSchema,
-                pool: pool,
-                identifier: directory.path,
-                logger: DefaultLogger(writers: [])
-            )
+            let database = open(pool, in: directory)
             pool.database.value = database
             defer { pool.database.value = nil }
             try await database.insertUser("Ada")
@@ -277,12 +279,7 @@ import Testing
     @Test func aPoolThatCannotBeClosedKeepsNobodyFromGoingOn() async throws {
         try await withTemporaryDirectory { directory in
             let pool = OwnedPool(path: directory.appendingPathComponent("app.db").path)
-            let database = OpenedPowerSyncDatabase(
-                schema: testSchema,
-                pool: pool,
-                identifier: directory.path,
-                logger: DefaultLogger(writers: [])
-            )
+            let database = open(pool, in: directory)
             try await database.insertUser("Ada")
             pool.fails.value = true
             await #expect(throws: OwnedPool.Failure.self) { try await database.close() }
