@@ -26,7 +26,10 @@ extension Doctor {
         var isUsable = true
         do {
             try configuration.checkFiles()
-            if !isRunning { try await configuration.checkStorage() }
+            // A service that runs has a file for itself; a server is there for all.
+            var isFree = !isRunning
+            if case .postgres = configuration.storage.kind { isFree = true }
+            if isFree { try await configuration.checkStorage() }
             let version = try await configuration.maintaining { try await maintenance.version() }
             let size = configuration.storageSize.map { ", \(ByteCount.text($0))" } ?? ""
             if let found = version.found {

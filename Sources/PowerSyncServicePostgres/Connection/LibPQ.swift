@@ -70,6 +70,9 @@ final class LibPQ: @unchecked Sendable {
     /// The version of the server, such as 150_000.
     var serverVersion: Int { Int(PQserverVersion(connection)) }
 
+    /// The process of the server that answers, as was said when the connection was made.
+    var process: Int32 { PQbackendPID(connection) }
+
     // MARK: Opening and closing
 
     /// Connects.
@@ -323,6 +326,17 @@ final class LibPQ: @unchecked Sendable {
         let readiness = poll.wait(for: PQsocket(connection), interest, timeout: timeout)
         try check(activity)
         if readiness.contains(.readable), PQconsumeInput(connection) != 1 { throw failure(activity) }
+    }
+
+    /// Takes what the server has sent to a connection that waits for nothing: its last words, and the end.
+    ///
+    /// - Throws: ``PostgresError`` when the server has ended the connection.
+    func takeWhatHasCome(_ activity: String) throws {
+        try check(activity)
+        while poll.wait(for: PQsocket(connection), .readable, timeout: .zero).contains(.readable) {
+            guard PQconsumeInput(connection) == 1, PQisBusy(connection) == 0 else { throw failure(activity) }
+        }
+        try check(activity)
     }
 
     /// Checks that the connection can be used.

@@ -24,6 +24,7 @@ extension PostgresBucketStorage {
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
                 if (error as? BucketStorageError)?.code == .otherStorage { throw error }
+                if (error as? PostgresError)?.code == .noSession { didLoseSessions() }
                 if !isLost {
                     isLost = true
                     logger.warning(
@@ -48,8 +49,15 @@ extension PostgresBucketStorage {
             "LISTEN \(PostgresText.identifier(schema.channel))",
             activity: "listening to other processes"
         )
+        let process = try await connection.checkSession("listening to other processes")
+        var nextCheck = ContinuousClock.now
         var isNew = true
         while true {
+            if ContinuousClock.now >= nextCheck {
+                // Behind a pooler without sessions, nobody would be heard.
+                try await checkOthers(than: Int64(process) ?? 0)
+                nextCheck = .now.advanced(by: Self.followInterval)
+            }
             let (checkpoint, streams) = try await read(on: connection)
             if let checkpoint { feed.publish(checkpoint) }
             forgetStreams(except: Set(streams.keys))
@@ -89,7 +97,7 @@ extension PostgresBucketStorage {
     ) async throws -> (StorageCheckpoint?, streams: [ReplicationStreamID: ReplicationStream.State]) {
         let published = feed.current
         return try await noticingOtherStorages {
-            try await connection.statements("looking for checkpoints") { [self] db in
+            try await connection.statements("looking for checkpoints", in: schema) { [self] db in
                 let streams = try StreamRecord.all(in: StreamRecord.statesWithData, db).map { ($0.id, $0.state) }
                 return (try publishedCheckpoint(after: published, db), Dictionary(uniqueKeysWithValues: streams))
             }
@@ -114,10 +122,12 @@ extension PostgresBucketStorage {
         after published: StorageCheckpoint?,
         _ db: PostgresStatements
     ) throws -> StorageCheckpoint? {
-        guard try schema.identity(db) == identity else { throw otherStorage }
+        var place = PostgresStatements.Place()
+        try db.run(together: [db.placeQuery { place = $0 }])
+        try db.check(place)
         let checkpoint = try StreamRecord.served(db)?.checkpoint
         // What was published before this look is stored for ever, unless a copy of the storage has taken its place.
-        if let checkpoint, let published, checkpoint.isBefore(published) { throw otherStorage }
+        if let checkpoint, let published, checkpoint.isBefore(published) { throw schema.otherStorage }
         return checkpoint
     }
 
@@ -125,19 +135,8 @@ extension PostgresBucketStorage {
         do {
             return try await body()
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedTable {
-            throw otherStorage
+            throw schema.otherStorage
         }
-    }
-
-    private var otherStorage: BucketStorageError {
-        BucketStorageError(
-            .otherStorage,
-            """
-            The bucket storage in schema \(schema.name) was deleted, made again or set back while this process used it, which \
-            has to be started again. After a backup was restored, or a standby took over that had not got everything, run \
-            `powersync teardown` first.
-            """
-        )
     }
 
     package func isWritten(to history: SourceHistory) async throws -> Bool {
