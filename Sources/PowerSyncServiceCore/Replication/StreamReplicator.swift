@@ -97,6 +97,7 @@ struct StreamReplicator {
             resumingAfter: writer.resumePosition,
             reached: writer.reachedLSN
         )
+        source.require(writer.storedLSN, in: stream.slotName)
         if writer.resumePosition == nil { try await writer.setResumePosition(position) }
 
         let storesIntoLog = try await storage.isWritten(to: position.history)
@@ -198,7 +199,7 @@ struct StreamReplicator {
 
     /// The position of the source, which must still be of the history that the stream follows.
     private func head(of history: SourceHistory) async throws -> LSN {
-        let head = try await source.head()
+        let head = try await source.markedHead()
         guard head.history == history else {
             throw ReplicationSourceError(
                 .historyLost,

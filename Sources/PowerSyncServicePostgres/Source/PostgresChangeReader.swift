@@ -21,6 +21,7 @@ struct PostgresChangeReader: ChangeReader {
     /// Whether the plan reads other tables already.
     private let isOutdated: Bool
     private let position: SourcePosition
+    private var continuity: LogContinuity
     private var assembly: ChangeAssembly
     private var hasAnswered = false
     /// Since the last look at the catalogue.
@@ -34,6 +35,8 @@ struct PostgresChangeReader: ChangeReader {
         stream: WALStream,
         slotName: String,
         position: SourcePosition,
+        start: WALPosition,
+        required: [MarkedPosition],
         plan: SyncPlan,
         descriptors: Set<SourceTableDescriptor>,
         isOutdated: Bool,
@@ -47,7 +50,8 @@ struct PostgresChangeReader: ChangeReader {
         self.plan = plan
         self.descriptors = descriptors
         self.isOutdated = isOutdated
-        assembly = ChangeAssembly(followed, nextTransaction: nextTransaction)
+        continuity = LogContinuity(required)
+        assembly = ChangeAssembly(followed, after: start, nextTransaction: nextTransaction)
         sinceCatalogue = Stopwatch(source.clock)
         sinceNews = Stopwatch(source.clock)
     }
@@ -69,7 +73,10 @@ struct PostgresChangeReader: ChangeReader {
                 continue
             }
             sinceNews.restart()
-            for message in messages { try assembly.add(message) }
+            for message in messages {
+                if let other = continuity.add(message) { throw source.contradicts(other, position.history) }
+                try assembly.add(message)
+            }
             if try await hasOtherTables() { return [.tablesChanged] }
             let assembled = assembly.take()
             if !assembled.isEmpty || call.elapsed >= Self.patience { return assembled }
