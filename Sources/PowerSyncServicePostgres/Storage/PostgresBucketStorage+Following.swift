@@ -1,4 +1,5 @@
 import Logging
+import NIOConcurrencyHelpers
 package import PowerSyncServiceCore
 
 /// Learning of what other processes do (docs/postgres-storage.md "Several processes").
@@ -128,6 +129,13 @@ extension PostgresBucketStorage {
         let checkpoint = try StreamRecord.served(db)?.checkpoint
         // What was published before this look is stored for ever, unless a copy of the storage has taken its place.
         if let checkpoint, let published, checkpoint.isBefore(published) { throw schema.otherStorage }
+        guard let checkpoint else { return nil }
+        // Also if the copy has been written to since, and has come further.
+        let known = lineage.withLockedValue { $0 }
+        if let known, try !known.continues(to: checkpoint, db) { throw schema.otherStorage }
+        if let seen = try StorageLineage(checkpoint, db) {
+            lineage.withLockedValue { if $0.map({ seen.follows($0) }) != false { $0 = seen } }
+        }
         return checkpoint
     }
 

@@ -102,6 +102,10 @@ extension PostgresBucketStorage: BucketStorage {
                 guard record.state == .stop else { return }
                 try PostgresStorageSchema.dropPartitions(of: stream, db)
                 try db.run("DELETE FROM \(db.schema).source_tables WHERE stream = $1", [.integer(stream.rawValue)])
+                // Those of the streams before: somebody may just be looking at this one.
+                try db.run(
+                    "DELETE FROM \(db.schema).writers AS w USING \(db.schema).streams AS s WHERE s.id = w.stream AND s.state = 'TERMINATED'"
+                )
                 try StreamRecord.setState(.terminated, of: stream, db)
             }
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.lockNotAvailable {

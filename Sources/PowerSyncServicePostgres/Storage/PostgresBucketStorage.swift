@@ -59,6 +59,8 @@ package final class PostgresBucketStorage: Sendable {
     /// Names that operations of a stream repeat, by their numbers; none that only a transaction has which may be lost.
     let names = NIOLockedValueBox<[ReplicationStreamID: [Int64: [UInt8]]]>([:])
     let configs: StreamConfigs
+    /// What was seen of the writers of the served stream.
+    let lineage = NIOLockedValueBox<StorageLineage?>(nil)
     /// Whether a connection has run into another session than its own.
     private let hasNoSessions = NIOLockedValueBox(false)
 

@@ -37,6 +37,14 @@ extension PostgresStorageSchema {
             writer_epoch bigint NOT NULL DEFAULT 0
         );
 
+        CREATE TABLE \(schema).writers (
+            stream bigint NOT NULL,
+            epoch bigint NOT NULL,
+            id uuid NOT NULL,
+            began_op bigint NOT NULL,
+            PRIMARY KEY (stream, epoch)
+        );
+
         CREATE TABLE \(schema).write_checkpoints (
             user_key bytea NOT NULL,
             digest bytea PRIMARY KEY,

@@ -14,6 +14,8 @@ import PowerSyncServiceCore
 ///   one gets another `id`.
 /// - `streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
 ///   missing. `writer_epoch` is raised by everybody who becomes the writer, and compared by each of its transactions.
+/// - `writers`: who has become the writer of a stream, with a random id and the op id of the checkpoint that it began with: see
+///   ``StorageLineage``.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one that
 ///   became visible before it. Not tied to a stream. `owner` is the SHA-256 of the user, who may have many clients.
 /// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it.
@@ -175,7 +177,7 @@ struct PostgresStorageSchema {
             try notify(db)
             for (table, _) in Self.partitioned { try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)") }
             for table in [
-                "storage", "source_tables", "write_checkpoints", "forgotten_write_checkpoints", "streams",
+                "storage", "source_tables", "writers", "write_checkpoints", "forgotten_write_checkpoints", "streams",
                 "source_histories", "migrations",
             ] {
                 try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)")

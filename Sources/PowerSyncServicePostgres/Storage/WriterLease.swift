@@ -82,9 +82,14 @@ final class WriterLease: Sendable {
             // The stream may have been replaced before the lock was taken.
             let taken = try db.first(
                 """
-                UPDATE \(db.schema).streams SET writer_epoch = writer_epoch + 1
-                WHERE id = $1 AND state IN ('PROCESSING', 'ACTIVE')
-                RETURNING writer_epoch, pg_backend_pid()
+                WITH taken AS (
+                    UPDATE \(db.schema).streams SET writer_epoch = writer_epoch + 1
+                    WHERE id = $1 AND state IN ('PROCESSING', 'ACTIVE')
+                    RETURNING id, writer_epoch, coalesce(last_checkpoint, 0) AS began_op
+                )
+                INSERT INTO \(db.schema).writers (stream, epoch, id, began_op)
+                SELECT id, writer_epoch, gen_random_uuid(), began_op FROM taken
+                RETURNING epoch, pg_backend_pid()
                 """,
                 [.integer(stream.rawValue)]
             ) { Taken(epoch: $0.integer(0), process: $0.integer(1)) }
