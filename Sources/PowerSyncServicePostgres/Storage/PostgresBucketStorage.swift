@@ -316,6 +316,8 @@ package final class PostgresBucketStorage: Sendable {
         let connection = try await open()
         defer { connection.close() }
         try await connection.proveSession(opening: open, "looking for a pooler")
+        // What was kept has no session that it knows.
+        pool.dropIdle()
         hasNoSessions.withLockedValue { $0 = false }
     }
 
