@@ -28,7 +28,7 @@ struct DataQueryCompiler {
             problems.append(.legacy(.sqlUnsupportedClause, "A data query reads a table.", at: source.range))
         }
         let query = binder.bind(select, isComplete: syntax.problems.isEmpty)
-        problems += binder.problems.filter { $0.code != .tableAliasRenames && $0.code != .fromUnused }
+        problems += binder.rootProblems.filter { $0.code != .tableAliasRenames && $0.code != .fromUnused }
         guard let query else { return [] }
         checkID(query, at: select.range)
         var variants: [Variant] = []

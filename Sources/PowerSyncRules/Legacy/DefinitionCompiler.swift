@@ -64,6 +64,18 @@ struct DefinitionCompiler {
                 if !definition.acceptsDangerousQueries, let range = way.dangerousParameter {
                     problems.append(.dangerousParameter(at: range))
                 }
+                problems += way.unboundedTables.map { range in
+                    SQLProblem(
+                        code: .lookupUnbounded,
+                        message: """
+                            All rows of “\(sources.text(of: range))” that match the filters are read for every client, which gets \
+                            the buckets of all of them; they count for the limit of parameter results.
+                            """,
+                        hint:
+                            "Compare a column with a value of the request, as in “WHERE user_id = request.user_id()”.",
+                        range: range
+                    )
+                }
                 planned.ways.append(way)
             }
         }

@@ -67,7 +67,7 @@ struct ParameterQueryCompiler {
             }
         }
         let conditions = binder.bindConditions(select.conditions).map { $0.map(binder.resultSets.settled) }
-        problems += binder.problems
+        problems += binder.rootProblems
         var variants: [Variant] = []
         do throws(SQLProblem) {
             variants = try NormalForm.variants(of: .all(of: conditions), problems: &problems)

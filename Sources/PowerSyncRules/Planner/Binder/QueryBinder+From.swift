@@ -62,6 +62,7 @@ extension QueryBinder {
     ) throws(SQLProblem) -> Relation {
         noteFolding(of: name)
         if let schema { noteFolding(of: schema) }
+        try refuseParameterTable(source.alias ?? name)
         let parts = schema?.text.split(separator: ".", omittingEmptySubsequences: false).map(String.init) ?? []
         guard parts.count <= 2, !parts.contains("") else {
             throw SQLProblem(
@@ -79,6 +80,28 @@ extension QueryBinder {
         let set = addResultSet(.table(pattern, alias: source.alias), at: source.range)
         let relationName = (source.alias ?? name).text
         return Relation(name: relationName, schema: parts.last, kind: .table(set), range: source.range)
+    }
+
+    /// Refuses a table whose name stands for something else in bucket definitions.
+    ///
+    /// Taken for a table of the source, `SELECT user_id AS u FROM token_parameters` would give everybody the buckets of all.
+    private func refuseParameterTable(_ name: SQLName) throws(SQLProblem) {
+        let message: String
+        var hint: String?
+        switch (options.dialect, name.text) {
+        case (.parameterQuery, "token_parameters"), (.dataQuery, "token_parameters"):
+            message = "“token_parameters” is no table: it stands for values of the token."
+            hint = "They need no FROM: write “SELECT token_parameters.user_id AS user_id”."
+        case (.parameterQuery, "user_parameters"), (.dataQuery, "user_parameters"):
+            message = "“user_parameters” is no table: it stands for what the client sends when it connects."
+            hint = "It needs no FROM: write “SELECT user_parameters.name AS name”."
+        case (.parameterQuery, "bucket"):
+            message = "“bucket” is no table: it stands for the parameters of a bucket, in data queries."
+        default:
+            return
+        }
+        if options.dialect == .dataQuery { hint = "Values of the request are for parameter queries." }
+        throw SQLProblem(code: .sqlUnknownTable, message: message, hint: hint, range: name.range)
     }
 
     private mutating func function(

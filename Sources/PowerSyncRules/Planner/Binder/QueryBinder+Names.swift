@@ -66,6 +66,9 @@ extension QueryBinder {
         }
         switch relation.kind {
         case .table(let set):
+            if name.text == Self.suffixName, let suffix = try tableSuffix(name, of: set, relation, at: range) {
+                return suffix
+            }
             checkColumn(name, of: set)
             return Scalar(
                 expression: .column(name.text),
@@ -109,8 +112,51 @@ extension QueryBinder {
         }
     }
 
+    /// What the wildcard of a table stands for, as queries before edition 3 write it.
+    private static let suffixName = "_table_suffix"
+
+    /// `_table_suffix`; `nil` where that is a column.
+    ///
+    /// Taken for a column that no table has, it would be NULL, and `NOT (_table_suffix = '2023')` true for all rows.
+    ///
+    /// - Throws: A problem where there is no such name, unless it stands in double quotes.
+    private func tableSuffix(
+        _ name: SQLName,
+        of set: ResultSetID,
+        _ relation: Relation,
+        at range: Range<Int>
+    ) throws(SQLProblem) -> Scalar? {
+        guard case .table(let pattern, _) = resultSets[set.rawValue].kind else { return nil }
+        switch (options.edition < 3, pattern.hasTableWildcard) {
+        case (true, true):
+            return Scalar(
+                expression: .metadata(.tableSuffix),
+                uses: [Scalar.Use(dependency: .row(set), range: range)],
+                range: range
+            )
+        case (false, false):
+            return nil
+        case _ where name.isQuoted:
+            return nil
+        case (true, false):
+            throw SQLProblem(
+                code: .sqlUnknownColumn,
+                message: "“\(relation.name)” is one table: only a name that ends in % has a \(Self.suffixName).",
+                hint: "If the table has such a column, write \"\(Self.suffixName)\".",
+                range: range
+            )
+        case (false, true):
+            throw SQLProblem(
+                code: .sqlUnknownColumn,
+                message: "Since edition 3, \(Self.suffixName) is a function.",
+                hint: "Write \(SQLVocabulary.written(relation.name)).table_suffix().",
+                range: range
+            )
+        }
+    }
+
     /// `bucket.x`, `token_parameters.x` and `user_parameters.x` of legacy definitions.
-    private func legacyParameter(
+    private mutating func legacyParameter(
         _ table: SQLName,
         _ name: SQLName,
         at range: Range<Int>
@@ -123,6 +169,7 @@ extension QueryBinder {
         case (.parameterQuery, "token_parameters") where name.text == "user_id":
             expression = .call(.memberValue, [.request(.auth), .literal("$.sub")])
         case (.parameterQuery, "token_parameters"):
+            warnAboutClaim(name, at: range)
             let claim = PlanExpression.call(.member, [.request(.auth), .literal("parameters")])
             expression = .call(.memberValue, [claim, .literal(.text(name.text))])
         case (.parameterQuery, "user_parameters"):
@@ -136,6 +183,22 @@ extension QueryBinder {
             uses: [Scalar.Use(dependency: .request, range: range)],
             range: range,
             clientChosenRange: isChosenByClient ? range : nil
+        )
+    }
+}
+
+extension QueryBinder {
+    /// Claims that a token has for itself, and hardly ever in its claim `parameters`.
+    private static let registeredClaims: Set<String> = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti", "parameters"]
+
+    /// Warns about a claim of the token where members of its claim `parameters` are read.
+    private mutating func warnAboutClaim(_ name: SQLName, at range: Range<Int>) {
+        guard Self.registeredClaims.contains(name.text) else { return }
+        report(
+            .legacyTokenClaim,
+            "token_parameters has user_id and the members of the claim “parameters”: “\(name.text)” is NULL unless it is one.",
+            hint: name.text == "sub" ? "Write token_parameters.user_id." : "Write request.jwt() ->> '\(name.text)'.",
+            at: range
         )
     }
 }
