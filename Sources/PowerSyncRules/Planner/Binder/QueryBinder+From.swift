@@ -109,7 +109,7 @@ extension QueryBinder {
         _ arguments: [SQLExpression],
         _ source: SQLSource
     ) throws(SQLProblem) -> Relation {
-        guard let kind = TableFunction.Kind(rawValue: name.text) else {
+        guard let kind = TableFunction.Kind.named(name.text) else {
             throw SQLProblem(
                 code: .functionUnknown,
                 message: "There is no table-valued function “\(name.text)”.",
@@ -140,7 +140,10 @@ extension QueryBinder {
         guard argument.hasSingleDependency, !argument.usesFunction else {
             throw SQLProblem(
                 code: .functionInputs,
-                message: "The argument of \(kind.rawValue)() reads one table or the request, and no other function.",
+                message: """
+                    \(kind == .jsonEach ? "The argument of json_each()" : "The array after IN") reads one table or the \
+                    request, and no other function.
+                    """,
                 range: argument.range
             )
         }
@@ -154,8 +157,11 @@ extension QueryBinder {
     }
 
     /// The value column of a new function of `argument`.
+    ///
+    /// Bucket definitions take arrays only: a single value or an object there is none to be looked into.
     mutating func elements(of argument: Scalar) throws(SQLProblem) -> Scalar {
-        let set = try addFunction(.jsonEach, of: argument, at: argument.range)
+        let kind: TableFunction.Kind = options.dialect == .stream ? .jsonEach : .arrayElements
+        let set = try addFunction(kind, of: argument, at: argument.range)
         return Scalar(
             expression: .output(set.rawValue, .value),
             uses: [Scalar.Use(dependency: .row(set), range: argument.range)],
