@@ -193,23 +193,14 @@ extension ParameterQueryCompiler {
         return nil
     }
 
-    /// The side that is a column of the table (or the elements of one), and the other one.
+    /// The side that reads the row (or the elements of an array of it), and the other one.
     private func sides(_ lhs: Scalar, _ rhs: Scalar) -> (row: Scalar, other: Scalar)? {
-        for (row, other) in [(lhs, rhs), (rhs, lhs)] {
+        [(lhs, rhs), (rhs, lhs)].first { row, _ in
             guard case .row(let set) = row.dependency, case .table = binder.resultSets[set.rawValue].kind else {
-                continue
+                return false
             }
-            switch row.expression {
-            case .column: return (row, other)
-            case .output(let function, .value):
-                guard case .function(_, let argument, _) = binder.resultSets[function].kind,
-                    case .column = argument.expression
-                else { continue }
-                return (row, other)
-            default: continue
-            }
+            return true
         }
-        return nil
     }
 
     /// A value of the request, or the elements of an array of it.

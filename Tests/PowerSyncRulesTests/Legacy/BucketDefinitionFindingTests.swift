@@ -90,6 +90,16 @@ import Testing
         Finding(
             parameters: ["SELECT id AS u FROM x WHERE upper(k) = request.user_id()"],
             data: [mine],
+            findings: []
+        ),
+        Finding(
+            parameters: ["SELECT id AS u FROM x WHERE k || request.user_id() = 'x'"],
+            data: [mine],
+            findings: ["legacy.unsupported_filter"]
+        ),
+        Finding(
+            parameters: ["SELECT id AS u FROM x WHERE NOT (lower(k) = request.user_id())"],
+            data: [mine],
             findings: ["legacy.unsupported_filter"]
         ),
         Finding(
