@@ -88,6 +88,7 @@ enum DiagnosticCode: String, Sendable, CaseIterable {
     case legacyTwoArrays = "legacy.two_arrays"
     case legacyPriorityTwice = "legacy.priority_twice"
     case legacyNoID = "legacy.no_id"
+    case streamNoID = "stream.no_id"
     case legacyTokenClaim = "legacy.token_claim"
 
     /// How serious findings with this code are.
@@ -97,7 +98,8 @@ enum DiagnosticCode: String, Sendable, CaseIterable {
             .cteShadowsTable, .sqlCaseFolded, .streamDangerousParameter, .functionUnknownColumn, .fromUnused,
             .columnUnnamed, .columnStarAfterAlias, .tableAliasRenames, .metadataSuffixWithoutWildcard,
             .schemaTableMissing, .schemaColumnMissing, .lookupUnbounded,
-            .legacyTokenClaim:
+            .legacyTokenClaim,
+            .streamNoID:
             .warning
         default:
             .error

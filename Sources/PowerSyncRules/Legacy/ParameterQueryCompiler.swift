@@ -75,7 +75,7 @@ struct ParameterQueryCompiler {
             problems.append(error)
         }
         problems = problems.asLegacy
-        guard !problems.contains(where: { $0.code.severity == .error }) else { return nil }
+        guard !problems.contains(where: { $0.severity == .error }) else { return nil }
         var ways: [PlannedWay] = []
         for variant in variants {
             guard var way = way(variant, outputs: outputs.map(\.scalar)) else { return nil }
@@ -83,7 +83,7 @@ struct ParameterQueryCompiler {
             ways.append(way)
         }
         checkBranches(ways, at: select.range)
-        guard !problems.contains(where: { $0.code.severity == .error }) else { return nil }
+        guard !problems.contains(where: { $0.severity == .error }) else { return nil }
         return ParameterQuery(names: outputs.map(\.name), ways: ways, range: select.range)
     }
 

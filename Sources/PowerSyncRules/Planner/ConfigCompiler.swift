@@ -37,7 +37,13 @@ struct ConfigCompiler {
     private mutating func report(_ problems: [SQLProblem]) {
         for problem in problems {
             let range = sources.fileRange(of: problem.range)
-            reader.diagnostics.report(problem.code, problem.message, hint: problem.hint, at: range)
+            reader.diagnostics.report(
+                problem.code,
+                problem.message,
+                hint: problem.hint,
+                at: range,
+                severity: problem.severity
+            )
         }
     }
 }
