@@ -30,7 +30,7 @@ struct DataQueryCompiler {
             problems.append(.legacy(.sqlUnsupportedClause, "A data query reads a table.", at: source.range))
         }
         let query = binder.bind(select, isComplete: syntax.problems.isEmpty)
-        problems += binder.rootProblems.filter { $0.code != .tableAliasRenames && $0.code != .fromUnused }
+        problems += binder.rootProblems.filter { $0.code != .fromUnused }
         guard let query else { return [] }
         if !hasErrors { checkID(query, select) }
         var variants: [Variant] = []

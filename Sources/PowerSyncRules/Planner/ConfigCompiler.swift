@@ -153,7 +153,7 @@ extension ConfigCompiler {
             options.dialect = .dataQuery
             var binder = QueryBinder(options: options, sources: sources)
             _ = binder.bind(select, isComplete: syntax.problems.isEmpty)
-            problems += binder.problems.filter { $0.code != .fromUnused }
+            problems += binder.problems.filter { $0.code != .fromUnused && $0.code != .tableAliasRenames }
         }
         report(problems.unique)
     }
