@@ -114,6 +114,23 @@ import Testing
             "config: {edition: 3, storage_version: 3}\n" + streams,
             "1:39 config.storage_unstable"
         ),
+        Case("storage version 2", "config: {edition: 3, storage_version: 2}\n" + streams, "1:39 config.no_effect"),
+        Case("storage version 4", "config: {edition: 3, storage_version: 4}\n" + streams, "1:39 config.no_effect"),
+        Case(
+            "storage version 2.0 in edition 1",
+            "config: {storage_version: 2.0}\nbucket_definitions: {}",
+            "1:27 config.no_effect"
+        ),
+        Case(
+            "storage version as text",
+            "config: {edition: 3, storage_version: \"4\"}\n" + streams,
+            "1:39 config.storage_version"
+        ),
+        Case(
+            "storage version null",
+            "config: {edition: 3, storage_version: ~}\n" + streams,
+            "1:39 config.storage_version"
+        ),
         Case(
             "storage version 1",
             "config: {edition: 3, storage_version: 1}\n" + streams,

@@ -54,8 +54,9 @@ extension QueryBinder {
         noteFolding(of: name)
         let relation = try relation(named: table, at: range)
         if let schema {
-            let expected = relation.schema ?? options.schema?.defaultSchema
-            guard expected == nil || expected.map({ $0.utf8.elementsEqual(schema.text.utf8) }) == true else {
+            let isItsOwn =
+                relation.schema?.utf8.elementsEqual(schema.text.utf8) ?? options.schema?.isDefault(schema.text) ?? true
+            guard isItsOwn else {
                 throw SQLProblem(
                     code: .sqlColumnSchema,
                     message: "The table “\(relation.name)” is not in the schema “\(schema.text)”.",
@@ -213,9 +214,21 @@ extension QueryBinder {
         report(
             .schemaTableMissing,
             "The source has no table “\(pattern)”.",
-            hint: foldingHint(for: name, among: names) ?? NearName.hint(for: name.text, among: names),
+            hint: schemaHint(for: name, in: schema) ?? foldingHint(for: name, among: names)
+                ?? NearName.hint(for: name.text, among: names),
             at: name.range
         )
+    }
+
+    /// What to write when only the schema is wrong.
+    private func schemaHint(for name: SQLName, in schema: SourceSchema) -> String? {
+        guard let meant = schema.tables.first(where: { $0.name.name.utf8.elementsEqual(name.text.utf8) }) else {
+            return nil
+        }
+        let table = SQLVocabulary.written(meant.name.name)
+        return schema.isDefault(meant.name.schema)
+            ? "The source has it in its default schema; write \(table), without a schema."
+            : "Write \(SQLVocabulary.written(meant.name.schema)).\(table)."
     }
 
     /// Warns about a column that the source does not have: it would be NULL in every row.
