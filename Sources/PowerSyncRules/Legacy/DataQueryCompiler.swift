@@ -22,7 +22,7 @@ struct DataQueryCompiler {
     ///   - parameters: The parameters of the definition in the order of bucket names; `nil` when they have errors.
     /// - Returns: One evaluator for each `OR` branch.
     mutating func compile(_ text: SQLSources.Text, parameters: [String]?) -> [RowEvaluator] {
-        let syntax = SQLParser.parse(text)
+        let syntax = SQLParser.parse(text, as: .dataQuery)
         problems = syntax.problems
         guard let select = syntax.select else { return [] }
         problems += select.legacyProblems

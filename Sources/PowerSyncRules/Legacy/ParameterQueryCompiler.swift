@@ -40,14 +40,19 @@ struct ParameterQueryCompiler {
     /// - Returns: `nil` when there is an error.
     mutating func compile(_ text: SQLSources.Text, hasPriority: Bool) -> ParameterQuery? {
         // Without columns it says who gets the one bucket.
-        let syntax = SQLParser.parse(text, columnsAreOptional: true)
+        let syntax = SQLParser.parse(text, as: .parameterQuery)
         problems = syntax.problems
         guard let select = syntax.select else { return nil }
         problems += select.legacyProblems
         for source in select.sources {
             if case .table = source.kind, let alias = source.alias {
                 problems.append(
-                    .legacy(.legacyAlias, "The table of a parameter query cannot have an alias.", at: alias.range)
+                    .legacy(
+                        .legacyAlias,
+                        "The table of a parameter query cannot have an alias.",
+                        "Leave it out, and write the table's own name before columns.",
+                        at: alias.range
+                    )
                 )
             }
         }

@@ -135,7 +135,7 @@ extension ConfigCompiler {
     /// Checks the query of an event: columns of one table; a condition has no effect.
     private mutating func check(_ query: ConfigQuery, _ options: BindingOptions) {
         let text = sources.add(query.text, at: query.source)
-        let syntax = SQLParser.parse(text)
+        let syntax = SQLParser.parse(text, as: .dataQuery)
         var problems = syntax.problems
         if var select = syntax.select {
             problems += select.legacyProblems

@@ -205,8 +205,8 @@ import Testing
         func hint(_ table: String) -> String? {
             SyncConfig.parse(config(TestStream("s", "SELECT * FROM t WHERE \(table).a = b"))).diagnostics.first?.hint
         }
-        #expect(hint("bucket")?.contains("subscription.parameter()") == true)
-        #expect(hint("u")?.contains("subscription.parameter()") != true)
+        #expect(hint("bucket")?.contains("auth.parameter('a')") == true)
+        #expect(hint("u")?.contains("auth.") != true)
     }
 
     @Test func asManyLevelsAsTheLimitAreAllowed() {

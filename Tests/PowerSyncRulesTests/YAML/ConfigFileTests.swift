@@ -153,8 +153,15 @@ import Testing
         ),
         Case("unknown option", "config: {edition: 3, speed: 1}\n" + streams, "1:22 yaml.unknown_key"),
         Case("edition 2 with an empty stream", "config: {edition: 2}\nstreams: {s: {}}", "2:1 streams.alpha"),
-        Case("edition 1 with a stream", "config: {edition: 1}\n" + streams, "2:1 streams.alpha", "3:3 streams.edition"),
-        Case("no config with a stream", streams, "1:1 streams.alpha", "2:3 streams.edition"),
+        Case("edition 1 with a stream", "config: {edition: 1}\n" + streams, "2:1 streams.edition"),
+        Case("no config with a stream", streams, "1:1 streams.edition"),
+        Case("config without an edition", "config: {}\n" + streams, "2:1 streams.edition"),
+        Case(
+            "no config with definitions, too",
+            streams + "bucket_definitions: {}",
+            "1:1 streams.edition",
+            "1:1 streams.alpha"
+        ),
         Case("edition 1 with nothing", "config: {edition: 1}", "1:1 streams.missing"),
         Case("edition 1, empty legacy", "config: {edition: 1}\nbucket_definitions: {}"),
         Case(

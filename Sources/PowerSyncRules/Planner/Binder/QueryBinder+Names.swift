@@ -1,7 +1,18 @@
 /// Finds what names mean.
 extension QueryBinder {
     /// The relation that a name means; without a name the only one of the innermost `SELECT` that has any.
-    func relation(named name: SQLName?, at range: Range<Int>) throws(SQLProblem) -> Relation {
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - column: Which of its columns is read, for the hint.
+    ///   - range: The place.
+    /// - Returns: The relation.
+    /// - Throws: `sql.unknown_table` or `sql.ambiguous_column`.
+    func relation(
+        named name: SQLName?,
+        column: SQLName? = nil,
+        at range: Range<Int>
+    ) throws(SQLProblem) -> Relation {
         guard let name else {
             guard let scope = scopes.last(where: { !$0.relations.isEmpty }) else {
                 throw SQLProblem(
@@ -16,7 +27,7 @@ extension QueryBinder {
                     code: .sqlAmbiguousColumn,
                     message: "Several tables are in scope.",
                     hint:
-                        "Write the name of one before the column, as in \(scope.relations[0].name).column.",
+                        "Write the name of one before the column, as in \(SQLVocabulary.written(scope.relations[0].name)).column.",
                     range: range
                 )
             }
@@ -28,19 +39,14 @@ extension QueryBinder {
         throw SQLProblem(
             code: .sqlUnknownTable,
             message: "There is no table “\(name.text)” in FROM.",
-            hint: hint(forTable: name.text),
+            hint: hint(forTable: name.text, column: column?.text),
             range: name.range
         )
     }
 
-    private func hint(forTable name: String) -> String? {
-        switch name {
-        case "token_parameters", "user_parameters", "request":
-            "Streams use auth.parameter() and connection.parameter()."
-        case "bucket": "Streams use subscription.parameter(), or compare with auth.user_id() directly."
-        case "auth", "connection", "subscription": "Values of the request are functions: \(name).parameter('…')."
-        default: NearName.hint(for: name, among: scopes.flatMap { $0.relations.map(\.name) })
-        }
+    private func hint(forTable name: String, column: String?) -> String? {
+        if let column, let hint = RequestHint.column(column, of: name.lowercased(), in: options.dialect) { return hint }
+        return NearName.hint(for: name, among: scopes.flatMap { $0.relations.map(\.name) })
     }
 
     /// A column.
@@ -52,7 +58,7 @@ extension QueryBinder {
     ) throws(SQLProblem) -> Scalar {
         if schema == nil, let table, let value = try legacyParameter(table, name, at: range) { return value }
         noteFolding(of: name)
-        let relation = try relation(named: table, at: range)
+        let relation = try relation(named: table, column: name, at: range)
         if let schema {
             let isItsOwn =
                 relation.schema?.utf8.elementsEqual(schema.text.utf8) ?? options.schema?.isDefault(schema.text) ?? true
