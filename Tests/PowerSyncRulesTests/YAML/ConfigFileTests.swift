@@ -156,6 +156,17 @@ import Testing
         Case("edition 1 with a stream", "config: {edition: 1}\n" + streams, "2:1 streams.edition"),
         Case("no config with a stream", streams, "1:1 streams.edition"),
         Case("config without an edition", "config: {}\n" + streams, "2:1 streams.edition"),
+        Case("config is null, with a stream", "config:\n" + streams, "1:1 yaml.null_section", "2:1 streams.edition"),
+        Case(
+            "an option that the missing edition has",
+            "config: {timestamp_max_precision: milliseconds}\n" + streams,
+            "2:1 streams.edition"
+        ),
+        Case(
+            "an option that edition 1 lacks",
+            "config: {edition: 1, timestamp_max_precision: milliseconds}\n" + streams,
+            "2:1 streams.edition"
+        ),
         Case(
             "no config with definitions, too",
             streams + "bucket_definitions: {}",
