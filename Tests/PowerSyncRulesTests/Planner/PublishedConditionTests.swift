@@ -2,8 +2,8 @@ import PowerSyncProtocol
 import PowerSyncRules
 import Testing
 
-/// Configurations as people have published them, with what is right for them.
-@Suite struct PublishedConfigTests {
+/// Conditions and joins as people have published them, with what is right for them.
+@Suite struct PublishedConditionTests {
     private func findings(_ yaml: String, schema: SourceSchema? = nil) -> [String] {
         let bytes = Array(yaml.utf8)
         return SyncConfig.parse(yaml, schema: schema).diagnostics
