@@ -77,6 +77,10 @@ struct ReplicatedSource: ReplicationSource {
         try await waiting { try await source.prepareStream(slotName, resumingAfter: position, reached: reached) }
     }
 
+    func warn(about stream: ReplicationStream) async throws {
+        try await waiting { try await source.warn(about: stream) }
+    }
+
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         try await waiting { try await source.tables(for: plan) }
     }

@@ -41,6 +41,12 @@ package protocol ReplicationSource: Sendable {
     /// The tables that can be replicated and that a plan reads, in a stable order.
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor]
 
+    /// Says once what keeps rows that a stream reads from being synced, or may do so one day: what
+    /// `powersync test-connection` says.
+    ///
+    /// - Throws: An error of the source.
+    func warn(about stream: ReplicationStream) async throws
+
     /// Starts to copy a table.
     ///
     /// - Parameters:
@@ -130,6 +136,9 @@ extension ReplicationSource {
     package func head() async throws -> SourcePosition {
         try await head(having: nil)
     }
+
+    /// Does nothing, for sources that say it elsewhere.
+    package func warn(about stream: ReplicationStream) async throws {}
 
     /// Does nothing, for sources that keep everything.
     package func checkRetention(for slotName: String) async throws {}

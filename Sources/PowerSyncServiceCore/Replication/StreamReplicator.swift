@@ -104,6 +104,7 @@ struct StreamReplicator {
         while true {
             try Task.checkCancellation()
             do {
+                try await source.warn(about: stream)
                 let tables = try await resolveTables(&writer, history: position.history)
                 try await copy(tables, with: &writer, history: position.history)
                 if let outcome = try await follow(tables, with: &writer, progress: &progress) { return outcome }

@@ -50,40 +50,7 @@ extension PostgresSource: ReplicationSource {
             }
         }
         let tables = found.filter { plan.readsTable($0.name) }
-        warn(of: tables, plan)
         return tables.filter(\.unreplicatedKey.isEmpty).map { ($0.descriptor(plan.valueOptions), $0) }
-    }
-
-    /// Says once what is not replicated, or not as a plan expects.
-    private func warn(of tables: [PostgresTable], _ plan: SyncPlan) {
-        for pattern in plan.tablePatterns where !pattern.isWildcard {
-            if !tables.contains(where: { pattern.matches($0.name, defaultSchema: Self.defaultSchema) }) {
-                warnOnce(
-                    "The sync config reads a table that the publication does not have, or that cannot be replicated.",
-                    "\(pattern)"
-                )
-            }
-        }
-        for table in tables {
-            for column in plan.missingColumns(of: table.name, among: table.columns.map(\.name)) {
-                warnOnce("The sync config reads a column that its table does not have.", "\(table.name).\(column)")
-            }
-            for column in table.unreplicatedKey {
-                warnOnce(
-                    """
-                    A table of the source is left out: its replica identity has a column that is not replicated. It needs \
-                    REPLICA IDENTITY USING INDEX, of other columns; `powersync test-connection` tells more.
-                    """,
-                    "\(table.name).\(column)"
-                )
-            }
-            if table.unreplicatedKey.isEmpty, !table.columns.contains(where: \.isInIdentity) {
-                warnOnce(
-                    "A table of the source has no key: its rows can be inserted, but not changed.",
-                    "\(table.name)"
-                )
-            }
-        }
     }
 
     package func snapshot(
