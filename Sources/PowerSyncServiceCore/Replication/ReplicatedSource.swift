@@ -81,6 +81,10 @@ struct ReplicatedSource: ReplicationSource {
         try await waiting { try await source.warn(about: stream) }
     }
 
+    func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? {
+        try await waiting { try await source.obstacle(to: table) }
+    }
+
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         try await waiting { try await source.tables(for: plan) }
     }

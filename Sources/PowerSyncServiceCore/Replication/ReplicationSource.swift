@@ -47,7 +47,19 @@ package protocol ReplicationSource: Sendable {
     /// - Throws: An error of the source.
     func warn(about stream: ReplicationStream) async throws
 
+    /// Why a table cannot be read now: asked before it is copied, and before rows of an earlier form of it are removed.
+    ///
+    /// A change reader that is opened without a table of the plan that has an obstacle asks again and again, and returns
+    /// ``SourceMessage/tablesChanged`` when there is none any more.
+    ///
+    /// - Parameter table: A descriptor from ``tables(for:)``.
+    /// - Returns: What is in the way; `nil` when the table can be copied, or is another one by now.
+    /// - Throws: An error of the source.
+    func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle?
+
     /// Starts to copy a table.
+    ///
+    /// The reader, too, throws ``ReplicationSourceError/Code/tableUnavailable`` when the table has an obstacle.
     ///
     /// - Parameters:
     ///   - table: A descriptor from ``tables(for:)``.
@@ -139,6 +151,9 @@ extension ReplicationSource {
 
     /// Does nothing, for sources that say it elsewhere.
     package func warn(about stream: ReplicationStream) async throws {}
+
+    /// None, for sources of which every table can be read at any time.
+    package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? { nil }
 
     /// Does nothing, for sources that keep everything.
     package func checkRetention(for slotName: String) async throws {}

@@ -17,7 +17,13 @@ extension PostgresSource: DescribedSource {
     package func findings(for plan: SyncPlan) async throws -> [SourceFinding] {
         let check = PostgresCheck(publication: settings.publication, slotNamePrefix: settings.slotNamePrefix)
         let found = try await pool.withConnection { try await check.findings(on: $0, plan: plan) }
+        let failing = knownObstacles.filter { obstacle in
+            obstacle.reason == .failing
+                && plan.tablePatterns.contains { $0.matches(obstacle.table, defaultSchema: Self.defaultSchema) }
+        }
+        // Of other obstacles, the server tells itself.
         return found.map(\.sourceFinding)
+            + failing.map { SourceFinding(table: $0.table, isFatal: true, message: $0.message) }
     }
 
     package func warn(about stream: ReplicationStream) async throws {

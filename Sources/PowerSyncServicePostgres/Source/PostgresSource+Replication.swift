@@ -57,7 +57,10 @@ extension PostgresSource: ReplicationSource {
         of table: SourceTableDescriptor,
         after key: SnapshotKey?
     ) async throws -> any SnapshotReader {
-        let connection = try await PostgresConnection.open(settings.connection)
+        let connection = try await PostgresConnection.open(
+            settings.connection,
+            settings: [("lock_timeout", Self.lockTimeout)]
+        )
         return PostgresSnapshotReader(
             source: self,
             table: try await check(table, connection),
@@ -115,9 +118,9 @@ extension PostgresSource: ReplicationSource {
             slotName: slotName,
             position: position,
             plan: plan,
-            descriptors: Set(tables.map(\.descriptor)),
-            isOutdated: Set(tables.map(\.descriptor)) != Set(described.map(\.descriptor)),
-            followed: followed,
+            followed: Set(tables.map(\.descriptor)),
+            described: Set(described.map(\.descriptor)),
+            tables: followed,
             nextTransaction: nextTransaction
         )
         // So that the stream passes every position that was read before.

@@ -63,6 +63,8 @@ package final class PostgresSource: Sendable {
     let types = NIOLockedValueBox(PostgresTypeRegistry())
     /// What is known of the log having gone back.
     let rewinds = NIOLockedValueBox(LogRewinds())
+    /// What keeps tables from being read, as far as somebody has asked.
+    let obstacles = NIOLockedValueBox<[PostgresOID: KnownObstacle]>([:])
     /// How often tables were found to have had a change that cannot be assigned to a row.
     private let unassignableChanges = NIOLockedValueBox<[PostgresOID: UInt64]>([:])
     /// Warnings that have been given.
