@@ -135,6 +135,10 @@ struct ReplicatedSource: ReplicationSource {
         source.wantsAcknowledgement(of: lsn, by: slotName)
     }
 
+    func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
+        source.wantsLastAcknowledgement(of: lsn, by: slotName)
+    }
+
     func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
         try await waiting { try await source.acknowledge(position, of: slotName) }
     }

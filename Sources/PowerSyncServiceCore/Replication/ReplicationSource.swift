@@ -125,6 +125,9 @@ package protocol ReplicationSource: Sendable {
     /// - Returns: Whether ``acknowledge(_:of:)`` should follow.
     func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool
 
+    /// Whether the source has something to gain from an acknowledgement after which nothing more comes for a while, or no more at all.
+    func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool
+
     /// Allows the source to forget what a stream has durably stored.
     ///
     /// - Parameters:
@@ -154,6 +157,9 @@ extension ReplicationSource {
 
     /// None, for sources of which every table can be read at any time.
     package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? { nil }
+
+    /// No, for sources that nobody waits for.
+    package func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool { false }
 
     /// Does nothing, for sources that keep everything.
     package func checkRetention(for slotName: String) async throws {}

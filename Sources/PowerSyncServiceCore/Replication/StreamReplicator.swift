@@ -133,6 +133,8 @@ struct StreamReplicator {
         var readAt: LSN?
         /// When the last checkpoint was made, in seconds since 1970.
         var publishedAt = 0.0
+        /// Whether the source has not been told of the last checkpoint.
+        var isUnacknowledged = false
         /// What keeps tables of the plan from being read; `nil` before anybody has looked.
         var obstacles: [TableObstacle]?
         var lag = ReplicationLag()
@@ -213,13 +215,19 @@ struct StreamReplicator {
                         return nil
                     }
                 }
-                if messages.isEmpty { progress.lag.didCatchUp() }
+                if messages.isEmpty {
+                    progress.lag.didCatchUp()
+                    try await acknowledgeLast(with: &writer, progress: &progress)
+                }
                 if progress.isActive {
                     let now = now()
                     statistics.recordLag(progress.lag.seconds(at: now), of: stream.id, at: now)
                 }
                 (messages, reader) = try await next
             }
+        } catch let error as CancellationError {
+            await acknowledgeAtTheEnd(with: writer, progress)
+            throw error
         }
     }
 
@@ -264,8 +272,9 @@ struct StreamReplicator {
         )
         // Only what is published may be forgotten: a blocked commit is repeated from the last checkpoint on. And only what
         // a power failure does not take back.
-        if source.wantsAcknowledgement(of: lsn, by: stream.slotName), let durable = try await writer.makeDurable() {
-            try await source.acknowledge(durable, of: stream.slotName)
+        progress.isUnacknowledged = true
+        if source.wantsAcknowledgement(of: lsn, by: stream.slotName) {
+            try await acknowledge(with: &writer, progress: &progress)
         }
         guard !progress.isActive else { return nil }
         progress.isActive = true

@@ -109,7 +109,6 @@ extension PostgresSource: ReplicationSource {
         let stream = try await openStream(slotName, after: start)
         defer {
             slots.withLockedValue { $0[slotName]?.stream = nil }
-            stream.close()
             endRowView(always: true)
         }
         var reader: any ChangeReader = PostgresChangeReader(
@@ -123,9 +122,16 @@ extension PostgresSource: ReplicationSource {
             tables: followed,
             nextTransaction: nextTransaction
         )
-        // So that the stream passes every position that was read before.
-        try await emitMarker()
-        return try await body(&reader)
+        do {
+            // So that the stream passes every position that was read before.
+            try await emitMarker()
+            let result = try await body(&reader)
+            await stream.finish()
+            return result
+        } catch {
+            await stream.finish()
+            throw error
+        }
     }
 
     /// How long the server waits for a sign of life on a change stream, before it gives the slot to somebody else.

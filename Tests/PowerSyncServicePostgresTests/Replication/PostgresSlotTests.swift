@@ -4,6 +4,7 @@ import Testing
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServicePostgres
+@testable import PowerSyncServiceSQLite
 
 /// Who keeps a slot from being made or used, and what a slot is told (docs/postgres.md "When things go wrong").
 @Suite(.timeLimit(.minutes(2))) struct PostgresSlotTests {
@@ -92,5 +93,55 @@ import Testing
         )
         try await scenario.source.dropStream(slot)
         try scenario.source.close()
+    }
+
+    @Test("the last change is confirmed when the service ends")
+    func confirmedAtTheEnd() async throws {
+        let scenario = try PostgresScenario()
+        let database = scenario.database
+        try await scenario.replicate()
+        try database.run("INSERT INTO lists VALUES ('a')")
+        // The first position is confirmed at once, and the next one only after a while.
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try database.run("INSERT INTO lists VALUES ('b')")
+            try await scenario.caughtUp()
+        }
+        let head = try #require(scenario.storage.feed.current).lsn
+        try database.waitUntil(
+            "NOT EXISTS (SELECT FROM pg_replication_slots WHERE active AND database = current_database())"
+        )
+        #expect(try confirmed(database) >= head)
+        try scenario.source.close()
+    }
+
+    @Test("the last change is confirmed soon after it was stored, while nothing else happens")
+    func confirmedWhileIdle() async throws {
+        let scenario = try PostgresScenario()
+        let database = scenario.database
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try database.run("INSERT INTO lists VALUES ('b')")
+            try await scenario.caughtUp()
+            let head = try #require(scenario.storage.feed.current).lsn
+            let position = try #require(WALPosition(head))
+            // Without it, the next word is after ten seconds or the marker after a minute.
+            let started = ContinuousClock.now
+            try database.waitUntil(
+                """
+                EXISTS (SELECT FROM pg_replication_slots
+                    WHERE database = current_database() AND confirmed_flush_lsn >= '\(position)')
+                """
+            )
+            #expect(ContinuousClock.now - started < .seconds(8))
+        }
+        try scenario.source.close()
+    }
+
+    private func confirmed(_ database: TestDatabase) throws -> LSN {
+        let rows = try database.run(
+            "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE database = current_database()"
+        )
+        return try #require(rows.first?.first.flatMap { $0.flatMap { WALPosition($0) } }).lsn
     }
 }
