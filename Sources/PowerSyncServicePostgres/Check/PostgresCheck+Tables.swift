@@ -112,18 +112,20 @@ extension PostgresCheck {
             }
         }
         return findings
-            + tables.filter { !reported.contains($0.name) }.compactMap { otherTableFinding($0)?.about($0.name) }
+            + tables.filter { !reported.contains($0.name) }.compactMap { table in
+                otherTableFinding(table, isKnownUnread: !plan.tablePatterns.isEmpty)?.about(table.name)
+            }
     }
 
-    /// What the publication does to a table that no sync config reads.
-    private func otherTableFinding(_ table: PublishedTable) -> PostgresFinding? {
+    /// What the publication does to a table that no sync config reads, as far as one is known.
+    private func otherTableFinding(_ table: PublishedTable, isKnownUnread: Bool) -> PostgresFinding? {
         guard table.isPublished, table.kind == "r", !table.isUnlogged, !table.isTemporary, !table.hasIdentity else {
             return nil
         }
         return .warning(
             """
             \(table.name) is in publication \(publication) and has no replica identity: the server refuses everybody's updates and \
-            deletes of its rows. The sync config does not read it.
+            deletes of its rows.\(isKnownUnread ? " The sync config does not read it." : "")
             """,
             """
             \(identityRemedy(table)) Or publish the tables of the sync config only: \(createPublication([])) takes the place of one \
