@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 @testable import PowerSyncService
@@ -161,6 +162,38 @@ import Testing
             )
             #expect(write.status == 403)
             #expect(try write.error("code") == "PSYNC_S2001")
+        }
+    }
+
+    @Test(
+        "a host in the target counts, and not the one in the header",
+        arguments: [
+            ("/dev/token", "localhost", "200"), ("http://localhost/dev/token", "evil.example", "200"),
+            ("HTTP://127.0.0.1:8080/dev/token", "evil.example", "200"),
+            ("http://[::1]/dev/token", "evil.example", "200"),
+            ("http://evil.example/dev/token", "localhost", "403"),
+            ("https://evil.example//dev/token", "localhost", "403"),
+            ("x+y://evil.example:1/dev/token", "localhost", "403"), ("http:///dev/token", "localhost", "403"),
+        ]
+    )
+    func hostsInTargets(_ target: String, _ host: String, _ status: String) async throws {
+        try await Self.runBoth { scenario in
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                let body = #"{"user_id":"u7"}"#
+                try await connection.send(
+                    """
+                    POST \(target) HTTP/1.1\r
+                    Host: \(host)\r
+                    Content-Type: application/json\r
+                    Content-Length: \(body.utf8.count)\r
+                    Connection: close\r
+                    \r
+                    \(body)
+                    """
+                )
+                let text = try await connection.textUntilClosed()
+                #expect(RawRequests.statuses(of: text) == [status], "\(text)")
+            }
         }
     }
 

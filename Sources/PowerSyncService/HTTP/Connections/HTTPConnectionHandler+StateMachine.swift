@@ -140,9 +140,7 @@ extension HTTPConnectionHandler {
                 input = .finished
                 return .drop
             }
-            guard head.version != .http1_1 || head.headers.contains(name: "Host") else {
-                return .perform(refuse(.missingHost))
-            }
+            if let error = head.hostProblem { return .perform(refuse(error)) }
             switch WebSocketHandshake(head) {
             case .complete(let opening):
                 input = .handshake(opening, isAtEnd: false)
@@ -300,6 +298,16 @@ extension ErrorEnvelope {
 
     /// 400: a request does not say which host it is for, which HTTP/1.1 demands.
     static let missingHost = ErrorEnvelope.connection(status: 400, "The request has no Host field")
+
+    /// 400: a request says twice which host it is for, so that two readers could understand two different hosts.
+    static let repeatedHost = ErrorEnvelope.connection(status: 400, "The request has more than one Host field")
+
+    /// 400: what should be the host of a request is none.
+    static let brokenHost = ErrorEnvelope.connection(
+        status: 400,
+        "The host of the request is not valid",
+        "Host, and the target of a request that names a host, have a name or an address, and perhaps a port."
+    )
 
     /// 431: the head of a request is over the limit.
     static let headTooLarge = ErrorEnvelope.connection(status: 431, "The header fields of the request are too large")

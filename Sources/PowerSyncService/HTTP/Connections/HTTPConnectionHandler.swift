@@ -55,8 +55,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     // MARK: Requests
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch state.received(unwrapInboundIn(data)) {
-        case .forward: context.fireChannelRead(data)
+        var part = unwrapInboundIn(data)
+        if case .head(var head) = part {
+            head.replaceAbsoluteTarget()
+            part = .head(head)
+        }
+        switch state.received(part) {
+        case .forward: context.fireChannelRead(wrapInboundOut(part))
         case .drop: break
         case .dropAndKeepRest: codec.keepRest()
         case .perform(let action): perform(action, context)
