@@ -15,7 +15,7 @@ import Testing
         try await Scenario.run { scenario in
             let token = try scenario.token()
             for (authorization, code) in [
-                (nil, "PSYNC_S2106"), ("token \(token)", "PSYNC_S2106"), ("Token garbage", "PSYNC_S2101"),
+                (nil, "PSYNC_S2106"), ("Basic \(token)", "PSYNC_S2106"), ("Token garbage", "PSYNC_S2101"),
             ] as [(String?, String)] {
                 let headers = authorization.map { ["Authorization": $0] } ?? [:]
                 for (method, path, body) in [
