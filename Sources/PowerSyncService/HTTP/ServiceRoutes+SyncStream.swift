@@ -70,6 +70,4 @@ extension ServiceRoutes {
 extension HTTPField.Name {
     /// Tells a proxy to pass on every line at once.
     fileprivate static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering") ?? .via
-    /// The user agent of clients in browsers, which cannot set `User-Agent`.
-    fileprivate static let xUserAgent = HTTPField.Name("X-User-Agent") ?? .userAgent
 }

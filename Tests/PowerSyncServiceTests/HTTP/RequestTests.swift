@@ -235,7 +235,7 @@ import Testing
             #expect(reply.headers["content-type"] == "application/x-ndjson")
             #expect(reply.headers["x-accel-buffering"] == "no")
             #expect(reply.headers["access-control-allow-origin"] == "*")
-            #expect(reply.headers["access-control-expose-headers"] == "Content-Type")
+            #expect(reply.headers["access-control-expose-headers"] == "Content-Type, Retry-After")
         }
     }
 
@@ -256,6 +256,54 @@ import Testing
                 #expect(reply.status == 400)
                 #expect(reply.body == "Invalid Preflight Request")
             }
+        }
+    }
+
+    struct Preflight: CustomTestStringConvertible, Sendable {
+        var asked: String
+        var added: String
+        var testDescription: String { asked }
+    }
+
+    @Test(
+        "a page may send the fields that it asks for",
+        arguments: [
+            Preflight(asked: "traceparent,sentry-trace, baggage", added: ", traceparent, sentry-trace, baggage"),
+            Preflight(asked: "authorization, CONTENT-TYPE ,x-user-agent", added: ""),
+            Preflight(asked: "X-A\t,  x-a,X-B,,", added: ", X-A, X-B"),
+            Preflight(asked: "not a name, x:y, ok", added: ", ok"),
+            Preflight(asked: "", added: ""),
+        ]
+    )
+    func preflightFields(_ test: Preflight) async throws {
+        try await Scenario.run { scenario in
+            let headers = [
+                "Origin": "http://a", "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": test.asked,
+            ]
+            let reply = try await scenario.send("OPTIONS", "/sync/stream", headers: headers)
+            #expect(
+                reply.headers["access-control-allow-headers"]
+                    == "Content-Type, Authorization, User-Agent, X-User-Agent" + test.added
+            )
+        }
+    }
+
+    @Test(
+        "a public page may reach a private network if it may reach the route",
+        arguments: [
+            ("/sync/stream", "https://app.example", "true", true), ("/sync/stream", "https://app.example", nil, false),
+            ("/sync/stream", "https://app.example", "false", false),
+            ("/dev/token", "https://app.example", "true", false),
+            ("/dev/token", "http://localhost:5173", "true", true), ("/dashboard", "https://app.example", "true", false),
+        ]
+    )
+    func privateNetworks(_ path: String, _ origin: String, _ asked: String?, _ isAllowed: Bool) async throws {
+        try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
+            var headers = ["Origin": origin, "Access-Control-Request-Method": "POST"]
+            headers["Access-Control-Request-Private-Network"] = asked
+            let reply = try await scenario.send("OPTIONS", path, headers: headers)
+            #expect((reply.headers["access-control-allow-private-network"] == "true") == isAllowed)
         }
     }
 
