@@ -61,6 +61,7 @@ struct ServiceRoutes: Sendable {
         router.add(middleware: TracingMiddleware())
         router.add(middleware: CrossOriginMiddleware())
         router.add(middleware: ErrorMiddleware { UUID().uuidString.lowercased() })
+        router.add(middleware: ExpectedBodyMiddleware())
 
         router.post("sync/stream") { try await openStream($0, $1) }
         router.get("write-checkpoint2.json") { request, _ in try await createWriteCheckpoint(request) }

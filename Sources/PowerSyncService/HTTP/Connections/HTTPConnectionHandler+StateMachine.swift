@@ -185,6 +185,15 @@ extension HTTPConnectionHandler {
             return unanswered == 0 ? allAnswered() : .none
         }
 
+        /// Somebody begins to read a body that the client keeps until then.
+        ///
+        /// - Returns: Whether the client is to be told; a client of HTTP/1.0 would take it for the answer.
+        mutating func bodyIsWanted() -> Bool {
+            guard output == .open, !isOfVersion1_0, case .body = input else { return false }
+            hasWritten = true
+            return true
+        }
+
         // MARK: Responses
 
         mutating func responseBegan(_ head: HTTPResponseHead) {

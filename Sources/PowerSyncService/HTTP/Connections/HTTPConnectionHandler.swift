@@ -125,6 +125,16 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         promise?.succeed()
     }
 
+    /// Somebody begins to read a body that the client keeps until then.
+    enum BodyIsWanted { case now }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is BodyIsWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        guard state.bodyIsWanted() else { promise?.succeed(); return }
+        let head = HTTPResponseHead(version: .http1_1, status: .continue)
+        context.writeAndFlush(wrapOutboundOut(.head(head)), promise: promise)
+    }
+
     // MARK: The connection
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -250,7 +260,7 @@ extension ErrorEnvelope {
         let body = encodedJSON()
         var headers: HTTPHeaders = [
             "Content-Type": "application/json", "Content-Length": "\(body.readableBytes)", "Connection": "close",
-            "Access-Control-Allow-Origin": "*",
+            "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": CrossOriginMiddleware.exposedFields,
         ]
         if let retryAfter { headers.add(name: "Retry-After", value: retryAfter) }
         // Tells who has asked for another version which one there is.
