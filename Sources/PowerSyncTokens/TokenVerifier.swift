@@ -55,7 +55,8 @@ package struct TokenVerifier: Sendable {
     package func verify(_ token: some StringProtocol, now: Double) async throws(AuthorizationError) -> VerifiedToken {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard
-            parts.count == 3, let header = Self.object(parts[0]), let payload = Self.object(parts[1]),
+            parts.count == 3, let header = try Self.object(parts[0], halfPairs: .refused),
+            let payload = try Self.object(parts[1], halfPairs: .replacedExceptIn(["sub", "aud"])),
             let signature = Base64URL.decode(parts[2])
         else { throw .malformedToken }
 
@@ -77,11 +78,26 @@ package struct TokenVerifier: Sendable {
         return try checkClaims(payload, rules, now: now)
     }
 
-    private static func object(_ part: some StringProtocol) -> JSONObject? {
+    /// The object of a part; `nil` when it is none.
+    ///
+    /// - Throws: An error for halves of surrogate pairs where they are refused: where a text identifies.
+    private static func object(
+        _ part: some StringProtocol,
+        halfPairs: JSONScanner.HalfPairs
+    ) throws(AuthorizationError) -> JSONObject? {
         guard
             let bytes = Base64URL.decode(part), let text = String(bytes: bytes, encoding: .utf8)
         else { return nil }
-        return try? JSONObject(parsing: text, hugeNumbers: .infinite)
+        do throws(JSONError) {
+            return try JSONObject(parsing: text, hugeNumbers: .infinite, halfPairs: halfPairs)
+        } catch {
+            guard error.reason == .halfSurrogatePair else { return nil }
+            throw AuthorizationError(
+                .authentication,
+                "The token has half a surrogate pair in its header, in \"sub\", in \"aud\" or in the name of a claim: a text was cut in "
+                    + "the middle of a character, and cannot say who or what is meant"
+            )
+        }
     }
 
     private static func refusal(ofAlgorithm value: JSONValue?) -> AuthorizationError {

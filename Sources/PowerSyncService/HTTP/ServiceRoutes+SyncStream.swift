@@ -18,7 +18,11 @@ extension ServiceRoutes {
         // Before the body, which may take its time: the places are not for one user.
         let reservation = try sessions.userStreams.reserve(token.userID)
         var request = request
-        let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
+        let parameters = try await parameters(
+            of: &request,
+            bodyLimit: Self.bodyLimit,
+            halfPairs: StreamingSyncRequest.halfPairs
+        )
         let syncRequest = try Self.syncRequest(parameters)
         let format = formats.allowsBSON ? ContentNegotiation.format(accept: request.headers[.accept]) : .ndjson
         let opened = try await OpenedSyncStream(

@@ -116,13 +116,15 @@ struct ServiceRoutes: Sendable {
     func parameters(
         of request: inout Request,
         bodyLimit: Int,
-        timeLimit: Duration = RequestParameters.bodyTimeLimit
+        timeLimit: Duration = RequestParameters.bodyTimeLimit,
+        halfPairs: JSONScanner.HalfPairs = .refused
     ) async throws -> RequestParameters {
         try await RequestParameters(
             &request,
             bodyLimit: bodyLimit,
             timeLimit: timeLimit,
-            clock: sessions.timing.clock
+            clock: sessions.timing.clock,
+            halfPairs: halfPairs
         )
     }
 }

@@ -110,4 +110,28 @@ extension TokenVerifierTests {
         let token = try Self.signed(payload: payload)
         #expect(try await Self.verifier().verify(token, now: Self.now).userID == number)
     }
+
+    @Test("half a character is U+FFFD in what a claim says")
+    func halvesInClaims() async throws {
+        let payload =
+            #"{"sub":"u1","name":"Ann \ud83d","parameters":{"x":["\ude00"]},"aud":"powersync-dev","iat":1767225600,"exp":1767229200}"#
+        let verified = try await Self.verifier().verify(try Self.signed(payload: payload), now: Self.now)
+        #expect(verified.payload["name"] == "Ann \u{fffd}")
+        #expect(verified.payload["parameters"] == ["x": ["\u{fffd}"]])
+    }
+
+    @Test(
+        "half a character says nobody, and names nothing",
+        arguments: [
+            #""sub":"u\ud83d","aud":"powersync-dev""#, #""sub":"u1","aud":"powersync-dev\ud83d""#,
+            #""sub":"u1","aud":["powersync-dev","\ude00"]"#, #""sub":"u1","aud":"powersync-dev","n\ud83d":1"#,
+            #""sub":"u1","aud":"powersync-dev","parameters":{"n\ud83d":1}"#,
+        ]
+    )
+    func halvesInWhatIdentifies(_ claims: String) async throws {
+        let token = try Self.signed(payload: "{\(claims),\"iat\":1767225600,\"exp\":1767229200}")
+        let failure = await Self.failure(token)
+        #expect(failure?.code == .authentication)
+        #expect(failure?.description.contains("half a surrogate pair") == true)
+    }
 }

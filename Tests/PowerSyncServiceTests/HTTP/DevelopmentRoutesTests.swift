@@ -66,6 +66,28 @@ import Testing
         }
     }
 
+    @Test("a write with half a character is applied, or rejected by itself")
+    func halvesOfCharacters() async throws {
+        try await Scenario.run { scenario in
+            let token = try scenario.token()
+            let good = #"{"op_id":1,"op":"PUT","type":"lists","id":"a","data":{"owner_id":"u1","name":"Ann \ud83d"}}"#
+            let bad = #"{"op_id":2,"op":"PUT","type":"lists","id":"b\ud83d","data":{"owner_id":"u1"}}"#
+            let body = #"{"client_id":"c","data":[\#(good),\#(bad)]}"#
+            let reply = try await scenario.send("POST", "/dev/write", token: token, body: body)
+            #expect(reply.status == 200, "\(reply.body)")
+            #expect(try reply.json["applied_through"] == 1)
+            let rejections = try reply.json.objects("rejections")
+            #expect(rejections.map { $0.text("code") } == ["malformed"] && rejections.first?["op_id"] == 2)
+            try await scenario.settle()
+            var stream = try await scenario.stream(token)
+            var rows: [String] = []
+            while let line = try await stream.next(), line["checkpoint_complete"] == nil {
+                rows += line.object("data").objects("data").compactMap { $0.text("data") }
+            }
+            #expect(rows == [#"{"id":"a","name":"Ann \#u{fffd}"}"#])
+        }
+    }
+
     @Test(arguments: [true, false])
     func tokensAreSignedForAnyUser(_ hasKey: Bool) async throws {
         try await Scenario.run(configure: { configuration in

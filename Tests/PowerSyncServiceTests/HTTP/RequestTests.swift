@@ -61,6 +61,7 @@ import Testing
             ),
             BodyCase(body: #"{"client_id":null}"#, details: "client_id"),
             BodyCase(body: #"{"app_metadata":{"a":1}}"#, details: "app_metadata"),
+            BodyCase(body: #"{"client_id":"c\ud83d"}"#, details: "half a surrogate pair"),
             BodyCase(body: "{"), BodyCase(body: ""), BodyCase(body: #"{"a":1}x"#),
             BodyCase(body: "<a/>", type: "application/xml", status: 415),
             BodyCase(body: "a=1", type: "application/x-www-form-urlencoded", status: 415),
@@ -94,6 +95,8 @@ import Testing
                 ("/sync/stream", "application/json; charset=utf-8", "{}"), ("/sync/stream", "text/plain", "whatever"),
                 ("/sync/stream?client_id=c1&x=1", "application/json", "{}"),
                 ("/sync/stream", "application/json", #"{"parameters":null,"app_metadata":null,"unknown":1}"#),
+                ("/sync/stream", "application/json", #"{"parameters":{"name":"Ann \ud83d"}}"#),
+                ("/sync/stream", "application/json", #"{"app_metadata":{"name":"Ann \ud83d"}}"#),
             ] {
                 // A stream has no end of its own, so only its head is waited for.
                 let status = try await scenario.status(
