@@ -126,7 +126,8 @@ extension ClientAuthentication {
     /// - Throws: ``ServiceError`` that names the key in the configuration file.
     func checkKeySources() throws(ServiceError) {
         for url in keySets {
-            guard url.scheme == "https" || url.scheme == "http", url.host(percentEncoded: false)?.isEmpty == false
+            guard ["https", "http"].contains(url.scheme?.lowercased()),
+                url.host(percentEncoded: false)?.isEmpty == false
             else {
                 throw ServiceError(
                     .invalidConfiguration,

@@ -72,9 +72,10 @@ struct RequestParameters: Sendable {
         _ timeLimit: Duration,
         _ clock: any Clock<Duration>
     ) async throws -> ByteBuffer {
-        if let encoding = request.headers[.contentEncoding], encoding.lowercased() != "identity" {
-            throw ErrorEnvelope.unsupportedContentEncoding(encoding)
-        }
+        let encoding = request.headers[.contentEncoding] ?? ""
+        guard
+            encoding.split(separator: ",").allSatisfy({ ["", "identity"].contains($0.trimmingSpaces().lowercased()) })
+        else { throw ErrorEnvelope.unsupportedContentEncoding(encoding) }
         // Known before anything is read, unless the body is chunked.
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw ErrorEnvelope.bodyTooLarge(limit: limit)

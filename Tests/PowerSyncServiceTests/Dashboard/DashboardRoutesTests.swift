@@ -87,7 +87,8 @@ import Testing
         "pages of other places read nothing of the dashboard, however its path is spelled",
         arguments: [
             "/dashboard", "/dashboard/", "//dashboard", "///dashboard//", "/dashboard//clients", "//dashboard/clients",
-            "/dashboard/script.js", "//dashboard//script.js", "/dashboard/nothing",
+            "/dashboard/script.js", "//dashboard//script.js", "/dashboard/nothing", "/d%61shboard",
+            "/%64ashboard//clients",
         ]
     )
     func otherPagesReadNothing(_ path: String) async throws {

@@ -195,7 +195,8 @@ import Testing
             ("http://[::1]/dev/token", "evil.example", "200"),
             ("http://evil.example/dev/token", "localhost", "403"),
             ("https://evil.example//dev/token", "localhost", "403"),
-            ("x+y://evil.example:1/dev/token", "localhost", "403"), ("http:///dev/token", "localhost", "403"),
+            ("xy://evil.example:1/dev/token", "localhost", "403"),
+            ("http://evil.example/%64ev/token", "localhost", "403"), ("/d%65v//tok%65n", "evil.example", "403"),
         ]
     )
     func hostsInTargets(_ target: String, _ host: String, _ status: String) async throws {

@@ -145,6 +145,46 @@ import Testing
         }
     }
 
+    @Test(
+        "what is equal by RFC 9110 and RFC 3986 is",
+        arguments: [
+            ("/sync/stream", ["Content-Type": "APPLICATION/Json ; Charset=utf-8"]),
+            ("/sync/stream", ["Content-Encoding": "Identity"]),
+            ("/sync/stream", ["Content-Encoding": "identity,identity"]), ("/sync/stream", ["Content-Encoding": " , "]),
+            ("/%73ync/stre%61m", [:]), ("/sync/stream?client%5Fid=c", ["Accept": "APPLICATION/x-ndjson"]),
+        ] as [(String, [String: String])]
+    )
+    func equalSpellings(_ path: String, _ headers: [String: String]) async throws {
+        try await Scenario.run { scenario in
+            let status = try await scenario.status(
+                "POST",
+                path,
+                token: try scenario.token(),
+                headers: headers,
+                body: "{}"
+            )
+            #expect(status == 200)
+        }
+    }
+
+    @Test(
+        "percent signs that are data stay",
+        arguments: [
+            ("/probes%2Fliveness", 404), ("/%2570robes/liveness", 404), ("/%70robes/liveness", 200), ("/%7", 404),
+            ("/%+f", 404),
+            ("/%zzprobes/liveness", 404), ("/%70%72%6Fbes/live%6Eess", 200),
+        ]
+    )
+    func percentSigns(_ path: String, _ status: Int) async throws {
+        try await Scenario.run { scenario in
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                try await connection.send(RawRequests.request("GET \(path)", ["Connection: close"]))
+                let text = try await connection.textUntilClosed()
+                #expect(RawRequests.statuses(of: text) == ["\(status)"], "\(text)")
+            }
+        }
+    }
+
     @Test("compressed bodies are refused as such")
     func compressedBody() async throws {
         try await Scenario.run { scenario in

@@ -57,7 +57,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var part = unwrapInboundIn(data)
         if case .head(var head) = part {
-            head.replaceAbsoluteTarget()
+            head.normalizeTarget()
             part = .head(head)
         }
         switch state.received(part) {

@@ -9,12 +9,36 @@ import PowerSyncProtocol
 /// | `http://name:80/path?query` | `name:80`, whatever `Host` says |
 ///
 /// `Host` is there once, with HTTP/1.0 perhaps not at all. Whoever reads the head behind the handler of the connection finds the host
-/// in `Host`, and a path in the target.
+/// in `Host`, and a path in the target, in which no letter, digit or `-._~` is percent-encoded: `/%73ync` is `/sync` (RFC 3986, 6.2.2.2).
 extension HTTPRequestHead {
+    /// Writes host and target in the one form that what follows reads.
+    mutating func normalizeTarget() {
+        replaceAbsoluteTarget()
+        guard uri.utf8.contains(UInt8(ascii: "%")) else { return }
+        var target: [UInt8] = []
+        var rest = uri.utf8[...]
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(2)
+            guard byte == UInt8(ascii: "%"), digits.count == 2, digits.allSatisfy(Self.isHexadecimal),
+                let code = UInt8(Substring(digits), radix: 16)
+            else {
+                target.append(byte)
+                continue
+            }
+            if Self.isLetter(code) || Self.isDigit(code) || "-._~".utf8.contains(code) {
+                target.append(code)
+            } else {
+                target += [byte] + digits
+            }
+            rest.removeFirst(2)
+        }
+        uri = String(decoding: target, as: UTF8.self)
+    }
+
     /// Replaces a target that names a host: the name goes to `Host`, and the rest is the target.
     ///
     /// Without effect where ``hostProblem`` is that `Host` is missing or repeated.
-    mutating func replaceAbsoluteTarget() {
+    private mutating func replaceAbsoluteTarget() {
         guard let scheme = uri.firstRange(of: "://"), Self.isScheme(uri[..<scheme.lowerBound]) else { return }
         let count = headers["Host"].count
         guard count == 1 || count == 0 && version != .http1_1 else { return }
@@ -60,6 +84,10 @@ extension HTTPRequestHead {
 
     private static func isLetter(_ byte: UInt8) -> Bool {
         UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        isDigit(byte) || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte | 0x20
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool {
