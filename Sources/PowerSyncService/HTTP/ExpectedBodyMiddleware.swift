@@ -33,6 +33,7 @@ struct ExpectedBodyMiddleware: RouterMiddleware {
             /// `nil` when the client has been told.
             fileprivate var channel: (any Channel)?
 
+            @concurrent
             mutating func next() async throws -> ByteBuffer? {
                 if let channel {
                     channel.triggerUserOutboundEvent(HTTPConnectionHandler.BodyIsWanted.now, promise: nil)

@@ -97,7 +97,7 @@ import Testing
             ("https://a/keys", "other", "https://a/other"),
             ("https://a/keys", "//b/other", "https://b/other"), ("https://a/keys", "https://b/", "https://b/"),
             ("http://a/keys", "https://b/", "https://b/"), ("http://a/keys", "http://b/", "http://b/"),
-        ]
+        ] as [(String, String, String?)]
     )
     func redirectsKeepEncryption(_ url: String, _ location: String, _ target: String?) throws {
         do {

@@ -171,7 +171,7 @@ import Testing
 
     @Test func aSetThatDoesNotAnswerKeepsNobodyWaitingWhoseKeyIsKnown() async throws {
         // Nobody runs it.
-        let silent = RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in [] }
+        let silent = RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in KeySetDocument(keys: []) }
         let verifier = TokenVerifier(
             sources: [silent, StaticKeys([TokenVerifierTests.interopKey])],
             audience: ["powersync-dev"]

@@ -1,3 +1,4 @@
+import JWTKit
 import PowerSyncProtocol
 import Testing
 

@@ -339,7 +339,7 @@ import Testing
             ("/sync/stream", "https://app.example", "false", false),
             ("/dev/token", "https://app.example", "true", false),
             ("/dev/token", "http://localhost:5173", "true", true), ("/dashboard", "https://app.example", "true", false),
-        ]
+        ] as [(String, String, String?, Bool)]
     )
     func privateNetworks(_ path: String, _ origin: String, _ asked: String?, _ isAllowed: Bool) async throws {
         try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in

@@ -13,7 +13,7 @@ import Testing
     struct Case: CustomTestStringConvertible, Sendable {
         var cipher: NIOTLSCipher
         var isAccepted: Bool
-        var testDescription: String { cipher.standardName }
+        var testDescription: String { String(cipher.rawValue, radix: 16) }
 
         init(_ cipher: NIOTLSCipher, _ isAccepted: Bool) {
             self.cipher = cipher
