@@ -142,7 +142,8 @@ import Testing
                 #expect(await TokenVerifierTests.failure(forged, verifier)?.code == .authentication)
                 clock.advance(by: .milliseconds(100))
             }
-            #expect((2...12).contains(server.requests))
+            while server.requests < 2 { await Task.yield() }
+            #expect(server.requests <= 12)
         }
     }
 
