@@ -38,7 +38,7 @@ package struct DeclaredTable: Sendable {
 
 extension SourceSchema {
     /// The names of what was declared.
-    init(_ tables: [DeclaredTable], defaultSchema: String = "main") {
+    package init(_ tables: [DeclaredTable], defaultSchema: String = "main") {
         self.init(
             tables: tables.map { Table(name: $0.name, columns: $0.columns.map(\.name)) },
             defaultSchema: defaultSchema

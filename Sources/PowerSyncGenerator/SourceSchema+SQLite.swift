@@ -6,7 +6,7 @@ extension SourceSchema {
     /// The tables of a SQLite database, or those that some `CREATE TABLE` statements make.
     ///
     /// - Parameter path: A database file, or a text file with statements.
-    /// - Throws: `DatabaseError` when it is neither.
+    /// - Throws: ``UnreadableFile`` when it is neither.
     package init(contentsOf path: String) throws {
         self.init(try DeclaredTable.all(in: path))
     }
@@ -14,7 +14,7 @@ extension SourceSchema {
     /// The tables that some `CREATE TABLE` statements make.
     ///
     /// - Parameter statements: The statements.
-    /// - Throws: `DatabaseError` when they cannot be executed.
+    /// - Throws: ``UnreadableFile`` when they cannot be executed.
     package init(statements: String) throws {
         self.init(try DeclaredTable.all(madeBy: statements))
     }
@@ -25,22 +25,38 @@ extension DeclaredTable {
     ///
     /// - Parameter path: A database file, or a text file with statements.
     /// - Returns: The tables.
-    /// - Throws: `DatabaseError` when it is neither.
+    /// - Throws: ``UnreadableFile`` when it is neither; it does not show an address of a server, which may have a password.
     static func all(in path: String) throws -> [DeclaredTable] {
-        if let handle = try? DatabaseQueue(path: path, configuration: readOnly), try handle.isSQLite() {
-            return try handle.declaredTables()
+        guard !path.contains("://") else {
+            throw UnreadableFile("--schema takes a file; the address of a database is for --source")
         }
-        return try all(madeBy: try String(contentsOfFile: path, encoding: .utf8))
+        guard FileManager.default.fileExists(atPath: path) else { throw UnreadableFile("\(path) does not exist") }
+        do {
+            if let handle = try? DatabaseQueue(path: path, configuration: readOnly), try handle.isSQLite() {
+                return try handle.declaredTables()
+            }
+        } catch {
+            throw UnreadableFile("\(path) cannot be read as a SQLite database: \(error.sqliteMessage)")
+        }
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw UnreadableFile("\(path) is neither a SQLite database nor UTF-8 text that may be read")
+        }
+        do {
+            return try all(madeBy: text)
+        } catch let error as UnreadableFile {
+            throw UnreadableFile("\(path): \(error.description)")
+        }
     }
 
     /// The tables that some `CREATE TABLE` statements make.
     ///
     /// - Parameter statements: The statements.
     /// - Returns: The tables.
-    /// - Throws: `DatabaseError` when they cannot be executed.
+    /// - Throws: ``UnreadableFile`` when they cannot be executed.
     static func all(madeBy statements: String) throws -> [DeclaredTable] {
         let queue = try DatabaseQueue()
-        try queue.write { db in try db.execute(sql: statements) }
+        let text = SchemaText(statements)
+        try queue.write { db in try text.run(in: db) }
         return try queue.declaredTables()
     }
 
@@ -50,7 +66,7 @@ extension DeclaredTable {
     ///   - path: The file, which need not be there.
     ///   - statements: `CREATE` statements.
     /// - Returns: The tables, in the order of their names.
-    /// - Throws: `DatabaseError` when the file cannot be read, or the statements cannot be executed.
+    /// - Throws: `DatabaseError` when the file cannot be read, ``UnreadableFile`` when the statements cannot be executed.
     package static func all(inEmbeddedSource path: String, statements: [String]) throws -> [DeclaredTable] {
         var tables: [DeclaredTable] = []
         if FileManager.default.fileExists(atPath: path) {
