@@ -1,4 +1,4 @@
-import Foundation
+import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncService

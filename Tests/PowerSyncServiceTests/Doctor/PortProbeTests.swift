@@ -39,7 +39,7 @@ import Testing
         #expect(accepted == 0)
     }
 
-    @Test(arguments: ["127.0.0.1", "0.0.0.0", "localhost", "::1", "::"])
+    @Test(arguments: ["127.0.0.1", "0.0.0.0"])
     func aFreePortIsFree(_ host: String) throws {
         try PortProbe.take(host, FreePort.take())
         try PortProbe.take(host, 0)
