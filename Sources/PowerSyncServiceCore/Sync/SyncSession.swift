@@ -77,7 +77,7 @@ package struct SyncSession: Sendable {
         let querier = stream.plan.querier(for: planRequest, bucketPrefix: stream.bucketPrefix)
         let userKey = token.writeCheckpointKey(clientID: request.clientID)
         subscription = environment.dispatcher.subscribe(to: stream, userKey: userKey)
-        machine = StateMachine(positions: request.buckets, streams: querier.streams)
+        machine = StateMachine(positions: request.buckets)
         resolver = BucketResolver(
             storage: environment.storage,
             querier: querier,
@@ -194,6 +194,7 @@ package struct SyncSession: Sendable {
             downloads: prepared.downloads.count
         )
         logCheckpoint(prepared)
+        if case .checkpoint = prepared.line { logRefusals(prepared.candidate.refusals) }
         return encode(prepared.line)
     }
 
@@ -260,7 +261,8 @@ package struct SyncSession: Sendable {
 
 // MARK: Logging
 
-/// At `debug`: nothing is logged for a checkpoint otherwise, and the names of buckets have the values of their parameters.
+/// At `debug`: nothing is logged for a checkpoint otherwise, and the names of buckets have the values of their parameters. What
+/// the client does not get is a warning.
 extension SyncSession {
     /// Most bucket names in one log entry.
     private static let loggedBuckets = 20
@@ -287,6 +289,17 @@ extension SyncSession {
             )
             logger.debug("New checkpoint", metadata: metadata)
         }
+    }
+
+    /// At `warning`, each time when the client is told: it lacks rows, and only operators see why.
+    private func logRefusals(_ refusals: [RefusedSubscription]) {
+        guard let first = refusals.first else { return }
+        var metadata: Logger.Metadata = [
+            "subscriptions": "\(refusals.count)", "first": "\(first.index)",
+            "streams": .array(Set(refusals.map(\.stream)).sorted().prefix(Self.loggedBuckets).map { "\($0)" }),
+        ]
+        metadata.add(first.error)
+        logger.warning("Subscriptions get nothing, the client has too many buckets", metadata: metadata)
     }
 
     private func logCompletion(_ line: SyncLine) {
