@@ -9,8 +9,9 @@ final class PostgresPool: Sendable {
         var isClosed = false
     }
 
-    /// For how long it is enough that no end of a connection has been heard of; then the server is asked.
-    static let trust = Duration.seconds(1)
+    /// For how long it is enough that no end of a connection has been heard of; then the server is asked. Not at all: the end may
+    /// be on its way, and a statement that was sent is not repeated.
+    static let trust = Duration.zero
 
     private let string: PostgresConnectionString
     private let settings: [(name: String, value: String)]
