@@ -28,6 +28,8 @@ struct CheckpointCompletion {
     let now: SyncInstant
     /// The rows that could only be published without values.
     private(set) var unreadableRows = UnreadableRows()
+    /// The rows that constraints of the app have refused.
+    private(set) var setAsideRows = SetAsideRows()
 
     /// Creates a completion.
     init(
@@ -100,7 +102,8 @@ struct CheckpointCompletion {
         try schema.revalidate(db)
         let parked = try ParkedRows.fetch(&schema, db)
         let changed = try changedRows(involved, buckets, &access, db)
-        unreadableRows = try RowPublisher.publish(changed, except: parked, rawTables: rawTables, &schema, db)
+        let outcome = try RowPublisher.publish(changed, except: parked, rawTables: rawTables, &schema, db)
+        (unreadableRows, setAsideRows) = (outcome.unreadable, outcome.setAside)
 
         if completion != .complete {
             for bucket in involved { buckets.markApplied(bucket.slot) }
@@ -115,6 +118,7 @@ struct CheckpointCompletion {
             }
         }
         if !parked.isEmpty { try ParkedWrites.markRows(db) }
+        try setAsideRows.mark(db)
         try SyncState.record(completion.priority, at: now, db)
         let synced = checkpoint.markSubscriptionsSynced(by: completion, at: now)
         try StreamSubscriptions.markSynced(synced, at: now, db)

@@ -22,7 +22,9 @@ extension SyncEngine {
         try buckets.load(db)
         access = .undecided
         rawTables = try ConnectionState.of(db).rawTables
+        let setAside = status.setAside
         status = try .offline(db)
+        status.setAside = setAside
         status.isConnecting = true
 
         let positions = buckets.positions
