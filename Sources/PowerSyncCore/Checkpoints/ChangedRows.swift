@@ -25,6 +25,8 @@ enum ChangedRows {
     ///
     /// The operations are given as ranges of row ids, which contain all those about a changed row that are covered or published.
     case partialAmong([ClosedRange<Int64>], covered: [Int64])
+    /// No checkpoint: the rows of a type that wait in `ps_untyped`, see ``WaitingRows``.
+    case waiting(type: String, table: RowTable)
 
     /// Calls a closure with every changed row, ordered by type in each of the statements.
     ///
@@ -57,6 +59,7 @@ enum ChangedRows {
             [(Self.changedRowsOfCoveredBuckets, [Self.list(unapplied), Self.list(covered)])]
         case .partialAmong(let operations, let covered):
             [(Self.changedRowsAmongOperations, [Self.list(operations), Self.list(covered)])]
+        case .waiting(let type, let table): [(WaitingRows.sql(table), [type])]
         }
     }
 
@@ -165,4 +168,22 @@ extension ChangedRows {
         GROUP BY o.row_type, o.row_id
         HAVING count(*) FILTER (WHERE o.op_id > b.last_applied_op) > 0
         """
+
+    /// The newest data of the row `?2` of the type `?1`: over the covered buckets, a JSON array of ids, and what is published; over
+    /// all buckets without it.
+    static let publishedData = """
+        SELECT iif(max(r.op_id), r.data, NULL) FROM ps_oplog AS r CROSS JOIN ps_buckets AS b ON b.id = r.bucket
+        WHERE r.row_type = ?1 AND r.row_id = ?2 AND (
+            ?3 IS NULL OR r.op_id <= b.last_applied_op OR r.bucket IN (SELECT value FROM json_each(?3))
+        )
+        """
+
+    /// The buckets whose operations count, besides published ones; `nil` for all.
+    var covered: [Int64]? {
+        switch self {
+        case .everything, .complete: nil
+        case .partial(let covered, _), .partialAmong(_, let covered): covered
+        case .waiting: []
+        }
+    }
 }

@@ -44,6 +44,14 @@ enum RowDestination {
         }
     }
 
+    /// Whether a statement of the app puts the rows, which may delete a row to put it anew.
+    var hasOwnStatement: Bool {
+        switch self {
+        case .dataTable: false
+        case .rawTable(let rows): rows.hasOwnStatement
+        }
+    }
+
     /// Whether nothing is left of a row's columns when it is written.
     var writesWholeRows: Bool {
         switch self {

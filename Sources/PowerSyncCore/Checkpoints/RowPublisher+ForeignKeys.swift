@@ -101,7 +101,7 @@ extension RowPublisher {
     }
 
     /// The types of the rows that are in tables, by the names of the tables without case.
-    private func typesByTable(_ schema: inout KnownSchema) throws -> [ExactText: String] {
+    func typesByTable(_ schema: inout KnownSchema) throws -> [ExactText: String] {
         var types: [ExactText: String] = [:]
         for table in rawTables {
             guard let name = try? RawTableRows(table, db).rowTable?.name else { continue }

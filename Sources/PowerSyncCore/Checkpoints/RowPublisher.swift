@@ -36,6 +36,10 @@ struct RowPublisher {
     private var refused = RefusedRows()
     /// Whether SQLite checks all foreign keys at the end of the transaction only.
     private var defersForeignKeys = false
+    /// What foreign key actions change; `nil` when there are none.
+    private var dependents: DependentRows?
+    /// The table whose rows take others with them when they are deleted, if the rows of the current type are in one.
+    private var currentParent: RowTable?
     /// The rows that are not written, for the sake of foreign keys.
     var exceptions: [RowKey: ForeignKeyException] = [:]
 
@@ -78,6 +82,9 @@ struct RowPublisher {
     private mutating func publish(_ schema: inout KnownSchema) throws {
         let foreignKeys = try schema.enforcedForeignKeys(db)
         guard !foreignKeys.isEmpty else { return try writeAll(&schema) }
+        if foreignKeys.contains(where: \.actsOnDelete) {
+            dependents = DependentRows(foreignKeys, types: try typesByTable(&schema), db)
+        }
         let savepoint = try Savepoint("powersync_publication", db)
         try writeAll(&schema)
         while hasViolatedForeignKeys {
@@ -93,20 +100,55 @@ struct RowPublisher {
         for (row, exception) in exceptions where exception.isDeleted {
             try write(row, data: nil, &schema)
         }
-        try rows.forEach(db) { type, id, data in
-            guard !parked.contains(type: type, id: id), !isException(type: type, id: id) else { return }
-            let destination = try destination(for: type, &schema)
-            if let data, !StoredRow.isJSON(data) {
-                try writeReadable(type: type, id: id, data: data, to: destination)
-            } else {
-                try write(type: type, id: id, data: data, to: destination)
-            }
-        }
-        if !refused.isEmpty {
-            try retry(&schema)
-            try exchange(&schema)
+        try rows.forEach(db) { try publish(type: $0, id: $1, data: $2, &schema) }
+        try settle(&schema)
+        for _ in 0..<Self.depthOfDependents {
+            guard let rows = dependents?.take(), !rows.isEmpty else { break }
+            for row in rows { try evaluate(row, &schema) }
+            try settle(&schema)
         }
         noteWritten()
+    }
+
+    /// How often rows that were evaluated once more may take others with them.
+    private static let depthOfDependents = 64
+
+    /// Writes the refused rows that the others leave room for.
+    private mutating func settle(_ schema: inout KnownSchema) throws {
+        guard !refused.isEmpty else { return }
+        try retry(&schema)
+        try exchange(&schema)
+    }
+
+    /// Writes a row with its newest data, if there is any.
+    private mutating func evaluate(_ row: RowKey, _ schema: inout KnownSchema) throws {
+        let find = try PreparedStatement(db, sql: ChangedRows.publishedData)
+        defer { find.reset() }
+        try row.type.withUnsafeBytes { try find.bind(checkedText: $0, at: 1, .copied) }
+        try row.id.withUnsafeBytes { try find.bind(checkedText: $0, at: 2, .copied) }
+        if let covered = rows.covered {
+            try find.bind(checkedText: "[\(covered.map(String.init).joined(separator: ","))]", at: 3)
+        }
+        guard try find.step(), let data = find.text(at: 0) else { return }
+        try row.type.withUnsafeBytes { type in
+            try row.id.withUnsafeBytes { try publish(type: type, id: $0, data: data, &schema) }
+        }
+    }
+
+    /// Publishes a row, unless it keeps its state.
+    private mutating func publish(
+        type: UnsafeRawBufferPointer,
+        id: UnsafeRawBufferPointer,
+        data: UnsafeRawBufferPointer?,
+        _ schema: inout KnownSchema
+    ) throws {
+        guard !parked.contains(type: type, id: id), !isException(type: type, id: id) else { return }
+        let destination = try destination(for: type, &schema)
+        if let data, !StoredRow.isJSON(data) {
+            try writeReadable(type: type, id: id, data: data, to: destination)
+        } else {
+            try write(type: type, id: id, data: data, to: destination)
+        }
     }
 
     private func isException(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) -> Bool {
@@ -151,6 +193,9 @@ extension RowPublisher {
         to destination: RowDestination
     ) throws {
         do {
+            if let currentParent, data == nil || destination.hasOwnStatement {
+                try dependents?.note(with: id, in: currentParent.name)
+            }
             try destination.write(type: type, id: id, data: data)
         } catch {
             // A trigger that ends the transaction ends the publication with it.
@@ -189,6 +234,8 @@ extension RowPublisher {
             db
         )
         current = (Array(type), destination)
+        currentParent = nil
+        if let dependents, let table = try? destination.table, dependents.areIn(table) { currentParent = table }
         return destination
     }
 
@@ -280,7 +327,10 @@ extension RowPublisher {
         guard destination.writesWholeRows else { return }
         do {
             try row.type.withUnsafeBytes { type in
-                try row.id.withUnsafeBytes { try destination.write(type: type, id: $0, data: nil) }
+                try row.id.withUnsafeBytes { id in
+                    if let currentParent { try dependents?.note(with: id, in: currentParent.name) }
+                    try destination.write(type: type, id: id, data: nil)
+                }
             }
         } catch  where db.isInsideTransaction && Refusal(error) != nil {}
     }

@@ -24,6 +24,7 @@ package struct SetAsideRows: Sendable, Equatable {
     }
 
     package var isEmpty: Bool { reasons.isEmpty }
+    package var count: Int { reasons.count }
 
     /// Adds a row.
     mutating func add(_ row: RowKey, _ reason: String) {

@@ -58,8 +58,11 @@ final class RawTableRows {
         }
     }
 
+    /// Whether a statement of the app puts the rows.
+    var hasOwnStatement: Bool { table.put != nil }
+
     /// Whether nothing is left of a row's columns when it is put; a statement of the app is taken to leave nothing.
-    var writesWholeRows: Bool { table.put != nil || table.structure?.syncedColumns == nil }
+    var writesWholeRows: Bool { hasOwnStatement || table.structure?.syncedColumns == nil }
 
     private func put(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws {
         if put == nil {

@@ -24,8 +24,12 @@ extension SyncEngine {
         rawTables = try ConnectionState.of(db).rawTables
         let setAside = status.setAside
         status = try .offline(db)
-        status.setAside = setAside
+        // They are gone with everything else when the data was cleared.
+        if try db.hasRows("ps_updated_rows") { status.setAside = setAside }
         status.isConnecting = true
+        let refused = try WaitingRows.publish(to: rawTables, &schema, db)
+        for message in refused.report(since: status.setAside) { actions.log(.warning, message) }
+        status.setAside.formUnion(refused)
 
         let positions = buckets.positions
         machine.iterationStarted(
