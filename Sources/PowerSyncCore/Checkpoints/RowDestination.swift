@@ -34,6 +34,14 @@ enum RowDestination {
         }
     }
 
+    /// Whether a row is there; for a table of the application, whose statements may put it anywhere, it may be.
+    func mayShow(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
+        switch self {
+        case .dataTable(let rows): try rows.contains(type: type, id: id)
+        case .rawTable: true
+        }
+    }
+
     /// What reads the rows.
     var reader: StoredRow.Reader {
         switch self {
@@ -61,6 +69,7 @@ struct DataTableRows {
     let written: WrittenTables
     private let put: PreparedStatement
     private let delete: PreparedStatement
+    private let find: PreparedStatement
     private let isUntyped: Bool
 
     /// Prepares writing to a data table.
@@ -81,6 +90,7 @@ struct DataTableRows {
             put = try PreparedStatement(db, sql: "REPLACE INTO \(name) (id, data) VALUES (?1, ?2)")
         }
         delete = try PreparedStatement(db, sql: "DELETE FROM \(name) WHERE id = ?1")
+        find = try PreparedStatement(db, sql: "SELECT 1 FROM \(name) WHERE id = ?1")
     }
 
     /// Prepares writing to the table for types that are not in the schema.
@@ -89,6 +99,7 @@ struct DataTableRows {
         written = try Self.written(to: "ps_untyped", &schema, db)
         put = try PreparedStatement(db, sql: "REPLACE INTO ps_untyped (id, data, type) VALUES (?1, ?2, ?3)")
         delete = try PreparedStatement(db, sql: "DELETE FROM ps_untyped WHERE id = ?1 AND type = ?2")
+        find = try PreparedStatement(db, sql: "SELECT 1 FROM ps_untyped WHERE id = ?1 AND type = ?2")
     }
 
     /// Writes a row, or deletes it when there is no data.
@@ -107,6 +118,14 @@ struct DataTableRows {
             if isUntyped { try delete.bind(checkedText: type, at: 2, .inPlace) }
             try delete.run()
         }
+    }
+
+    /// Whether a row is there.
+    func contains(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
+        try find.bind(checkedText: id, at: 1, .inPlace)
+        if isUntyped { try find.bind(checkedText: type, at: 2, .inPlace) }
+        defer { find.reset() }
+        return try find.step()
     }
 
     /// Triggers of the user may write anywhere.

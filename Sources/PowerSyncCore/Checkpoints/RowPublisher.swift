@@ -25,7 +25,7 @@ struct RowPublisher {
     ///
     /// - Parameters:
     ///   - rows: The rows.
-    ///   - parked: Those among them that keep their local state.
+    ///   - kept: Those among them that keep their local state.
     ///   - rawTables: Where rows go whose types have no table of ours.
     ///   - schema: What is known of the file's tables, which is right.
     ///   - db: The writer, inside a transaction.
@@ -33,16 +33,18 @@ struct RowPublisher {
     /// - Throws: GRDB's `DatabaseError`, and ``RawTableError`` for a statement of the application.
     static func publish(
         _ rows: ChangedRows,
-        except parked: ParkedRows,
+        except kept: inout KeptRows,
         rawTables: [ClientRawTable],
         _ schema: inout KnownSchema,
         _ db: Database
     ) throws -> UnreadableRows {
         try Publishing.whilePublishing(db) {
             var publisher = RowPublisher(rawTables: rawTables, db: db)
-            try rows.forEach(db) { type, id, data in
-                guard !parked.contains(type: type, id: id) else { return }
+            try rows.forEach(db) { row in
+                let (type, id, data) = (row.type, row.id, row.data)
+                guard !kept.keeps(type: type, id: id) else { return }
                 let destination = try publisher.destination(for: type, &schema)
+                if row.mayBeOutdated, try destination.mayShow(type: type, id: id) { return }
                 if let data, !StoredRow.isJSON(data) {
                     try publisher.writeReadable(type: type, id: id, data: data, to: destination)
                 } else {

@@ -35,6 +35,7 @@ extension BucketTable {
         guard rows[slot].id != nil, rows[slot].lastAppliedOp != rows[slot].lastOp else { return }
         hasUnwrittenAppliedOp = true
         update(slot, .position) { $0.lastAppliedOp = $0.lastOp }
+        publishedOp = max(publishedOp, rows[slot].lastAppliedOp)
     }
 
     /// Notes that everything of all buckets was published, whether a checkpoint names them or not.
@@ -61,6 +62,7 @@ extension BucketTable {
     mutating func noteReset(at slot: Slot) {
         rows[slot].lastAppliedOp = .zero
         hasUnwrittenAppliedOp = true
+        mayLosePublishedOp = true
     }
 
     /// Notes that a complete apply took everything of all buckets into account.
@@ -80,6 +82,7 @@ extension BucketTable {
         let delete = try db.cachedStatement(sql: "DELETE FROM ps_buckets WHERE id = ?")
         for id in ids { try delete.execute(arguments: [id]) }
         for slot in deleted { rows[slot] = Row() }
+        mayLosePublishedOp = true
         changedSlots.removeAll { deleted.contains($0) }
     }
 

@@ -54,6 +54,12 @@ struct BucketTable: Sendable {
     var changedSlots: [Slot] = []
     /// Whether `last_applied_op` of a row has changed and has not been written back.
     var hasUnwrittenAppliedOp = false
+    /// The highest op id up to which a bucket was published, also of buckets that are gone or have begun anew since.
+    var publishedOp = OpID.zero
+    /// The value of ``publishedOp`` in `ps_kv`, which has it when the rows do not.
+    var storedPublishedOp = OpID.zero
+    /// Whether a row that ``publishedOp`` may be from was deleted or has begun anew, and nothing was written since.
+    var mayLosePublishedOp = false
 
     /// The state of the file that the rows are from.
     private struct Version: Sendable, Equatable {
@@ -178,5 +184,13 @@ struct BucketTable: Sendable {
                 downloadedSize: columns.stored(8, "ps_buckets.downloaded_size")
             )
         }
+        storedPublishedOp = OpID(try KeyValueStore.integer(.publishedOp, db) ?? 0)
+        publishedOp = max(storedPublishedOp, highestAppliedOp)
+        mayLosePublishedOp = false
+    }
+
+    /// The highest op id up to which a bucket that exists was published.
+    var highestAppliedOp: OpID {
+        rows.lazy.map(\.lastAppliedOp).max() ?? .zero
     }
 }

@@ -133,6 +133,7 @@ extension SyncEngine {
                 .info,
                 "Could not apply checkpoint due to local data. Will retry at completed upload or next checkpoint."
             )
+            show(completion, &actions)
         case .indexing:
             return false
         case .applied:
@@ -171,27 +172,31 @@ extension SyncEngine {
         case .heldBack where try LocalWriteGate.target(db) == nil:
             // Only insert-only writes have come in between. No write checkpoint is requested for them, so the service may have no
             // reason to send another checkpoint for a long time.
-            machine.completionFinished(.heldBack, of: .complete, checkpoint)
+            machine.completionFinished(.heldBack, of: .complete, completion.checkpoint)
             actions.log(.debug, "Could not apply pending checkpoint yet. Will retry at the next completed upload.")
+            show(completion, &actions)
         case .invalid, .heldBack:
             actions.log(
                 .warning,
                 "Could not apply pending checkpoint even after completed upload. Waiting for the next checkpoint."
             )
+            machine.checkpointTracked(completion.checkpoint)
+            show(completion, &actions)
         }
         return true
     }
 
-    /// Updates the status after an apply.
+    /// Updates the status with what was published, if anything was.
     private mutating func show(_ completion: CheckpointCompletion, _ actions: inout [SyncAction]) {
+        guard let published = completion.published else { return }
         for message in completion.unreadableRows.report(except: &reportedUnreadableTypes) {
             actions.log(.warning, message)
         }
-        status.priorities.record(completion.completion.priority, at: completion.now)
+        status.priorities.record(published.priority, at: completion.now)
         for (index, subscription) in completion.checkpoint.association.subscriptions.enumerated() {
             status.streams?[index].lastSyncedAt = subscription.status.lastSyncedAt
         }
-        guard completion.completion == .complete else { return }
+        guard published == .complete else { return }
         status.showNoDownload()
         status.lastApplied = completion.checkpoint.writeCheckpoint
         actions.append(.didCompleteSync(applied: status.lastApplied))
