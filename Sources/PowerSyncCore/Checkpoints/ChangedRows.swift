@@ -37,8 +37,9 @@ enum ChangedRows {
         let id: UnsafeRawBufferPointer
         /// The newest data; `nil` when the row is to be deleted.
         let data: UnsafeRawBufferPointer?
-        /// Whether the row may be shown with newer data than this, which no operation has any more. The next complete
-        /// checkpoint evaluates it again.
+        /// Whether the row may be shown with newer data than this, which no operation has any more.
+        ///
+        /// The next complete checkpoint evaluates it again.
         let mayBeOutdated: Bool
     }
 

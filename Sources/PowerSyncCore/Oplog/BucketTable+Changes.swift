@@ -43,7 +43,7 @@ extension BucketTable {
         for slot in rows.indices { markApplied(slot) }
     }
 
-    /// Begins to count operations anew after a complete checkpoint with `count` operations in the bucket.
+    /// Begins to count operations anew in a bucket of which `count` operations are known.
     mutating func resetCounters(at slot: Slot, count: Int64) {
         let row = rows[slot]
         guard row.id != nil, row.countAtLast != count || row.countSinceLast != 0 else { return }
@@ -84,15 +84,5 @@ extension BucketTable {
         for slot in deleted { rows[slot] = Row() }
         mayLosePublishedOp = true
         changedSlots.removeAll { deleted.contains($0) }
-    }
-
-    /// Sets the progress counters of all rows to zero, on disk and in memory.
-    mutating func resetCounters(_ db: Database) throws {
-        try flush(db)
-        try db.execute(sql: "UPDATE ps_buckets SET count_at_last = 0, count_since_last = 0")
-        for slot in rows.indices {
-            rows[slot].countAtLast = 0
-            rows[slot].countSinceLast = 0
-        }
     }
 }

@@ -51,10 +51,13 @@ extension SyncEngine {
         guard isReady else { return false }
         var store = try OplogStore(db, bulkLoad: access.bulkLoad)
         let slot = buckets.slot(of: line.bucket)
+        let bucket = machine.trackedCheckpoint?.bucket(at: slot)
+        let before = bucket.map { TrackedCheckpoint.counts(of: $0, buckets) }
         try store.store(line, byteCount: byteCount, at: slot, in: &buckets)
         if !line.operations.isEmpty { try Announcement.note("ps_oplog", db) }
-        if let checkpoint = machine.trackedCheckpoint, let bucket = checkpoint.bucket(at: slot) {
-            status.addDownloaded(line.operations.count, of: bucket, checkpoint.association)
+        if let checkpoint = machine.trackedCheckpoint, let bucket, let before {
+            let after = TrackedCheckpoint.counts(of: bucket, buckets)
+            status.addProgress(from: before, to: after, of: bucket, checkpoint.association)
         }
         return true
     }
@@ -82,18 +85,46 @@ extension SyncEngine {
         _ actions: inout [SyncAction]
     ) throws {
         var checkpoint = checkpoint
-        if checkpoint.hasShrunkBucket(buckets) { try buckets.resetCounters(db) }
         let iteration = try machine.requireIteration()
-        checkpoint.association = StreamAssociation(
-            subscriptions: try StreamSubscriptions.reconcile(with: checkpoint.streams, db),
-            requestedIDs: iteration.request.ids,
-            includesDefaults: iteration.request.includesDefaults,
-            streams: checkpoint.streams
-        )
+        for slot in checkpoint.shrunkBuckets(buckets) { buckets.resetCounters(at: slot, count: 0) }
+        checkpoint.association = try association(of: checkpoint, with: iteration.request, db)
         for message in checkpoint.streamErrors { actions.log(.warning, message) }
         report(checkpoint.association.unknownStreams.values, &actions)
         machine.checkpointTracked(checkpoint)
         showDownload(of: checkpoint)
+    }
+
+    /// Looks again at the subscriptions of the tracked checkpoint, if they have changed although the request has not: one that
+    /// was taken back and made again around the checkpoint was judged as taken back, or has another row.
+    mutating func reassociate(
+        _ request: SubscriptionRequest,
+        _ db: Database,
+        _ actions: inout [SyncAction]
+    ) throws {
+        guard var checkpoint = machine.trackedCheckpoint, !checkpoint.association.isUpToDate(with: request) else {
+            return
+        }
+        if let synced = checkpoint.reassociate(try association(of: checkpoint, with: request, db)) {
+            try StreamSubscriptions.markSynced(synced.ids, at: synced.time, db)
+        }
+        report(checkpoint.association.unknownStreams.values, &actions)
+        machine.checkpointReassociated(checkpoint)
+        let isDownloading = status.progress != nil
+        showDownload(of: checkpoint)
+        if !isDownloading { status.showNoDownload() }
+    }
+
+    private func association(
+        of checkpoint: TrackedCheckpoint,
+        with request: SubscriptionRequest,
+        _ db: Database
+    ) throws -> StreamAssociation {
+        StreamAssociation(
+            subscriptions: try StreamSubscriptions.reconcile(with: checkpoint.streams, db),
+            requestedIDs: request.ids,
+            includesDefaults: request.includesDefaults,
+            streams: checkpoint.streams
+        )
     }
 
     /// Tells of each unknown stream once, however many subscriptions and checkpoints there are.
