@@ -23,12 +23,13 @@ enum ChangedRows {
     ///
     /// - unapplied: The ids of those among `covered` that can have such operations.
     /// - published: The highest op id that was published, if a published operation may be gone; otherwise zero.
-    case partial(covered: [Int64], unapplied: [Int64], published: OpID)
+    /// - beforeReset: The op id up to which operations of any bucket may have been published, although it does not say so.
+    case partial(covered: [Int64], unapplied: [Int64], published: OpID, beforeReset: OpID)
     /// Partial checkpoint without indexes: the changed ones among the rows of some operations.
     ///
     /// The operations are given as ranges of row ids, which contain all those about a changed row that are covered, that are
     /// published, or that have taken the place of published ones.
-    case partialAmong([ClosedRange<Int64>], covered: [Int64], published: OpID)
+    case partialAmong([ClosedRange<Int64>], covered: [Int64], published: OpID, beforeReset: OpID)
 
     /// A row to evaluate, whose texts are valid while the closure of ``ChangedRows/forEach(_:_:)`` runs.
     struct Element {
@@ -73,18 +74,18 @@ enum ChangedRows {
         case .complete(unapplied: nil): [(Self.changedRowsOfAllBuckets, [])]
         case .complete(unapplied: let ids?) where ids.count == 1: [(Self.changedRowsOfBucket, [String(ids[0])])]
         case .complete(unapplied: let ids?): [(Self.changedRowsOfBuckets, [Self.list(ids)])]
-        case .partial(let covered, let unapplied, let published):
+        case .partial(let covered, let unapplied, let published, let beforeReset):
             [
                 (
                     Self.changedRowsOfCoveredBuckets,
-                    [Self.list(unapplied), Self.list(covered), String(published.rawValue)]
+                    [Self.list(unapplied), Self.list(covered), "\(published.rawValue)", "\(beforeReset.rawValue)"]
                 )
             ]
-        case .partialAmong(let operations, let covered, let published):
+        case .partialAmong(let operations, let covered, let published, let beforeReset):
             [
                 (
                     Self.changedRowsAmongOperations,
-                    [Self.list(operations), Self.list(covered), String(published.rawValue)]
+                    [Self.list(operations), Self.list(covered), "\(published.rawValue)", "\(beforeReset.rawValue)"]
                 )
             ]
         }
@@ -185,7 +186,8 @@ extension ChangedRows {
             CROSS JOIN ps_buckets AS b ON b.id = r.bucket
             WHERE r.row_type = changed.row_type AND r.row_id = changed.row_id
                 AND r.bucket NOT IN (SELECT id FROM covered)
-                AND r.op_id > b.last_applied_op AND b.last_applied_op >= changed.op_id
+                AND r.op_id > b.last_applied_op
+                AND iif(r.op_id <= CAST(?4 AS INTEGER), r.op_id, b.last_applied_op) >= changed.op_id
         ), 0)
         FROM changed
         """
@@ -205,7 +207,8 @@ extension ChangedRows {
         WITH covered (id) AS MATERIALIZED (SELECT value FROM json_each(?2)),
         changed AS (
             SELECT o.row_type, o.row_id, o.data, max(iif(\(isUsable), o.op_id, NULL)) AS op_id,
-                json_group_array(b.last_applied_op) FILTER (WHERE NOT \(isUsable) AND b.last_applied_op > 0) AS replaced
+                json_group_array(iif(o.op_id <= CAST(?4 AS INTEGER), o.op_id, b.last_applied_op))
+                    FILTER (WHERE NOT \(isUsable)) AS replaced
             FROM json_each(?1) AS range
             CROSS JOIN ps_oplog AS o ON o.rowid BETWEEN range.value ->> 0 AND range.value ->> 1
             CROSS JOIN ps_buckets AS b ON b.id = o.bucket

@@ -120,7 +120,7 @@ struct CheckpointCompletion {
         } else {
             // Rows of buckets that are not tracked were published, too: a later partial completion must not go back to them.
             buckets.markAllApplied()
-            buckets.noteAllApplied()
+            try buckets.noteAllApplied(db)
             try Self.forgetUpdatedRows(db)
             for bucket in involved {
                 guard let count = bucket.count else { continue }
@@ -156,7 +156,7 @@ struct CheckpointCompletion {
         _ buckets: BucketTable,
         _ db: Database
     ) throws -> Bool {
-        if try Self.hasUpdatedRows(db) { return true }
+        if try buckets.storedPublishedOp > .zero || Self.hasUpdatedRows(db) { return true }
         let covered = Set(covered.map(\.slot))
         return buckets.rows.indices.contains { slot in
             let row = buckets[slot]
@@ -179,12 +179,18 @@ struct CheckpointCompletion {
             let covered = rows.compactMap(\.id)
             let published = try publishedOperationsMayBeGone(involved, buckets, db) ? buckets.publishedOp : .zero
             if let operations = try access.changedRows(of: covered, besides: buckets.appliedBucketIDs, db) {
-                return .partialAmong(operations, covered: covered, published: published)
+                return .partialAmong(
+                    operations,
+                    covered: covered,
+                    published: published,
+                    beforeReset: buckets.storedPublishedOp
+                )
             }
             return .partial(
                 covered: covered,
                 unapplied: rows.compactMap { $0.mayHaveUnappliedOps ? $0.id : nil },
-                published: published
+                published: published,
+                beforeReset: buckets.storedPublishedOp
             )
         }
     }

@@ -59,14 +59,23 @@ extension BucketTable {
     }
 
     /// Notes that a CLEAR made everything of a bucket unpublished.
-    mutating func noteReset(at slot: Slot) {
+    mutating func noteReset(at slot: Slot, _ db: Database) throws {
         rows[slot].lastAppliedOp = .zero
         hasUnwrittenAppliedOp = true
-        mayLosePublishedOp = true
+        try keepPublishedOp(db)
+    }
+
+    /// Stores ``publishedOp`` if no row has it any more.
+    private mutating func keepPublishedOp(_ db: Database) throws {
+        guard publishedOp > storedPublishedOp, highestAppliedOp < publishedOp else { return }
+        try KeyValueStore.set(.publishedOp, to: publishedOp.rawValue, db)
+        storedPublishedOp = publishedOp
     }
 
     /// Notes that a complete apply took everything of all buckets into account.
-    mutating func noteAllApplied() {
+    mutating func noteAllApplied(_ db: Database) throws {
+        if storedPublishedOp > .zero { try KeyValueStore.remove(.publishedOp, db) }
+        storedPublishedOp = .zero
         tracksUnappliedOps = true
         for slot in rows.indices { rows[slot].mayHaveUnappliedOps = false }
     }
@@ -82,7 +91,7 @@ extension BucketTable {
         let delete = try db.cachedStatement(sql: "DELETE FROM ps_buckets WHERE id = ?")
         for id in ids { try delete.execute(arguments: [id]) }
         for slot in deleted { rows[slot] = Row() }
-        mayLosePublishedOp = true
+        try keepPublishedOp(db)
         changedSlots.removeAll { deleted.contains($0) }
     }
 }

@@ -8,7 +8,6 @@ extension BucketTable {
     /// A completion moves the position of every bucket of a checkpoint. One statement does that for all of them, so that a
     /// thousand unchanged buckets do not cost a thousand statements.
     mutating func flush(_ db: Database) throws {
-        try keepPublishedOp(db)
         guard !changedSlots.isEmpty else { return }
         hasUnwrittenAppliedOp = false
         try Announcement.note("ps_buckets", db)
@@ -38,15 +37,6 @@ extension BucketTable {
             try update.run()
         }
         changedSlots.removeAll(keepingCapacity: true)
-    }
-
-    /// Stores ``publishedOp`` if no row has it any more.
-    private mutating func keepPublishedOp(_ db: Database) throws {
-        guard mayLosePublishedOp else { return }
-        mayLosePublishedOp = false
-        guard publishedOp > storedPublishedOp, highestAppliedOp < publishedOp else { return }
-        try KeyValueStore.set(.publishedOp, to: publishedOp.rawValue, db)
-        storedPublishedOp = publishedOp
     }
 
     /// From so many buckets on, one statement for a list of them is faster than one for each.

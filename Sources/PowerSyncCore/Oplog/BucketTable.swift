@@ -56,10 +56,9 @@ struct BucketTable: Sendable {
     var hasUnwrittenAppliedOp = false
     /// The highest op id up to which a bucket was published, also of buckets that are gone or have begun anew since.
     var publishedOp = OpID.zero
-    /// The value of ``publishedOp`` in `ps_kv`, which has it when the rows do not.
+    /// The op id up to which buckets were published that do not say so any more, since the last complete checkpoint; it is in
+    /// `ps_kv`.
     var storedPublishedOp = OpID.zero
-    /// Whether a row that ``publishedOp`` may be from was deleted or has begun anew, and nothing was written since.
-    var mayLosePublishedOp = false
 
     /// The state of the file that the rows are from.
     private struct Version: Sendable, Equatable {
@@ -143,9 +142,9 @@ struct BucketTable: Sendable {
         rows.allSatisfy { $0.id == nil || $0.lastAppliedOp == .zero }
     }
 
-    /// The ids of the buckets of which something was published.
+    /// The ids of the buckets of which something was published, or may have been before all were to be published again.
     var appliedBucketIDs: [Int64] {
-        rows.compactMap { $0.lastAppliedOp == .zero ? nil : $0.id }
+        rows.compactMap { $0.lastAppliedOp == .zero && storedPublishedOp == .zero ? nil : $0.id }
     }
 
     /// The ids of the buckets that may hold operations beyond `last_applied_op`; `nil` when that has to be found out.
@@ -186,7 +185,6 @@ struct BucketTable: Sendable {
         }
         storedPublishedOp = OpID(try KeyValueStore.integer(.publishedOp, db) ?? 0)
         publishedOp = max(storedPublishedOp, highestAppliedOp)
-        mayLosePublishedOp = false
     }
 
     /// The highest op id up to which a bucket that exists was published.

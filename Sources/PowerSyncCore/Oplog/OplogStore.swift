@@ -82,7 +82,7 @@ struct OplogStore {
             }
         }
 
-        if wasCleared { buckets.noteReset(at: slot) }
+        if wasCleared { try buckets.noteReset(at: slot, db) }
         buckets.noteStoredOps(at: slot)
         buckets.update(slot, .content) { row in
             row.lastOp = last.opID

@@ -283,7 +283,7 @@ import Testing
             #expect(!everything.contains { $0.contains("TEMP B-TREE") }, "\(everything)")
             for rows in [
                 ChangedRows.complete(unapplied: nil), .complete(unapplied: [1]), .complete(unapplied: [1, 2]),
-                .partial(covered: [1], unapplied: [1], published: .zero),
+                .partial(covered: [1], unapplied: [1], published: .zero, beforeReset: .zero),
             ] {
                 let plan = try rows.plan(db)
                 #expect(plan.filter { $0.contains("TEMP B-TREE") }.count == 1, "\(plan)")
@@ -291,7 +291,12 @@ import Testing
                 #expect(plan.contains { $0.contains("ps_oplog_row (row_type=? AND row_id=?)") }, "\(plan)")
             }
             try OplogIndexes.drop(db)
-            let amongOperations = try ChangedRows.partialAmong([1...2], covered: [1], published: .zero).plan(db)
+            let amongOperations = try ChangedRows.partialAmong(
+                [1...2],
+                covered: [1],
+                published: .zero,
+                beforeReset: .zero
+            ).plan(db)
             #expect(amongOperations.filter { $0.contains("TEMP B-TREE") }.count == 1, "\(amongOperations)")
             #expect(
                 amongOperations.contains { $0.contains("SEARCH o USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)") }

@@ -193,6 +193,31 @@ import Testing
         }
     }
 
+    @Test("nor does it when everything is to be published again", arguments: [true, false])
+    func olderVersionAfterAResync(_ isForgettingProgress: Bool) throws {
+        for threshold in isForgettingProgress ? [Int64.max, 1] : [.max] {
+            let scenario = try SyncScenario(bulkLoadThreshold: threshold)
+            try scenario.start()
+            let buckets = [BucketDescription.bucket("all", count: 100), .bucket("new", count: 100, priority: 1)]
+            try scenario.receive(.cp(20, buckets), .ops("all", .put(10, "x", data: #"{"col":"10"}"#)), .done)
+            try scenario.send(.stop)
+            try scenario.write { try LocalData.triggerResync($0, forgettingProgress: isForgettingProgress) }
+            scenario.restart()
+            try scenario.start()
+            try scenario.receive(
+                .cp(30, [.bucket("all", count: 200), .bucket("new", count: 200, priority: 1)]),
+                .ops("new", .put(9, "x", data: #"{"col":"9"}"#), .put(29, "y", data: #"{"col":"29"}"#)),
+                .part(1)
+            )
+            #expect(try scenario.oplogIndexes.isEmpty == (threshold == 1))
+            #expect(try scenario.items == [#"x|{"col":"10"}"#, #"y|{"col":"29"}"#])
+            try scenario.receive(.done)
+            #expect(try scenario.items == [#"x|{"col":"10"}"#, #"y|{"col":"29"}"#])
+            let keys = try scenario.database.rows("SELECT key FROM ps_kv WHERE key LIKE 'swift_%'")
+            #expect(keys.isEmpty)
+        }
+    }
+
     @Test("a partial completion shows what is newer than everything published", arguments: LostOperation.allCases)
     func newerVersionThanALostOne(_ lost: LostOperation) throws {
         let scenario = try SyncScenario.started()

@@ -44,6 +44,8 @@ private enum ModelStep {
     /// The queue was uploaded, and the service has returned a write checkpoint.
     case upload(writeCheckpoint: Int64)
     case restart
+    /// Everything is to be published again.
+    case resync
 }
 
 /// What a checkpoint line announced.
@@ -85,6 +87,7 @@ private struct ModelHistory {
         change()
         var steps: [ModelStep] = []
         if random.number(below: 6) == 0 { steps.append(.restart) }
+        if random.number(below: 12) == 0 { steps.append(.resync) }
         if random.number(below: 3) == 0 { steps.append(.write(Self.rows.randomElement(using: &random) ?? "r0", opID)) }
         if random.number(below: 3) == 0 { steps.append(upload()) }
         var lines = self.lines(positions, isInterrupted: random.number(below: 3) == 0)
@@ -269,6 +272,11 @@ private final class ModelClient {
             scenario.restart()
             try scenario.start()
             return []
+        case .resync:
+            try scenario.send(.stop)
+            try scenario.write { try LocalData.triggerResync($0, forgettingProgress: false) }
+            try scenario.start()
+            return []
         }
     }
 
@@ -284,7 +292,7 @@ private final class ModelClient {
         case .upload:
             let actions = try act(step)
             if actions.contains(where: \.isCompletion) { try expectState(of: heldBack, context) }
-        case .restart:
+        case .restart, .resync:
             heldBack = nil
             _ = try act(step)
         }
