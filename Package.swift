@@ -172,7 +172,7 @@ let package = Package(
             swiftSettings: settings
         ),
         // One HTTP request: what the client's transports are made on, and what URLSession does for them.
-        .target(name: "PowerSyncHTTP", dependencies: [.nioCore, .nioHTTP1], swiftSettings: settings),
+        .target(name: "PowerSyncHTTP", dependencies: ["CZlib", .nioCore, .nioHTTP1], swiftSettings: settings),
         .target(
             name: "PowerSyncURLSession",
             dependencies: ["PowerSyncHTTP", .nioConcurrencyHelpers, .nioCore, .nioHTTP1],

@@ -13,10 +13,8 @@ package final class NIOExchange: HTTPExchange {
         files: HTTPClient(configuration: fileConfiguration())
     )
 
-    /// The most times as long as its compressed bytes a body may become, as a whole.
-    ///
-    /// Rows of ordinary data become 5 to 30 times as long; gzip itself reaches about 1,000.
-    static let compressionRatioLimit = 100
+    /// The content codings that are restored.
+    private static let decompressed: Set = ["gzip", "deflate"]
 
     /// How long opening a connection may take.
     private static let connectTimeout = TimeAmount.seconds(30)
@@ -48,8 +46,9 @@ package final class NIOExchange: HTTPExchange {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
             timeout: HTTPClient.Configuration.Timeout(connect: connectTimeout),
-            // Lines are limited after decompression, by the reader; what one read from the socket becomes, only here.
-            decompression: .enabled(limit: .ratio(compressionRatioLimit))
+            // The client would restore each read from the socket as a whole, before back-pressure can do anything, and could only
+            // limit a body as a whole, which has no end; see `InflatedBody`.
+            decompression: .disabled
         )
         // A refused connection is an error at once; the sync client has its own way of trying again.
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -102,11 +101,15 @@ package final class NIOExchange: HTTPExchange {
                 clientRequest,
                 deadline: .distantFuture
             )
+            let body = NIOExchangeBody(response.body)
+            let coding = response.headers[canonicalForm: "Content-Encoding"].first?.lowercased()
+            // The client of files restores them itself.
+            let isCompressed = request.purpose != .file && coding.map { Self.decompressed.contains($0) } ?? false
             return HTTPExchangeResponse(
                 status: Int(response.status.code),
                 headers: response.headers,
-                decompressed: ["gzip", "deflate"],
-                body: NIOExchangeBody(response.body)
+                decompressed: Self.decompressed,
+                body: isCompressed ? InflatedBody(body) : body
             )
         } catch {
             throw try HTTPExchangeError.classified(error)
@@ -151,7 +154,6 @@ extension HTTPExchangeError {
         case let error as HTTPClientError where error == .remoteConnectionClosed:
             HTTPExchangeError(.closedEarly, underlyingError: error)
         case HTTPParserError.invalidEOFState: HTTPExchangeError(.closedEarly, underlyingError: error)
-        case NIOHTTPDecompression.DecompressionError.limit: HTTPExchangeError(.overcompressed, underlyingError: error)
         case NIOHTTPDecompression.DecompressionError.inflationError: malformedCompression(error)
         case let error as NIOHTTPDecompression.ExtraDecompressionError where error == .invalidTrailingData:
             malformedCompression(error)

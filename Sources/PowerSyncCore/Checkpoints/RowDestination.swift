@@ -60,6 +60,14 @@ enum RowDestination {
         }
     }
 
+    /// Whether a row is there; for a table of the application, whose statements may put it anywhere, it may be.
+    func mayShow(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
+        switch self {
+        case .dataTable(let rows): try rows.contains(type: type, id: id)
+        case .rawTable: true
+        }
+    }
+
     /// What reads the rows.
     var reader: StoredRow.Reader {
         switch self {
@@ -97,6 +105,7 @@ struct DataTableRows {
     private let existing: Existing
     private let put: PreparedStatement
     private let delete: PreparedStatement
+    private let find: PreparedStatement
     private let db: Database
 
     /// What is done about a row that is there.
@@ -115,6 +124,7 @@ struct DataTableRows {
         written = try isReferenced ? .anything : Self.written(to: table, &schema, db)
         let additions = try schema.additions(to: table, db)
         delete = try PreparedStatement(db, sql: "DELETE FROM \(name) WHERE id = ?1")
+        find = try PreparedStatement(db, sql: "SELECT 1 FROM \(name) WHERE id = ?1")
         let insert = "INTO \(name) (id, data) VALUES (?1, ?2)"
         if isReferenced || (additions.hasInsertTrigger ? additions.hasUpdateTrigger : additions.hasUniqueIndex) {
             existing = .isUpdated(try PreparedStatement(db, sql: "UPDATE \(name) SET data = ?2 WHERE id = ?1"))
@@ -137,6 +147,7 @@ struct DataTableRows {
         written = try Self.written(to: "ps_untyped", &schema, db)
         put = try PreparedStatement(db, sql: "REPLACE INTO ps_untyped (id, data, type) VALUES (?1, ?2, ?3)")
         delete = try PreparedStatement(db, sql: "DELETE FROM ps_untyped WHERE id = ?1 AND type = ?2")
+        find = try PreparedStatement(db, sql: "SELECT 1 FROM ps_untyped WHERE id = ?1 AND type = ?2")
     }
 
     /// Writes a row, or deletes it when there is no data.
@@ -179,6 +190,14 @@ struct DataTableRows {
         if let data { try statement.bind(checkedText: data, at: 2, .inPlace) }
         if table == nil { try statement.bind(checkedText: type, at: data == nil ? 2 : 3, .inPlace) }
         try statement.run()
+    }
+
+    /// Whether a row is there.
+    func contains(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
+        try find.bind(checkedText: id, at: 1, .inPlace)
+        if table == nil { try find.bind(checkedText: type, at: 2, .inPlace) }
+        defer { find.reset() }
+        return try find.step()
     }
 
     /// Triggers of the user may write anywhere.

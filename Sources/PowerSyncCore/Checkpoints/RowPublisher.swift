@@ -27,7 +27,7 @@ struct RowPublisher {
     }
 
     let rows: ChangedRows
-    let parked: ParkedRows
+    var kept: KeptRows
     let rawTables: [ClientRawTable]
     let db: Database
     private var current: (type: [UInt8], destination: RowDestination)?
@@ -49,7 +49,7 @@ struct RowPublisher {
     ///
     /// - Parameters:
     ///   - rows: The rows.
-    ///   - parked: Those among them that keep their local state.
+    ///   - kept: Those among them that keep their local state.
     ///   - rawTables: Where rows go whose types have no table of ours.
     ///   - schema: What is known of the file's tables, which is right.
     ///   - db: The writer, inside a transaction.
@@ -57,23 +57,24 @@ struct RowPublisher {
     /// - Throws: GRDB's `DatabaseError`, and ``RawTableError`` for a statement of the application.
     static func publish(
         _ rows: ChangedRows,
-        except parked: ParkedRows,
+        except kept: inout KeptRows,
         rawTables: [ClientRawTable],
         _ schema: inout KnownSchema,
         _ db: Database
     ) throws -> Outcome {
         try Publishing.whilePublishing(db) {
-            var publisher = RowPublisher(rows: rows, parked: parked, rawTables: rawTables, db: db)
+            var publisher = RowPublisher(rows: rows, kept: kept, rawTables: rawTables, db: db)
             try publisher.publish(&schema)
+            kept = publisher.kept
             // GRDB does not see statements that are stepped by hand.
             try publisher.written.announce(&schema, db)
             return Outcome(unreadable: publisher.unreadable, setAside: publisher.setAside)
         }
     }
 
-    private init(rows: ChangedRows, parked: ParkedRows, rawTables: [ClientRawTable], db: Database) {
+    private init(rows: ChangedRows, kept: KeptRows, rawTables: [ClientRawTable], db: Database) {
         self.rows = rows
-        self.parked = parked
+        self.kept = kept
         self.rawTables = rawTables
         self.db = db
     }
@@ -100,7 +101,7 @@ struct RowPublisher {
         for (row, exception) in exceptions where exception.isDeleted {
             try write(row, data: nil, &schema)
         }
-        try rows.forEach(db) { try publish(type: $0, id: $1, data: $2, &schema) }
+        try rows.forEach(db) { try publish($0, &schema) }
         try settle(&schema)
         for _ in 0..<Self.depthOfDependents {
             guard let rows = dependents?.take(), !rows.isEmpty else { break }
@@ -131,19 +132,18 @@ struct RowPublisher {
         }
         guard try find.step(), let data = find.text(at: 0) else { return }
         try row.type.withUnsafeBytes { type in
-            try row.id.withUnsafeBytes { try publish(type: type, id: $0, data: data, &schema) }
+            try row.id.withUnsafeBytes { id in
+                try publish(ChangedRows.Element(type: type, id: id, data: data, mayBeOutdated: false), &schema)
+            }
         }
     }
 
     /// Publishes a row, unless it keeps its state.
-    private mutating func publish(
-        type: UnsafeRawBufferPointer,
-        id: UnsafeRawBufferPointer,
-        data: UnsafeRawBufferPointer?,
-        _ schema: inout KnownSchema
-    ) throws {
-        guard !parked.contains(type: type, id: id), !isException(type: type, id: id) else { return }
+    private mutating func publish(_ row: ChangedRows.Element, _ schema: inout KnownSchema) throws {
+        let (type, id, data) = (row.type, row.id, row.data)
+        guard !kept.keeps(type: type, id: id), !isException(type: type, id: id) else { return }
         let destination = try destination(for: type, &schema)
+        if row.mayBeOutdated, try destination.mayShow(type: type, id: id) { return }
         if let data, !StoredRow.isJSON(data) {
             try writeReadable(type: type, id: id, data: data, to: destination)
         } else {

@@ -22,6 +22,7 @@ enum WaitingRows {
         _ db: Database
     ) throws -> SetAsideRows {
         var refused = SetAsideRows()
+        var kept = KeptRows()
         // In an interrupted bulk load, the rows could not be found without reading all operations for each of them.
         guard !rawTables.isEmpty, try db.hasRows("ps_untyped"), try OplogIndexes.exist(db) else { return refused }
         try schema.revalidate(db)
@@ -36,7 +37,7 @@ enum WaitingRows {
                 arguments: [rawTable.name]
             )
             let rows = ChangedRows.waiting(type: rawTable.name, table: table)
-            let outcome = try RowPublisher.publish(rows, except: ParkedRows(), rawTables: rawTables, &schema, db)
+            let outcome = try RowPublisher.publish(rows, except: &kept, rawTables: rawTables, &schema, db)
             refused.formUnion(outcome.setAside)
             try db.execute(sql: "DELETE FROM ps_untyped WHERE type = ?", arguments: [rawTable.name])
         }

@@ -83,6 +83,7 @@ extension SyncEngine {
         )
         if request.isEquivalent(to: iteration.request) {
             machine.requestConfirmed(request, liveStreams: iteration.liveStreams)
+            try reassociate(request, db, &actions)
         } else {
             try endIteration(hideDisconnect: true, db, &actions)
         }
