@@ -21,7 +21,11 @@ extension SourceSchema {
     /// - Throws: `DatabaseError` when they cannot be executed.
     package init(statements: String) throws {
         self.init(try DeclaredTable.all(madeBy: statements)) { ColumnType(postgres: $0) }
+        defaultSchemaAliases = Self.aliases
     }
+
+    /// The default schema of the sources for which people write statements down.
+    private static let aliases: Set<String> = ["public"]
 }
 
 extension DeclaredTable {
