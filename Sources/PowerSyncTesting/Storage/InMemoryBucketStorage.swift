@@ -204,8 +204,8 @@ package final class InMemoryBucketStorage: BucketStorage {
             for entry in stream.entries[lookup, default: []] where entry.opID <= checkpoint.opID {
                 newest[entry.row] = entry
             }
-            let rows = newest.values.flatMap(\.outputs)
-            if !rows.isEmpty { result[lookup] = rows }
+            let rows = Set(newest.values.flatMap(\.outputs))
+            if !rows.isEmpty { result[lookup] = Array(rows) }
         }
         guard result.values.reduce(0, { $0 + $1.count }) <= limit else {
             throw BucketLimitError(limit: .parameterResults(limit: limit))

@@ -386,12 +386,12 @@ import Testing
         )
     }
 
-    @Test func withoutFixedExtractionJSONNullIsText() throws {
+    @Test func withoutFixedExtractionJSONNullIsTextForJSONExtract() throws {
         let text =
-            "config: {edition: 3, fixed_json_extract: false}\nstreams: {s: {query: \"SELECT id, a ->> '$.x' AS t, a -> 'x' AS j FROM t\"}}"
+            "config: {edition: 3, fixed_json_extract: false}\nstreams: {s: {query: \"SELECT id, a ->> '$.x' AS t, a -> 'x' AS j, json_extract(a, '$.x') AS e FROM t\"}}"
         #expect(
             try plan(text).synced("t", ["id": "1", "a": #"{"x":null}"#]) == [
-                #"1#s|0[] t/1 {"id":"1","t":"null","j":null}"#
+                #"1#s|0[] t/1 {"id":"1","t":null,"j":null,"e":"null"}"#
             ]
         )
     }
