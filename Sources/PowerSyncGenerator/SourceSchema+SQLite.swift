@@ -9,6 +9,7 @@ extension SourceSchema {
     /// - Throws: `DatabaseError` when it is neither.
     package init(contentsOf path: String) throws {
         self.init(try DeclaredTable.all(in: path))
+        if !DeclaredTable.isDatabase(path) { defaultSchemaAliases = Self.aliases }
     }
 
     /// The tables that some `CREATE TABLE` statements make.
@@ -17,7 +18,11 @@ extension SourceSchema {
     /// - Throws: `DatabaseError` when they cannot be executed.
     package init(statements: String) throws {
         self.init(try DeclaredTable.all(madeBy: statements))
+        defaultSchemaAliases = Self.aliases
     }
+
+    /// The default schema of the sources for which people write statements down.
+    private static let aliases: Set<String> = ["public"]
 }
 
 extension DeclaredTable {
@@ -31,6 +36,11 @@ extension DeclaredTable {
             return try handle.declaredTables()
         }
         return try all(madeBy: try String(contentsOfFile: path, encoding: .utf8))
+    }
+
+    /// Whether a file is a database, and no text.
+    static func isDatabase(_ path: String) -> Bool {
+        (try? DatabaseQueue(path: path, configuration: readOnly).isSQLite()) ?? false
     }
 
     /// The tables that some `CREATE TABLE` statements make.
