@@ -172,7 +172,7 @@ import Testing
         findings.expectRemedies()
         let missing = findings.first { $0.code == "PSYNC_S1141" }
         #expect(missing?.level == .error)
-        #expect(missing?.remedy == "CREATE PUBLICATION powersync FOR ALL TABLES;")
+        #expect(missing?.remedy == "CREATE PUBLICATION powersync FOR TABLE public.lists;")
         #expect(findings.contains { $0.level == .warning && $0.message.contains("no primary key") })
         #expect(!FileManager.default.fileExists(atPath: folder.path("buckets.db")))
     }
