@@ -152,6 +152,12 @@ extension PostgresCheck {
             return "Check username and password, and that pg_hba.conf of the server allows the role from this machine."
         case "3D000": return "Check the name of the database; names are case sensitive."
         case "53300": return "Raise max_connections of the server, or close other connections."
+        case "57P01", "57P02": return "The server was stopped, or somebody has ended the connection; look at its log."
+        case "57P03":
+            return "The server is about to start or to stop, or a standby does not take connections: wait for it."
+        case "25P03", "57P05":
+            return
+                "A limit for idle connections is too short: idle_in_transaction_session_timeout, idle_session_timeout."
         default: break
         }
         // libpq has no codes for what happens before the server answers.
@@ -176,8 +182,16 @@ extension PostgresCheck {
         if message.contains("translate host name") || message.contains("name or service not known") {
             return "Check hostname, and that this machine can resolve it."
         }
-        if error.code == .connection || error.code == .timeout {
-            return "Check hostname and port, that the server listens on more than localhost, and the firewalls between."
+        // What the server itself says is no matter of the way to it.
+        guard error.sqlState == nil else { return nil }
+        if message.contains("connection refused") {
+            return "Check hostname and port, that the server runs, and that it listens on more than localhost."
+        }
+        let isSilent = ["timeout expired", "timed out", "no route to host", "network is unreachable"].contains {
+            message.contains($0)
+        }
+        if isSilent || error.code == .timeout && error.activity.hasPrefix("connecting") {
+            return "Nothing answers: check hostname and port, and the firewalls between."
         }
         return nil
     }
