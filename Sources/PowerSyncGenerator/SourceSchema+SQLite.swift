@@ -9,6 +9,7 @@ extension SourceSchema {
     /// - Throws: ``UnreadableFile`` when it is neither.
     package init(contentsOf path: String) throws {
         self.init(try DeclaredTable.all(in: path))
+        if !DeclaredTable.isDatabase(path) { defaultSchemaAliases = Self.aliases }
     }
 
     /// The tables that some `CREATE TABLE` statements make.
@@ -17,7 +18,11 @@ extension SourceSchema {
     /// - Throws: ``UnreadableFile`` when they cannot be executed.
     package init(statements: String) throws {
         self.init(try DeclaredTable.all(madeBy: statements))
+        defaultSchemaAliases = Self.aliases
     }
+
+    /// The default schema of the sources for which people write statements down.
+    private static let aliases: Set<String> = ["public"]
 }
 
 extension DeclaredTable {
@@ -46,6 +51,11 @@ extension DeclaredTable {
         } catch let error as UnreadableFile {
             throw UnreadableFile("\(path): \(error.description)")
         }
+    }
+
+    /// Whether a file is a database, and no text.
+    static func isDatabase(_ path: String) -> Bool {
+        (try? DatabaseQueue(path: path, configuration: readOnly).isSQLite()) ?? false
     }
 
     /// The tables that some `CREATE TABLE` statements make.

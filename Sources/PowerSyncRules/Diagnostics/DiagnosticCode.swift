@@ -88,6 +88,8 @@ enum DiagnosticCode: String, Sendable, CaseIterable {
     case legacyTwoArrays = "legacy.two_arrays"
     case legacyPriorityTwice = "legacy.priority_twice"
     case legacyNoID = "legacy.no_id"
+    case streamNoID = "stream.no_id"
+    case legacyTokenClaim = "legacy.token_claim"
 
     /// How serious findings with this code are.
     var severity: ConfigDiagnostic.Severity {
@@ -95,7 +97,9 @@ enum DiagnosticCode: String, Sendable, CaseIterable {
         case .yamlNullSection, .configStorageUnstable, .configNoEffect, .streamsAlpha, .eventWhereIgnored, .cteUnused,
             .cteShadowsTable, .sqlCaseFolded, .streamDangerousParameter, .functionUnknownColumn, .fromUnused,
             .columnUnnamed, .columnStarAfterAlias, .tableAliasRenames, .metadataSuffixWithoutWildcard,
-            .schemaTableMissing, .schemaColumnMissing, .lookupUnbounded:
+            .schemaTableMissing, .schemaColumnMissing, .lookupUnbounded,
+            .legacyTokenClaim,
+            .streamNoID:
             .warning
         default:
             .error

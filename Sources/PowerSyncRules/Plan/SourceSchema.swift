@@ -18,6 +18,8 @@ package struct SourceSchema: Sendable, Hashable {
     package var tables: [Table]
     /// The schema of tables that a config names without one.
     package var defaultSchema: String
+    /// Other names of that schema: statements of SQLite say nothing about the schema that a source has.
+    package var defaultSchemaAliases: Set<String> = []
 
     /// Creates a schema.
     package init(tables: [Table], defaultSchema: String = "main") {
@@ -27,6 +29,13 @@ package struct SourceSchema: Sendable, Hashable {
 
     /// The tables that a pattern matches.
     func tables(matching pattern: TablePattern) -> [Table] {
-        tables.filter { pattern.matches($0.name, defaultSchema: defaultSchema) }
+        var pattern = pattern
+        if let schema = pattern.schema, isDefault(schema) { pattern.schema = nil }
+        return tables.filter { pattern.matches($0.name, defaultSchema: defaultSchema) }
+    }
+
+    /// Whether tables that a config names without a schema may be in this one.
+    func isDefault(_ schema: String) -> Bool {
+        schema.utf8.elementsEqual(defaultSchema.utf8) || defaultSchemaAliases.contains(schema)
     }
 }

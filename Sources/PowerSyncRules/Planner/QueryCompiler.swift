@@ -31,7 +31,14 @@ struct QueryCompiler {
             let query = binder.bind(select, isComplete: syntax.problems.isEmpty)
             result.problems += binder.rootProblems
             result.usedCommonTables = binder.usedCommonTables
-            if let query, !binder.usesBrokenTable { plan(query, into: &result) }
+            if let query, !binder.usesBrokenTable {
+                // A column that has an error may be the id.
+                let hasErrors = result.problems.contains { $0.severity == .error }
+                if !hasErrors, let finding = idFinding(query, select, in: sources) {
+                    result.problems.append(finding)
+                }
+                plan(query, into: &result)
+            }
         }
         result.problems = result.problems.unique
         return result
@@ -61,14 +68,22 @@ struct QueryCompiler {
         } catch {
             problems.append(error)
         }
-        let isBroken = problems.contains { $0.code.severity == .error }
+        let isBroken = problems.contains { $0.severity == .error }
         return (isBroken ? .broken : .select(select), problems.unique)
+    }
+
+    /// The warning about rows without an id.
+    private func idFinding(_ query: CanonicalQuery, _ select: SQLSelect, in sources: SQLSources) -> SQLProblem? {
+        let check = RowIDCheck(query, from: select, in: sources)
+        return check.finding(schema: options.schema).map { finding in
+            SQLProblem(code: .streamNoID, message: finding.message, hint: finding.hint, range: select.columnRange)
+        }
     }
 
     private func plan(_ query: CanonicalQuery, into result: inout Result) {
         do throws(SQLProblem) {
             let variants = try NormalForm.variants(of: query.condition, problems: &result.problems)
-            guard !result.problems.contains(where: { $0.code.severity == .error }) else { return }
+            guard !result.problems.contains(where: { $0.severity == .error }) else { return }
             for variant in variants {
                 let planned = try VariantPlanner.plan(variant, of: query)
                 result.problems += warnings(about: planned.way)

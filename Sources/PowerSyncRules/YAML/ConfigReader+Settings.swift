@@ -38,12 +38,25 @@ extension ConfigReader {
 
     private mutating func readStorageVersion(_ value: ConfigNode) {
         switch value.integer {
-        case 2:
-            break
+        case 2, 4:
+            diagnostics.report(
+                .configNoEffect,
+                "“storage_version” has no effect: this service's storage has a form of its own.",
+                at: value.range
+            )
         case 3:
-            diagnostics.report(.configStorageUnstable, "Storage version 3 is unstable.", at: value.range)
+            diagnostics.report(
+                .configStorageUnstable,
+                "Storage version 3 is unstable in the established service; here it has no effect.",
+                at: value.range
+            )
         default:
-            diagnostics.report(.configStorageVersion, "“storage_version” must be 2 or 3.", at: value.range)
+            diagnostics.report(
+                .configStorageVersion,
+                "“storage_version” must be 2, 3 or 4, a number without quotes.",
+                hint: "It has no effect here: leave it out.",
+                at: value.range
+            )
         }
     }
 

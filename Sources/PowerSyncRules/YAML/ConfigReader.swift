@@ -53,6 +53,15 @@ struct ConfigReader {
             }
         }
         if let section = sections["config"] { document.settings = readSettings(section.value) }
+        if let section = sections["streams"], document.settings.edition == 1 {
+            reportEdition(
+                section,
+                config: entries.first { $0.key == "config" },
+                hasDefinitions: sections["bucket_definitions"] != nil
+            )
+            // What else is wrong with the streams is what their edition says.
+            document.settings.edition = sections["bucket_definitions"] == nil ? 3 : 2
+        }
         let edition = document.settings.edition
         if let section = sections["with"] {
             if edition < 3 {
@@ -84,6 +93,32 @@ struct ConfigReader {
             )
         }
         return document
+    }
+}
+
+extension ConfigReader {
+    /// Reports streams in edition 1, once for all of them: mostly a line is missing.
+    private mutating func reportEdition(
+        _ section: ConfigNode.Entry,
+        config: ConfigNode.Entry?,
+        hasDefinitions: Bool
+    ) {
+        let edition = hasDefinitions ? "edition: 2" : "edition: 3"
+        let isMissing = config?.value.entries { _ in }?.contains { $0.key == "edition" } != true
+        let hint =
+            switch (isMissing, config) {
+            case (true, nil): "Add the line “config: {\(edition)}” before “\(section.key)”."
+            case (true, _): "Add “\(edition)” to “config”."
+            case (false, _): "Set “\(edition)”."
+            }
+        diagnostics.report(
+            .streamsEdition,
+            isMissing
+                ? "The edition is missing, and without it is 1, which has no streams."
+                : "Streams are not part of edition 1.",
+            hint: hasDefinitions ? "\(hint) Edition 3 has no “bucket_definitions”." : hint,
+            at: section.keyRange
+        )
     }
 }
 

@@ -58,7 +58,7 @@ struct StreamReplicator {
         var logger = logger
         logger[metadataKey: ReplicationLogKey.stream] = "\(stream.id)"
         self.logger = logger
-        rejections = RejectionLog(logger: logger)
+        rejections = RejectionLog(logger: logger, statistics: statistics)
     }
 
     /// Replicates.

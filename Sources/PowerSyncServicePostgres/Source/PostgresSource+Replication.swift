@@ -68,6 +68,9 @@ extension PostgresSource: ReplicationSource {
             for column in plan.missingColumns(of: table.name, among: table.columns.map(\.name)) {
                 warnOnce("The sync config reads a column that its table does not have.", "\(table.name).\(column)")
             }
+            for definition in plan.definitionsWithoutID(of: table.name, among: table.columns.map(\.name)) {
+                warnOnce(.rowsWithoutID, "\(table.name): \(definition)")
+            }
             for column in table.unreplicatedKey {
                 warnOnce(
                     """

@@ -114,6 +114,23 @@ import Testing
             "config: {edition: 3, storage_version: 3}\n" + streams,
             "1:39 config.storage_unstable"
         ),
+        Case("storage version 2", "config: {edition: 3, storage_version: 2}\n" + streams, "1:39 config.no_effect"),
+        Case("storage version 4", "config: {edition: 3, storage_version: 4}\n" + streams, "1:39 config.no_effect"),
+        Case(
+            "storage version 2.0 in edition 1",
+            "config: {storage_version: 2.0}\nbucket_definitions: {}",
+            "1:27 config.no_effect"
+        ),
+        Case(
+            "storage version as text",
+            "config: {edition: 3, storage_version: \"4\"}\n" + streams,
+            "1:39 config.storage_version"
+        ),
+        Case(
+            "storage version null",
+            "config: {edition: 3, storage_version: ~}\n" + streams,
+            "1:39 config.storage_version"
+        ),
         Case(
             "storage version 1",
             "config: {edition: 3, storage_version: 1}\n" + streams,
@@ -136,8 +153,15 @@ import Testing
         ),
         Case("unknown option", "config: {edition: 3, speed: 1}\n" + streams, "1:22 yaml.unknown_key"),
         Case("edition 2 with an empty stream", "config: {edition: 2}\nstreams: {s: {}}", "2:1 streams.alpha"),
-        Case("edition 1 with a stream", "config: {edition: 1}\n" + streams, "2:1 streams.alpha", "3:3 streams.edition"),
-        Case("no config with a stream", streams, "1:1 streams.alpha", "2:3 streams.edition"),
+        Case("edition 1 with a stream", "config: {edition: 1}\n" + streams, "2:1 streams.edition"),
+        Case("no config with a stream", streams, "1:1 streams.edition"),
+        Case("config without an edition", "config: {}\n" + streams, "2:1 streams.edition"),
+        Case(
+            "no config with definitions, too",
+            streams + "bucket_definitions: {}",
+            "1:1 streams.edition",
+            "1:1 streams.alpha"
+        ),
         Case("edition 1 with nothing", "config: {edition: 1}", "1:1 streams.missing"),
         Case("edition 1, empty legacy", "config: {edition: 1}\nbucket_definitions: {}"),
         Case(
