@@ -55,8 +55,14 @@ struct StatusCommand: AsyncParsableCommand {
 
     /// Whom to ask, and with which token.
     private func target() throws -> (address: String, token: String, isLocal: Bool) {
-        let known = ProcessInfo.processInfo.environment["PS_ADMIN_TOKEN"]
+        let variable = ProcessInfo.processInfo.environment["PS_ADMIN_TOKEN"]?.withoutLineEnd
+        // One that is empty counts as one that is not set.
+        let known = variable.flatMap { $0.isEmpty ? nil : $0 }
         if let url {
+            // It is shown with what was found.
+            guard !url.contains("@") else {
+                throw ValidationError("--url has a user or a password, which nobody asks for; leave them out")
+            }
             guard let known else {
                 throw ValidationError("--url needs a token of the service in the environment variable PS_ADMIN_TOKEN")
             }

@@ -32,10 +32,12 @@ extension DeclaredTable {
     /// - Returns: The tables.
     /// - Throws: ``UnreadableFile`` when it is neither; it does not show an address of a server, which may have a password.
     static func all(in path: String) throws -> [DeclaredTable] {
-        guard !path.contains("://") else {
-            throw UnreadableFile("--schema takes a file; the address of a database is for --source")
+        guard FileManager.default.fileExists(atPath: path) else {
+            guard !path.contains("://"), !path.contains("@") else {
+                throw UnreadableFile("--schema takes a file; the address of a database is for --source")
+            }
+            throw UnreadableFile("\(path) does not exist")
         }
-        guard FileManager.default.fileExists(atPath: path) else { throw UnreadableFile("\(path) does not exist") }
         do {
             if let handle = try? DatabaseQueue(path: path, configuration: readOnly), try handle.isSQLite() {
                 return try handle.declaredTables()

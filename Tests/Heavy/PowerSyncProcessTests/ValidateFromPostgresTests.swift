@@ -65,6 +65,7 @@ import Testing
         #expect(!output.errors.contains("a-sec") && !output.errors.contains("ret@"), "\(output)")
         let schema = try await CommandRun(["validate", "sync.yaml", "--schema", source], in: folder)
         #expect(schema.status == 1)
+        #expect(schema.errors.contains("--source") && !schema.errors.contains("a-sec"), "\(schema)")
     }
 
     @Test func escapesOfAConfigAreNotPrinted() async throws {

@@ -84,9 +84,10 @@ import Testing
         }
     }
 
-    @Test func theAddressOfADatabaseIsNotShown() {
+    @Test(arguments: ["postgresql://me:hunter2@h/app", "postgres:/me:hunter2@h/app"])
+    func theAddressOfADatabaseIsNotShown(_ address: String) {
         #expect {
-            try SourceSchema(contentsOf: "postgresql://me:hunter2@h/app")
+            try SourceSchema(contentsOf: address)
         } throws: { error in
             "\(error)".contains("--source") && !"\(error)".contains("hunter2")
         }
