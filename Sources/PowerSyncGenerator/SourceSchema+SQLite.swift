@@ -8,16 +8,18 @@ extension SourceSchema {
     /// - Parameter path: A database file, or a text file with statements.
     /// - Throws: ``UnreadableFile`` when it is neither.
     package init(contentsOf path: String) throws {
-        self.init(try DeclaredTable.all(in: path))
-        if !DeclaredTable.isDatabase(path) { defaultSchemaAliases = Self.aliases }
+        switch try SchemaFile(path) {
+        case .database(let database): self = try database.sourceSchema()
+        case .statements(let text): self = try SchemaFile.naming(path) { try SourceSchema(statements: text) }
+        }
     }
 
-    /// The tables that some `CREATE TABLE` statements make.
+    /// The tables that some `CREATE TABLE` statements make; types mean what PostgreSQL means by them.
     ///
     /// - Parameter statements: The statements.
     /// - Throws: ``UnreadableFile`` when they cannot be executed.
     package init(statements: String) throws {
-        self.init(try DeclaredTable.all(madeBy: statements))
+        self.init(try DeclaredTable.all(madeBy: statements)) { ColumnType(postgres: $0) }
         defaultSchemaAliases = Self.aliases
     }
 
@@ -32,32 +34,10 @@ extension DeclaredTable {
     /// - Returns: The tables.
     /// - Throws: ``UnreadableFile`` when it is neither; it does not show an address of a server, which may have a password.
     static func all(in path: String) throws -> [DeclaredTable] {
-        guard FileManager.default.fileExists(atPath: path) else {
-            guard !path.contains("://"), !path.contains("@") else {
-                throw UnreadableFile("--schema takes a file; the address of a database is for --source")
-            }
-            throw UnreadableFile("\(path) does not exist")
+        switch try SchemaFile(path) {
+        case .database(let database): try database.declaredTables()
+        case .statements(let text): try SchemaFile.naming(path) { try all(madeBy: text) }
         }
-        do {
-            if let handle = try? DatabaseQueue(path: path, configuration: readOnly), try handle.isSQLite() {
-                return try handle.declaredTables()
-            }
-        } catch {
-            throw UnreadableFile("\(path) cannot be read as a SQLite database: \(error.sqliteMessage)")
-        }
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw UnreadableFile("\(path) is neither a SQLite database nor UTF-8 text that may be read")
-        }
-        do {
-            return try all(madeBy: text)
-        } catch let error as UnreadableFile {
-            throw UnreadableFile("\(path): \(error.description)")
-        }
-    }
-
-    /// Whether a file is a database, and no text.
-    static func isDatabase(_ path: String) -> Bool {
-        (try? DatabaseQueue(path: path, configuration: readOnly).isSQLite()) ?? false
     }
 
     /// The tables that some `CREATE TABLE` statements make.
@@ -82,7 +62,7 @@ extension DeclaredTable {
     package static func all(inEmbeddedSource path: String, statements: [String]) throws -> [DeclaredTable] {
         var tables: [DeclaredTable] = []
         if FileManager.default.fileExists(atPath: path) {
-            tables = try DatabaseQueue(path: path, configuration: readOnly).declaredTables()
+            tables = try DatabaseQueue(path: path, configuration: .readOnly).declaredTables()
                 // What begins so is the service's own.
                 .filter { !$0.name.name.hasPrefix("_ps_") }
         }
@@ -93,8 +73,49 @@ extension DeclaredTable {
             .filter { !present.contains($0.name.name.lowercased()) }
         return tables.sorted { $0.name.name < $1.name.name }
     }
+}
 
-    private static var readOnly: Configuration {
+/// What a file for `--schema` is.
+private enum SchemaFile {
+    case database(DatabaseQueue)
+    case statements(String)
+
+    /// Looks into a file.
+    ///
+    /// - Throws: ``UnreadableFile``, which does not show an address of a server: it may have a password.
+    init(_ path: String) throws {
+        guard FileManager.default.fileExists(atPath: path) else {
+            guard !path.contains("://"), !path.contains("@") else {
+                throw UnreadableFile("--schema takes a file; the address of a database is for --source")
+            }
+            throw UnreadableFile("\(path) does not exist")
+        }
+        do {
+            if let database = try DatabaseQueue.existing(at: path) {
+                self = .database(database)
+                return
+            }
+        } catch {
+            throw UnreadableFile("\(path) cannot be read as a SQLite database: \(error.sqliteMessage)")
+        }
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw UnreadableFile("\(path) is neither a SQLite database nor UTF-8 text that may be read")
+        }
+        self = .statements(text)
+    }
+
+    /// Names the file in an error about its statements.
+    static func naming<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as UnreadableFile {
+            throw UnreadableFile("\(path): \(error.description)")
+        }
+    }
+}
+
+extension Configuration {
+    fileprivate static var readOnly: Configuration {
         var configuration = Configuration()
         configuration.readonly = true
         return configuration
@@ -102,9 +123,17 @@ extension DeclaredTable {
 }
 
 extension DatabaseQueue {
-    /// The tables with the names of their columns.
+    /// The database in a file, or `nil` when the file is none.
+    fileprivate static func existing(at path: String) throws -> DatabaseQueue? {
+        guard let queue = try? DatabaseQueue(path: path, configuration: .readOnly), try queue.isSQLite() else {
+            return nil
+        }
+        return queue
+    }
+
+    /// The tables with their columns, whose types mean what SQLite means by them.
     package func sourceSchema() throws -> SourceSchema {
-        SourceSchema(try declaredTables())
+        SourceSchema(try declaredTables()) { SourceSchema.ColumnType(sqlite: $0) }
     }
 
     /// The tables with their columns.

@@ -45,8 +45,12 @@ extension ConfigTest {
             var tables: [SourceSchema.Table] = []
             for member in members {
                 let columns: [String]?
+                var types: [String: SourceSchema.ColumnType] = [:]
                 if case .object(let columnTypes) = member.value {
                     columns = columnTypes.map(\.name)
+                    for column in columnTypes {
+                        if case .string(let type) = column.value { types[column.name] = .init(postgres: type) }
+                    }
                 } else {
                     columns = member.value.strings
                 }
@@ -59,7 +63,8 @@ extension ConfigTest {
                 tables.append(
                     SourceSchema.Table(
                         name: SourceTableName(schema: isDefault ? "main" : schema ?? "main", name: table),
-                        columns: columns
+                        columns: columns,
+                        types: types
                     )
                 )
             }

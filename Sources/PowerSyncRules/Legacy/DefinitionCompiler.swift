@@ -64,16 +64,16 @@ struct DefinitionCompiler {
                 if !definition.acceptsDangerousQueries, let range = way.dangerousParameter {
                     problems.append(.dangerousParameter(at: range))
                 }
-                problems += way.unboundedTables.map { range in
+                problems += way.unboundedTables.map { lookup in
                     SQLProblem(
                         code: .lookupUnbounded,
                         message: """
-                            All rows of “\(sources.text(of: range))” that match the filters are read for every client, which gets \
+                            All rows of “\(lookup.table)” that match the filters are read for every client, which gets \
                             the buckets of all of them; they count for the limit of parameter results.
                             """,
                         hint:
                             "Compare a column with a value of the request, as in “WHERE user_id = request.user_id()”.",
-                        range: range
+                        range: lookup.range
                     )
                 }
                 planned.ways.append(way)

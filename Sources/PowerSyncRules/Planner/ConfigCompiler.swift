@@ -61,6 +61,7 @@ extension ConfigCompiler {
     ) -> Set<String> {
         var compiler = compiler
         compiler.acceptsDangerousParameters = stream.acceptsDangerousQueries
+        compiler.isSubscribedByDefault = stream.isSubscribedByDefault
         let locals = compile(stream.commonTables, compiler)
         let tables = globals.merging(locals) { _, local in local }
         var used: Set<String> = []

@@ -4,10 +4,20 @@ extension ConfigReader {
         ["edition", "storage_version", "timestamp_max_precision"] + ConfigSettings.Option.allCases.map(\.rawValue)
 
     /// Reads the section.
-    mutating func readSettings(_ node: ConfigNode) -> ConfigSettings {
+    ///
+    /// - Parameters:
+    ///   - node: The section.
+    ///   - meant: The edition that is assumed where the section says 1 or nothing.
+    /// - Returns: The settings, and the edition that the section gives.
+    mutating func readSettings(
+        _ node: ConfigNode,
+        editionInPlaceOf1 meant: Int
+    ) -> (settings: ConfigSettings, edition: Int?) {
         var settings = ConfigSettings()
-        guard let entries = entries(of: node, what: "“config”") else { return settings }
-        if let entry = entries.first(where: { $0.key == "edition" }) { settings.edition = readEdition(entry.value) }
+        settings.edition = meant
+        guard let entries = entries(of: node, what: "“config”") else { return (settings, nil) }
+        let edition = entries.first { $0.key == "edition" }.map { readEdition($0.value) }
+        if let edition, edition > 1 { settings.edition = edition }
         for entry in entries {
             switch entry.key {
             case "edition":
@@ -25,7 +35,7 @@ extension ConfigReader {
             }
         }
         for entry in entries { check(entry, settings) }
-        return settings
+        return (settings, edition)
     }
 
     private mutating func readEdition(_ value: ConfigNode) -> Int {

@@ -52,15 +52,15 @@ struct ConfigReader {
                 sections[entry.key] = entry
             }
         }
-        if let section = sections["config"] { document.settings = readSettings(section.value) }
-        if let section = sections["streams"], document.settings.edition == 1 {
-            reportEdition(
-                section,
-                config: entries.first { $0.key == "config" },
-                hasDefinitions: sections["bucket_definitions"] != nil
-            )
-            // What else is wrong with the streams is what their edition says.
-            document.settings.edition = sections["bucket_definitions"] == nil ? 3 : 2
+        // Edition 1, that of a config without one, has no streams: everything else is read as the edition that is meant.
+        let meant = sections["streams"] == nil ? 1 : sections["bucket_definitions"] == nil ? 3 : 2
+        document.settings.edition = meant
+        var given: Int?
+        if let section = sections["config"] {
+            (document.settings, given) = readSettings(section.value, editionInPlaceOf1: meant)
+        }
+        if let section = sections["streams"], given ?? 1 == 1 {
+            reportEdition(section, isMissing: given == nil, meant, hasConfig: entries.contains { $0.key == "config" })
         }
         let edition = document.settings.edition
         if let section = sections["with"] {
@@ -100,15 +100,15 @@ extension ConfigReader {
     /// Reports streams in edition 1, once for all of them: mostly a line is missing.
     private mutating func reportEdition(
         _ section: ConfigNode.Entry,
-        config: ConfigNode.Entry?,
-        hasDefinitions: Bool
+        isMissing: Bool,
+        _ meant: Int,
+        hasConfig: Bool
     ) {
-        let edition = hasDefinitions ? "edition: 2" : "edition: 3"
-        let isMissing = config?.value.entries { _ in }?.contains { $0.key == "edition" } != true
+        let edition = "edition: \(meant)"
         let hint =
-            switch (isMissing, config) {
-            case (true, nil): "Add the line “config: {\(edition)}” before “\(section.key)”."
-            case (true, _): "Add “\(edition)” to “config”."
+            switch (isMissing, hasConfig) {
+            case (true, false): "Add the line “config: {\(edition)}” before “\(section.key)”."
+            case (true, true): "Add “\(edition)” to “config”."
             case (false, _): "Set “\(edition)”."
             }
         diagnostics.report(
@@ -116,7 +116,7 @@ extension ConfigReader {
             isMissing
                 ? "The edition is missing, and without it is 1, which has no streams."
                 : "Streams are not part of edition 1.",
-            hint: hasDefinitions ? "\(hint) Edition 3 has no “bucket_definitions”." : hint,
+            hint: meant == 2 ? "\(hint) Edition 3 has no “bucket_definitions”." : hint,
             at: section.keyRange
         )
     }

@@ -39,7 +39,7 @@ package struct PublicService: Sendable {
                 "the address has a user or a password, which nobody asks for; leave them out: https://sync.example.com"
             )
         }
-        guard let parsed = URL(string: address), ["https", "http"].contains(parsed.scheme),
+        guard let parsed = URL(string: address), ["https", "http"].contains(parsed.scheme?.lowercased()),
             parsed.host(percentEncoded: false)?.isEmpty == false
         else {
             throw ServiceError(.invalidConfiguration, "\(address) is not an address such as https://sync.example.com")

@@ -79,6 +79,6 @@ extension Logger.Message {
     /// What a source says when it begins with a table whose rows are not sent.
     package static let rowsWithoutID: Logger.Message = """
         The sync config gives the rows of a table no id: they are not sent. The query needs one, such as \
-        `a || '-' || b AS id`, or `user_id AS id` where each user has one row.
+        `a || '-' || b AS id`, or `user_id AS id` where each user has one row. [stream.no_id]
         """
 }

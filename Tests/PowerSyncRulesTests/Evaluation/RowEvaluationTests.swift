@@ -137,7 +137,7 @@ import Testing
         Case("negative zero is the key zero", owned, ["id": "1", "a": -0.0], #"1#s|0[0] t/1 {"id":"1","a":-0.0}"#),
         Case("IS NULL", "SELECT id FROM t WHERE a IS NULL", ["id": "1", "a": nil], #"1#s|0[] t/1 {"id":"1"}"#),
         Case("IS NOT NULL", "SELECT id FROM t WHERE a IS NOT NULL", ["id": "1", "a": nil]),
-        Case("= NULL", "SELECT id FROM t WHERE a = NULL", ["id": "1", "a": nil]),
+        Case("= NULL", "SELECT id FROM t WHERE a = b", ["id": "1", "a": nil, "b": nil]),
         Case(
             "precedence",
             "SELECT id FROM t WHERE a OR b AND NOT c",

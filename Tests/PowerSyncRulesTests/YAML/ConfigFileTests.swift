@@ -156,6 +156,17 @@ import Testing
         Case("edition 1 with a stream", "config: {edition: 1}\n" + streams, "2:1 streams.edition"),
         Case("no config with a stream", streams, "1:1 streams.edition"),
         Case("config without an edition", "config: {}\n" + streams, "2:1 streams.edition"),
+        Case("config is null, with a stream", "config:\n" + streams, "1:1 yaml.null_section", "2:1 streams.edition"),
+        Case(
+            "an option that the missing edition has",
+            "config: {timestamp_max_precision: milliseconds}\n" + streams,
+            "2:1 streams.edition"
+        ),
+        Case(
+            "an option that edition 1 lacks",
+            "config: {edition: 1, timestamp_max_precision: milliseconds}\n" + streams,
+            "2:1 streams.edition"
+        ),
         Case(
             "no config with definitions, too",
             streams + "bucket_definitions: {}",
@@ -375,12 +386,12 @@ import Testing
         )
     }
 
-    @Test func withoutFixedExtractionJSONNullIsText() throws {
+    @Test func withoutFixedExtractionJSONNullIsTextForJSONExtract() throws {
         let text =
-            "config: {edition: 3, fixed_json_extract: false}\nstreams: {s: {query: \"SELECT id, a ->> '$.x' AS t, a -> 'x' AS j FROM t\"}}"
+            "config: {edition: 3, fixed_json_extract: false}\nstreams: {s: {query: \"SELECT id, a ->> '$.x' AS t, a -> 'x' AS j, json_extract(a, '$.x') AS e FROM t\"}}"
         #expect(
             try plan(text).synced("t", ["id": "1", "a": #"{"x":null}"#]) == [
-                #"1#s|0[] t/1 {"id":"1","t":"null","j":null}"#
+                #"1#s|0[] t/1 {"id":"1","t":null,"j":null,"e":"null"}"#
             ]
         )
     }

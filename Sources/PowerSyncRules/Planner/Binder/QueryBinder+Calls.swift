@@ -153,6 +153,7 @@ extension QueryBinder {
             return user
         case "parameter":
             let key = try scalar(arguments[0])
+            try checkConstants(of: member, [request, key], at: range)
             return .combining([request, key], range: range) { .call(member, $0) }
         default:
             return request

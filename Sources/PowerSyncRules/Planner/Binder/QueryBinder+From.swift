@@ -147,6 +147,7 @@ extension QueryBinder {
                 range: argument.range
             )
         }
+        try checkArray(argument)
         let home: CanonicalQuery.FunctionHome =
             switch argument.dependency {
             case nil: .undecided
