@@ -98,7 +98,7 @@ extension ClientAuthentication {
             )
             return nil
         }
-        if let operations, !operations.contains("verify") {
+        if let operations, !operations.contains(where: { $0 == "verify" }) {
             section.warn(
                 "key_ops",
                 "verify is not among them, so that the key verifies nothing; add it, or leave key_ops out"
