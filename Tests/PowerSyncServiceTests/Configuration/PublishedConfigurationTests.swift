@@ -1,4 +1,6 @@
 import Foundation
+import PowerSyncServiceCore
+import PowerSyncServicePostgres
 import Testing
 
 @testable import PowerSyncService
