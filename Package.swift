@@ -475,7 +475,7 @@ let package = Package(
             dependencies: [
                 "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
                 "PowerSyncRules", "PowerSyncService",
-                "PowerSyncTesting", "TestSupport", .grdb, .logging,
+                "PowerSyncTesting", "TestSupport", .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),

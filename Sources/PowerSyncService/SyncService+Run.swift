@@ -31,7 +31,13 @@ extension SyncService {
         let probes = Probes(timing)
         let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger, now: timing.now)
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
-        if role.replicates, let syncConfigText { try await deployer.deploy(syncConfigText) }
+        if role.replicates, let syncConfigText {
+            do {
+                try await deployer.deploy(syncConfigText)
+            } catch SyncConfigDeploymentError.rejected where hasBrokenSyncConfig {
+                // Operators are shown it until another text is deployed.
+            }
+        }
         setDeployer(deployer)
         defer { setDeployer(nil) }
         let replication = ReplicationStatistics()
