@@ -444,7 +444,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PowerSyncRulesTests",
-            dependencies: ["PowerSyncRules", "PowerSyncProtocol", "TestSupport"],
+            dependencies: ["PowerSyncRules", "PowerSyncProtocol", "TestSupport", .grdb],
             swiftSettings: settings
         ),
         .testTarget(

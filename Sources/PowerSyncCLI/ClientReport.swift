@@ -39,6 +39,17 @@ struct ClientOptions: ParsableArguments {
         )
     }
 
+    /// Checks that all streams are there: a service ignores a subscription to one that is not.
+    func checkSubscriptions(to plan: SyncPlan) throws {
+        let streams = plan.streams.map(\.name)
+        for text in subscribe {
+            let name = split(text).name
+            guard !streams.contains(name) else { continue }
+            let hint = NearName.hint(for: name, among: streams) ?? "There are \(streams.joined(separator: ", "))."
+            throw ValidationError("--subscribe \(name): the config has no such stream. \(hint)")
+        }
+    }
+
     private func object(_ pairs: [String], option: String) throws -> JSONObject {
         var object = JSONObject()
         for pair in pairs {

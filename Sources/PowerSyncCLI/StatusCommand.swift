@@ -162,8 +162,15 @@ struct StatusReport {
             lines.append("service   of another version: powersync status of that version tells more")
             return
         }
+        if let counts = snapshot.replication.rowsWithoutID { addRowsWithoutID(counts) }
         addStorage(snapshot.storage)
         addClients(snapshot)
+    }
+
+    private mutating func addRowsWithoutID(_ counts: [String: Int]) {
+        let tables = counts.sorted { $0.key < $1.key }.map { "\($0.key.printable) \($0.value)" }
+        lines.append("rows      left out, because they have no id: \(tables.joined(separator: ", "))")
+        lines.append("          warning: their queries need one, such as `a || '-' || b AS id`")
     }
 
     private mutating func addStorage(_ storage: ServiceSnapshot.Storage) {

@@ -57,6 +57,7 @@ struct ValidateCommand: AsyncParsableCommand {
         let result = SyncConfig.parse(text, schema: try sourceSchema(database))
         var report = ValidationReport(result)
         if let plan = result.plan {
+            try client.checkSubscriptions(to: plan)
             if explain { report.explanations = plan.explanations }
             if let user = client.user, let database {
                 report.client = try await ClientReport(user, try client.request(), of: plan, from: database)

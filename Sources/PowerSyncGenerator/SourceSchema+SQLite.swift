@@ -8,16 +8,24 @@ extension SourceSchema {
     /// - Parameter path: A database file, or a text file with statements.
     /// - Throws: `DatabaseError` when it is neither.
     package init(contentsOf path: String) throws {
-        self.init(try DeclaredTable.all(in: path))
+        if let database = try DatabaseQueue.existing(at: path) {
+            self = try database.sourceSchema()
+        } else {
+            try self.init(statements: String(contentsOfFile: path, encoding: .utf8))
+        }
     }
 
-    /// The tables that some `CREATE TABLE` statements make.
+    /// The tables that some `CREATE TABLE` statements make; types mean what PostgreSQL means by them.
     ///
     /// - Parameter statements: The statements.
     /// - Throws: `DatabaseError` when they cannot be executed.
     package init(statements: String) throws {
-        self.init(try DeclaredTable.all(madeBy: statements))
+        self.init(try DeclaredTable.all(madeBy: statements)) { ColumnType(postgres: $0) }
+        defaultSchemaAliases = Self.aliases
     }
+
+    /// The default schema of the sources for which people write statements down.
+    private static let aliases: Set<String> = ["public"]
 }
 
 extension DeclaredTable {
@@ -27,9 +35,7 @@ extension DeclaredTable {
     /// - Returns: The tables.
     /// - Throws: `DatabaseError` when it is neither.
     static func all(in path: String) throws -> [DeclaredTable] {
-        if let handle = try? DatabaseQueue(path: path, configuration: readOnly), try handle.isSQLite() {
-            return try handle.declaredTables()
-        }
+        if let database = try DatabaseQueue.existing(at: path) { return try database.declaredTables() }
         return try all(madeBy: try String(contentsOfFile: path, encoding: .utf8))
     }
 
@@ -54,7 +60,7 @@ extension DeclaredTable {
     package static func all(inEmbeddedSource path: String, statements: [String]) throws -> [DeclaredTable] {
         var tables: [DeclaredTable] = []
         if FileManager.default.fileExists(atPath: path) {
-            tables = try DatabaseQueue(path: path, configuration: readOnly).declaredTables()
+            tables = try DatabaseQueue(path: path, configuration: .readOnly).declaredTables()
                 // What begins so is the service's own.
                 .filter { !$0.name.name.hasPrefix("_ps_") }
         }
@@ -65,8 +71,10 @@ extension DeclaredTable {
             .filter { !present.contains($0.name.name.lowercased()) }
         return tables.sorted { $0.name.name < $1.name.name }
     }
+}
 
-    private static var readOnly: Configuration {
+extension Configuration {
+    fileprivate static var readOnly: Configuration {
         var configuration = Configuration()
         configuration.readonly = true
         return configuration
@@ -74,9 +82,17 @@ extension DeclaredTable {
 }
 
 extension DatabaseQueue {
-    /// The tables with the names of their columns.
+    /// The database in a file, or `nil` when the file is none.
+    fileprivate static func existing(at path: String) throws -> DatabaseQueue? {
+        guard let queue = try? DatabaseQueue(path: path, configuration: .readOnly), try queue.isSQLite() else {
+            return nil
+        }
+        return queue
+    }
+
+    /// The tables with their columns, whose types mean what SQLite means by them.
     package func sourceSchema() throws -> SourceSchema {
-        SourceSchema(try declaredTables())
+        SourceSchema(try declaredTables()) { SourceSchema.ColumnType(sqlite: $0) }
     }
 
     /// The tables with their columns.

@@ -3,6 +3,8 @@ package struct BucketLimits: Sendable, Hashable {
     /// The largest number of buckets.
     package var maximumBuckets = 1000
     /// The largest number of rows that all parameter lookups may return together, and of keys in one lookup.
+    ///
+    /// Rows of one lookup that are equal count once, and so does a lookup that several streams use.
     package var maximumParameterResults = 1000
     /// The most explicit subscriptions of a request that are looked at: 1,000, as many as a connection may have buckets.
     package static let maximumSubscriptions = 1_000

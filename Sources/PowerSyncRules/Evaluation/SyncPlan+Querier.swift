@@ -3,9 +3,9 @@ import PowerSyncProtocol
 extension SyncPlan {
     /// Prepares finding the buckets of a client.
     ///
-    /// A subscription whose request values cannot be evaluated is left out and reported in
-    /// ``BucketQuerier/streams``; the others work. So are subscriptions behind the first ``BucketLimits/maximumSubscriptions``.
-    /// Subscriptions to unknown streams are ignored.
+    /// A query whose request values cannot be evaluated gives a subscription no buckets, and is reported in
+    /// ``BucketQuerier/streams``; the other queries of the stream work. So is each
+    /// subscription behind the first ``BucketLimits/maximumSubscriptions``. Subscriptions to unknown streams are ignored.
     ///
     /// - Parameters:
     ///   - request: What the client asks for.
@@ -30,16 +30,13 @@ extension SyncPlan {
                     refusals.append(RefusedSubscription(index: index, stream: stream.name, error: error))
                     continue
                 }
-                do throws(EvaluationError) {
-                    evaluation.begin(subscription.parameters.map { JSONNode(.object($0)) })
-                    queriers += try prepare(stream, for: subscription, &evaluation)
-                } catch {
-                    description.errors.append(
-                        StreamError(
-                            subject: subscription.subject,
-                            message: "Error evaluating bucket ids: \(error)"
-                        )
-                    )
+                evaluation.begin(subscription.parameters.map { JSONNode(.object($0)) })
+                for querier in stream.queriers {
+                    do throws(EvaluationError) {
+                        queriers += try prepare(querier, of: stream, for: subscription, &evaluation)
+                    } catch {
+                        description.note(error, of: subscription)
+                    }
                 }
             }
             descriptions.append(description)
@@ -54,24 +51,33 @@ extension SyncPlan {
         )
     }
 
+    /// One of the ways to the buckets of a stream; none when it never gives one.
     private func prepare(
-        _ stream: Stream,
+        _ querier: Querier,
+        of stream: Stream,
         for subscription: Subscription,
         _ evaluation: inout RequestEvaluation
     ) throws(EvaluationError) -> [PreparedQuerier] {
-        var prepared: [PreparedQuerier] = []
-        for querier in stream.queriers {
-            let querier = try PreparedQuerier(
-                querier,
-                of: self,
-                stream: stream,
-                priority: subscription.overridePriority ?? Priority(querier.priority ?? stream.priority),
-                reason: subscription.reason,
-                evaluation: &evaluation
-            )
-            if let querier { prepared.append(querier) }
-        }
-        return prepared
+        let prepared = try PreparedQuerier(
+            querier,
+            of: self,
+            stream: stream,
+            priority: subscription.overridePriority ?? Priority(querier.priority ?? stream.priority),
+            reason: subscription.reason,
+            evaluation: &evaluation
+        )
+        return prepared.map { [$0] } ?? []
+    }
+}
+
+extension StreamDescription {
+    /// Reports that a query gives a subscription no buckets: each reason once.
+    fileprivate mutating func note(_ error: EvaluationError, of subscription: Subscription) {
+        let error = StreamError(
+            subject: subscription.subject,
+            message: "Error evaluating bucket ids: \(error)"
+        )
+        if !errors.contains(error) { errors.append(error) }
     }
 }
 

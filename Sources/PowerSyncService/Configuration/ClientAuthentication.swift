@@ -84,8 +84,8 @@ extension ClientAuthentication {
     /// - Returns: All sources, and those of them that have to run.
     func keySources(
         clock: any Clock<Duration>,
-        fetch: @escaping @Sendable (KeySetClient) async throws(AuthorizationError) -> [JSONWebKey] = {
-            (client: KeySetClient) async throws(AuthorizationError) -> [JSONWebKey] in try await client.keys()
+        fetch: @escaping @Sendable (KeySetClient) async throws(AuthorizationError) -> KeySetDocument = {
+            (client: KeySetClient) async throws(AuthorizationError) -> KeySetDocument in try await client.keys()
         }
     ) -> (all: [any KeySource], remote: [RemoteKeySet]) {
         var sources: [any KeySource] = [StaticKeys(keys.map(\.key))]
@@ -126,7 +126,8 @@ extension ClientAuthentication {
     /// - Throws: ``ServiceError`` that names the key in the configuration file.
     func checkKeySources() throws(ServiceError) {
         for url in keySets {
-            guard url.scheme == "https" || url.scheme == "http", url.host(percentEncoded: false)?.isEmpty == false
+            guard ["https", "http"].contains(url.scheme?.lowercased()),
+                url.host(percentEncoded: false)?.isEmpty == false
             else {
                 throw ServiceError(
                     .invalidConfiguration,

@@ -39,10 +39,10 @@ extension ServiceConfiguration {
         case let error as BucketStorageError:
             return ServiceError(.storage, error.message, key: "storage", underlyingError: error.underlyingError)
         case let error as PostgresError:
-            let remedy = PostgresCheck.remedy(for: error) ?? "Check that the server runs and lets the service in."
+            let remedy = PostgresCheck.remedy(for: error).map { " \($0)" } ?? ""
             return ServiceError(
                 .storage,
-                "the bucket storage, \(settings), cannot be used. \(remedy)",
+                "the bucket storage, \(settings), cannot be used.\(remedy)",
                 key: "storage",
                 underlyingError: error
             )

@@ -71,22 +71,41 @@ import Testing
         #expect(error?.limit == .lookups(count: 1001, limit: 1000))
     }
 
-    @Test func everyUseOfALookupCountsForTheLimit() async throws {
+    @Test func aLookupOfSeveralStreamsCountsOnce() async throws {
         let plan = try PowerSyncRulesTests.plan(
             config(
                 TestStream("a", "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())"),
                 TestStream("b", "SELECT * FROM t2 WHERE c IN (SELECT id FROM u WHERE x = auth.user_id())")
             )
         )
-        #expect(try await plan.buckets(index: ParameterStore(plan, ["u": rows(500)])).count == 1000)
+        let limits = BucketLimits(maximumBuckets: 4000)
+        let buckets = try await plan.buckets(index: ParameterStore(plan, ["u": rows(1000)]), limits: limits)
+        #expect(buckets.count == 2000)
         let error = await #expect(throws: BucketLimitError.self) {
-            try await plan.buckets(
-                index: ParameterStore(plan, ["u": rows(501)]),
-                limits: BucketLimits(maximumBuckets: 2000)
-            )
+            try await plan.buckets(index: ParameterStore(plan, ["u": rows(1001)]), limits: limits)
         }
         #expect(error?.limit == .parameterResults(limit: 1000))
-        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["a: u 501", "b: u 501"])
+        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["a: u 1001"])
+    }
+
+    @Test(arguments: ["SELECT k", "SELECT DISTINCT k"]) func equalResultsOfALookupCountOnce(select: String) async throws
+    {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE b IN (\(select) FROM u WHERE x = auth.user_id())"
+        )
+        func index(_ count: Int64, distinct: Int64) -> ParameterStore {
+            ParameterStore(
+                plan,
+                ["u": (0..<count).map { ["id": .integer($0), "k": .integer($0 % distinct), "x": "u1"] }]
+            )
+        }
+        let few = try await plan.buckets(index: index(1200, distinct: 3))
+        #expect(few.map(\.name.rawValue) == ["1#s|0[0]", "1#s|0[1]", "1#s|0[2]"])
+        #expect(try await plan.buckets(index: index(5000, distinct: 1000)).count == 1000)
+        let error = await #expect(throws: BucketLimitError.self) {
+            try await plan.buckets(index: index(5000, distinct: 1001))
+        }
+        #expect(error?.limit == .parameterResults(limit: 1000))
     }
 
     @Test func theBreakdownNamesTheLargestHundred() async throws {
@@ -225,7 +244,7 @@ import Testing
             query: "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())"
         )
         let request = SyncPlanRequest(tokenPayload: ["sub": "u1"])
-        let rows = Array(repeating: ParameterRow(values: [7]), count: 250_001)
+        let rows = (0..<250_001).map { ParameterRow(values: [.integer($0)]) }
         let limits = BucketLimits(maximumParameterResults: 250_001)
         let error = await #expect(throws: BucketLimitError.self) {
             try await plan.querier(for: request, bucketPrefix: "").buckets(limits: limits) { lookups in

@@ -185,6 +185,22 @@ import Testing
         }
     }
 
+    @Test func keysThatAreNotUsedAreNamed() async throws {
+        let unknown = #"{"kty":"EC","crv":"secp256k1","alg":"ES256K","kid":"k1","x":"AA","y":"AA"}"#
+        let message =
+            "k1 (ES256K): secp256k1 is not supported: no library that checks signatures here has the curve secp256k1"
+        try await Self.withKeySet(#"{"keys":[\#(unknown)]}"#) { configuration in
+            let findings = try await Self.examine(configuration).filter { $0.area == .keys && $0.level == .error }
+            #expect(findings.map(\.message) == ["the key set has no key that can verify tokens; \(message)"])
+        }
+        let both = Self.key(modulusBytes: 256).replacing("]", with: ",\(unknown)]")
+        try await Self.withKeySet(both) { configuration in
+            let findings = try await Self.examine(configuration).filter { $0.area == .keys }
+            #expect(findings.contains { $0.level == .ok && $0.message == "not used: \(message)" }, "\(findings)")
+            #expect(!findings.contains { $0.level == .error })
+        }
+    }
+
     @Test func aKeySetThatCannotBeReachedIsAnError() async throws {
         let folder = try TemporaryFolder()
         var configuration = Scenario.configuration(in: folder)

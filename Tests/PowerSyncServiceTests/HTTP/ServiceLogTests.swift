@@ -39,6 +39,13 @@ import Testing
         Issue.record("the stream has ended")
     }
 
+    @Test func requestsBeforeTheFirstCheckpointAreNoErrors() {
+        let none = ErrorEnvelope(BucketStorageError.noActiveStream)
+        #expect(none == .noSyncConfig && none.logLevel == .info)
+        #expect(ErrorEnvelope.shuttingDown.logLevel == .info)
+        #expect(ErrorEnvelope(CancellationError()).logLevel == .error)
+    }
+
     // MARK: Secrets
 
     @Test func noLineHasATokenAKeyOrTheTextOfARow() async throws {

@@ -144,9 +144,7 @@ extension HTTPConnectionHandler {
                 input = .finished
                 return .drop
             }
-            guard head.version != .http1_1 || head.headers.contains(name: "Host") else {
-                return .perform(refuse(.missingHost))
-            }
+            if let error = head.hostProblem { return .perform(refuse(error)) }
             switch upgrades ? WebSocketHandshake(head) : .none {
             case .complete(let opening):
                 input = .handshake(opening, isAtEnd: false)
@@ -189,6 +187,15 @@ extension HTTPConnectionHandler {
         private mutating func refuse(_ error: ErrorEnvelope) -> Action {
             input = .unreadable(error)
             return unanswered == 0 ? allAnswered() : .none
+        }
+
+        /// Somebody begins to read a body that the client keeps until then.
+        ///
+        /// - Returns: Whether the client is to be told; a client of HTTP/1.0 would take it for the answer.
+        mutating func bodyIsWanted() -> Bool {
+            guard output == .open, !isOfVersion1_0, case .body = input else { return false }
+            hasWritten = true
+            return true
         }
 
         // MARK: Responses
@@ -304,6 +311,16 @@ extension ErrorEnvelope {
 
     /// 400: a request does not say which host it is for, which HTTP/1.1 demands.
     static let missingHost = ErrorEnvelope.connection(status: 400, "The request has no Host field")
+
+    /// 400: a request says twice which host it is for, so that two readers could understand two different hosts.
+    static let repeatedHost = ErrorEnvelope.connection(status: 400, "The request has more than one Host field")
+
+    /// 400: what should be the host of a request is none.
+    static let brokenHost = ErrorEnvelope.connection(
+        status: 400,
+        "The host of the request is not valid",
+        "Host, and the target of a request that names a host, have a name or an address, and perhaps a port."
+    )
 
     /// 431: the head of a request is over the limit.
     static let headTooLarge = ErrorEnvelope.connection(status: 431, "The header fields of the request are too large")

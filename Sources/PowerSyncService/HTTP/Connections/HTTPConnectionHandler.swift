@@ -55,8 +55,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     // MARK: Requests
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch state.received(unwrapInboundIn(data)) {
-        case .forward: context.fireChannelRead(data)
+        var part = unwrapInboundIn(data)
+        if case .head(var head) = part {
+            head.normalizeTarget()
+            part = .head(head)
+        }
+        switch state.received(part) {
+        case .forward: context.fireChannelRead(wrapInboundOut(part))
         case .drop: break
         case .dropAndKeepRest: codec.keepRest()
         case .perform(let action): perform(action, context)
@@ -118,6 +123,16 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         guard mode == .output, !state.isUpgraded else { return context.close(mode: mode, promise: promise) }
         perform(state.closeRequested(), context)
         promise?.succeed()
+    }
+
+    /// Somebody begins to read a body that the client keeps until then.
+    enum BodyIsWanted { case now }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is BodyIsWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        guard state.bodyIsWanted() else { promise?.succeed(); return }
+        let head = HTTPResponseHead(version: .http1_1, status: .continue)
+        context.writeAndFlush(wrapOutboundOut(.head(head)), promise: promise)
     }
 
     // MARK: The connection
@@ -245,7 +260,7 @@ extension ErrorEnvelope {
         let body = encodedJSON()
         var headers: HTTPHeaders = [
             "Content-Type": "application/json", "Content-Length": "\(body.readableBytes)", "Connection": "close",
-            "Access-Control-Allow-Origin": "*",
+            "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": CrossOriginMiddleware.exposedFields,
         ]
         if let retryAfter { headers.add(name: "Retry-After", value: retryAfter) }
         // Tells who has asked for another version which one there is.
