@@ -38,7 +38,14 @@ struct LookupCache {
         }
         let missing = keys.filter { rows[$0] == nil }
         if !missing.isEmpty {
-            let found = try await lookUp(missing)
+            let found: [ParameterLookup: [ParameterRow]]
+            do {
+                found = try await lookUp(missing)
+            } catch let error as BucketLimitError where error.breakdown.isEmpty {
+                // An index stops reading behind the limit, and does not know who asks.
+                usage[name, default: 0] += limit + 1
+                throw BucketLimitError(limit: error.limit, breakdown: .largest(usage))
+            }
             for key in missing {
                 var seen: Set<ParameterRow> = []
                 let distinct = (found[key] ?? []).enumerated().filter { seen.insert($0.element).inserted }

@@ -4,7 +4,8 @@ extension SyncPlan {
     /// Prepares finding the buckets of a client.
     ///
     /// A query whose request values cannot be evaluated gives a subscription no buckets, and is reported in
-    /// ``BucketQuerier/streams``; the other queries of the stream work. Subscriptions to unknown streams are ignored.
+    /// ``BucketQuerier/streams``; the other queries of the stream work. So is each
+    /// subscription behind the first ``BucketLimits/maximumSubscriptions``. Subscriptions to unknown streams are ignored.
     ///
     /// - Parameters:
     ///   - request: What the client asks for.
@@ -13,6 +14,8 @@ extension SyncPlan {
     package func querier(for request: SyncPlanRequest, bucketPrefix: String) -> BucketQuerier {
         var descriptions: [StreamDescription] = []
         var queriers: [PreparedQuerier] = []
+        var refusals: [RefusedSubscription] = []
+        let count = request.streams.subscriptions.count
         var evaluation = RequestEvaluation(
             auth: JSONNode(.object(request.tokenPayload)),
             connection: JSONNode(.object(request.parameters))
@@ -22,6 +25,11 @@ extension SyncPlan {
             guard !subscriptions.isEmpty else { continue }
             var description = StreamDescription(name: stream.name, isDefault: stream.isSubscribedByDefault)
             for subscription in subscriptions {
+                if case .subscription(let index) = subscription.reason, index >= BucketLimits.maximumSubscriptions {
+                    let error = BucketLimitError(limit: .subscriptions(count: count))
+                    refusals.append(RefusedSubscription(index: index, stream: stream.name, error: error))
+                    continue
+                }
                 evaluation.begin(subscription.parameters.map { JSONNode(.object($0)) })
                 for querier in stream.queriers {
                     do throws(EvaluationError) {
@@ -33,7 +41,14 @@ extension SyncPlan {
             }
             descriptions.append(description)
         }
-        return BucketQuerier(streams: descriptions, queriers: queriers, bucketPrefix: bucketPrefix)
+        refusals.sort { $0.index < $1.index }
+        descriptions.add(refusals)
+        return BucketQuerier(
+            streams: descriptions,
+            queriers: queriers,
+            refusals: refusals,
+            bucketPrefix: bucketPrefix
+        )
     }
 
     /// One of the ways to the buckets of a stream; none when it never gives one.

@@ -66,7 +66,7 @@ struct ErrorMiddleware: RouterMiddleware {
         if let error = error as? AuthorizationError {
             metadata["details"] = "\(error.logDetails ?? "")"
         } else if !(error is ErrorEnvelope) {
-            metadata["error"] = "\(error)"
+            metadata.add(error)
         }
         logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)
         return envelope.response

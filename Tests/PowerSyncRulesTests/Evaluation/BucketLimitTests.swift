@@ -190,9 +190,14 @@ import Testing
             .count
         }
         #expect(try await buckets(3) == 3)
-        let error = await #expect(throws: BucketLimitError.self) { try await buckets(4) }
-        #expect(error?.limit == .nameBytes)
-        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["s 3"])
+        let found = try await plan.found(
+            parameters: ["org": .string(org)],
+            streams: subscriptions(4) { ["list": .string("\($0)")] }
+        )
+        #expect(found.buckets.map(\.reasons) == (0..<3).map { [.subscription($0)] })
+        #expect(found.refusals.map(\.index) == [3])
+        #expect(found.refusals.first?.error.limit == .nameBytes)
+        #expect(found.refusals.first?.error.breakdown.map { "\($0.name) \($0.count)" } == ["s 3"])
     }
 
     @Test func subscriptionsToTheSameBucketsAreLimited() async throws {
@@ -208,8 +213,14 @@ import Testing
         }
         let few = try await buckets(3)
         #expect(few.count == 1000 && few.allSatisfy { $0.reasons.count == Set($0.reasons).count })
-        let error = await #expect(throws: BucketLimitError.self) { try await buckets(300) }
-        #expect(error?.limit == .reasons)
+        let found = try await plan.found(
+            parameters: ["few": numbers(10), "many": numbers(100)],
+            streams: subscriptions(300) { _ in [:] }
+        )
+        // The first reason of each bucket does not count.
+        #expect(found.buckets.count == 1000 && found.buckets.allSatisfy { $0.reasons.count == 251 })
+        #expect(found.refusals.map(\.index) == Array(251..<300))
+        #expect(found.refusals.allSatisfy { $0.error.limit == .reasons })
     }
 
     @Test func lookupsAreReadOnce() async throws {

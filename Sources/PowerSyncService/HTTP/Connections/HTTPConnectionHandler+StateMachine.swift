@@ -73,6 +73,7 @@ extension HTTPConnectionHandler {
         }
 
         private let unreadLimit: Int
+        private let upgrades: Bool
         private var input = Input.rest(isFirst: true)
         private var output = Output.open
         /// Requests whose response has not ended.
@@ -90,9 +91,12 @@ extension HTTPConnectionHandler {
 
         /// Begins a connection.
         ///
-        /// - Parameter unreadLimit: How many bytes may come of a body whose request has been answered.
-        init(unreadLimit: Int) {
+        /// - Parameters:
+        ///   - unreadLimit: How many bytes may come of a body whose request has been answered.
+        ///   - upgrades: Whether there are WebSockets; if not, a request for one is answered by its route.
+        init(unreadLimit: Int, upgrades: Bool = true) {
             self.unreadLimit = unreadLimit
+            self.upgrades = upgrades
         }
 
         /// What the client is waited for; `nil` when it is the service's turn, or a WebSocket.
@@ -141,7 +145,7 @@ extension HTTPConnectionHandler {
                 return .drop
             }
             if let error = head.hostProblem { return .perform(refuse(error)) }
-            switch WebSocketHandshake(head) {
+            switch upgrades ? WebSocketHandshake(head) : .none {
             case .complete(let opening):
                 input = .handshake(opening, isAtEnd: false)
                 return .dropAndKeepRest

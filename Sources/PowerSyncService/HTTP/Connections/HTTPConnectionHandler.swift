@@ -19,7 +19,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     private let limits: HTTPConnectionLimits
     private let logger: Logger
     private let codec: HTTPConnectionCodec
-    private let upgrade: (ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void
+    private let upgrade: ((ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void)?
     private var state: StateMachine
     private var timer: (wait: StateMachine.Wait, task: Scheduled<Void>)?
     private var isReadPending = false
@@ -30,18 +30,18 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     ///   - limits: What a client may take.
     ///   - codec: The parser and the encoder before this handler.
     ///   - logger: For requests that nobody else sees.
-    ///   - upgrade: Sets up the WebSocket when 101 has been sent.
+    ///   - upgrade: Sets up the WebSocket when 101 has been sent; `nil` when there are none.
     init(
         limits: HTTPConnectionLimits,
         codec: HTTPConnectionCodec,
         logger: Logger,
-        upgrade: @escaping (ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void
+        upgrade: ((ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void)?
     ) {
         self.limits = limits
         self.codec = codec
         self.logger = logger
         self.upgrade = upgrade
-        state = StateMachine(unreadLimit: limits.strangerLength)
+        state = StateMachine(unreadLimit: limits.strangerLength, upgrades: upgrade != nil)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -193,7 +193,7 @@ extension HTTPConnectionHandler {
         let answer = WebSocketHandshake.answer(to: opening, extensions: extensions?.header)
         context.writeAndFlush(wrapOutboundOut(.head(answer)), promise: nil)
         do {
-            try upgrade(context, codec, extensions?.compression)
+            try upgrade?(context, codec, extensions?.compression)
         } catch {
             logger.error("A WebSocket cannot be set up", metadata: ["error": "\(error)"])
             context.close(promise: nil)
