@@ -28,11 +28,10 @@ struct TestConnectionCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try config.read()
-        let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
-        let source = try await SyncService.checkSource(of: configuration, logger: logger)
+        let source = try await SyncService.checkSource(of: configuration, logger: .ofCommand)
         let report = ConnectionReport(source.adding(try await SyncService.storageErrors(of: configuration)))
         switch format {
-        case .text: for line in report.lines { try StandardOutput.print(line) }
+        case .text: try StandardOutput.print(lines: report.lines)
         case .json: try StandardOutput.print(report.json())
         }
         guard report.isReachable else { throw Self.unreachable }

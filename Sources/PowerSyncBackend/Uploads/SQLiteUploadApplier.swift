@@ -8,8 +8,7 @@ public import PowerSyncUpload
 /// ```swift
 /// let applier = SQLiteUploadApplier(database) { write, db in
 ///     guard let list = try write.storedRow(db) else { return .apply }
-///     let owner: String? = list["owner_id"]
-///     return owner == write.user.id ? .apply : .reject("The list belongs to somebody else.")
+///     return write.user.hasID(list["owner_id"]) ? .apply : .reject("The list belongs to somebody else.")
 /// }
 /// let response = try await applier.apply(UploadRequest(json: body), for: user)
 /// ```

@@ -7,8 +7,7 @@ public import PowerSyncUpload
 /// ```swift
 /// { write, db in
 ///     guard let list = try write.storedRow(db) else { return .apply }
-///     let owner: String? = list["owner_id"]
-///     return owner == write.user.id ? .apply : .reject("The list belongs to somebody else.")
+///     return write.user.hasID(list["owner_id"]) ? .apply : .reject("The list belongs to somebody else.")
 /// }
 /// ```
 public struct UploadedWrite: Sendable {
@@ -42,7 +41,7 @@ public struct UploadedWrite: Sendable {
 /// What happens with a write.
 ///
 /// ```swift
-/// return write.user.id == "auditor" ? .reject("Auditors only read.") : .apply
+/// return write.user.hasID("auditor") ? .reject("Auditors only read.") : .apply
 /// ```
 public struct WriteDecision: Sendable, Hashable {
     enum Kind: Sendable, Hashable {

@@ -83,7 +83,7 @@ extension ServiceConfiguration {
                     defaultSchema: defaultSchema
                 )
             } catch let error as BucketStorageError {
-                throw ServiceError(.dataFolder, error.message, key: "storage.path", underlyingError: nil)
+                throw ServiceError(.dataFolder, error.message, key: "storage.path", catalogueCode: error.catalogueCode)
             }
         case .postgres(let settings, let schema):
             return try await openStorage(settings, schema, use: migratesAutomatically ? .service : .maintenance, logger)
@@ -124,7 +124,7 @@ extension ServiceConfiguration {
             try await SyncService.checkEmbeddedSource(path, statements, of: self, logger)
         }
         do {
-            try await Doctor.listen(host, port)
+            try PortProbe.take(host, port)
         } catch {
             throw startError(error)
         }
@@ -141,7 +141,7 @@ extension ServiceConfiguration {
             guard case .sqlite = storage.kind, let error = error as? BucketStorageError else {
                 throw storageError(error)
             }
-            throw ServiceError(.dataFolder, error.message, key: "storage.path", underlyingError: nil)
+            throw ServiceError(.dataFolder, error.message, key: "storage.path", catalogueCode: error.catalogueCode)
         }
     }
 
@@ -190,7 +190,7 @@ extension ServiceConfiguration {
             do {
                 return try SQLiteBucketStorage(path: path, use: .maintenance)
             } catch let error as BucketStorageError {
-                throw ServiceError(.storage, error.message, key: "storage.path", underlyingError: nil)
+                throw ServiceError(.storage, error.message, key: "storage.path", catalogueCode: error.catalogueCode)
             }
         case .postgres(let settings, let schema):
             return try await openStorage(settings, schema, use: .maintenance, logger)

@@ -6,7 +6,7 @@ enum Permissions {
     static func decide(_ write: UploadedWrite, _ db: Database) throws -> WriteDecision {
         switch write.entry.table {
         case "lists":
-            if let list = try write.storedRow(db), list["owner_id"] != write.user.id {
+            if let list = try write.storedRow(db), !write.user.hasID(list["owner_id"]) {
                 return .reject("The list belongs to somebody else.")
             }
             // Whatever the client has written: the owner is who is signed in.
@@ -26,7 +26,7 @@ enum Permissions {
             // A todo that is in no list is nobody's.
             for list in lists {
                 let owner = try String.fetchOne(db, sql: "SELECT owner_id FROM lists WHERE id = ?", arguments: [list])
-                guard owner == write.user.id else { return .reject("There is no such list of yours.") }
+                guard write.user.hasID(owner) else { return .reject("There is no such list of yours.") }
             }
             return .apply
         default:
