@@ -454,7 +454,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PowerSyncRulesTests",
-            dependencies: ["PowerSyncRules", "PowerSyncProtocol", "TestSupport"],
+            dependencies: ["PowerSyncRules", "PowerSyncProtocol", "TestSupport", .grdb],
             swiftSettings: settings
         ),
         .testTarget(
@@ -485,7 +485,7 @@ let package = Package(
             dependencies: [
                 "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
                 "PowerSyncRules", "PowerSyncService",
-                "PowerSyncTesting", "TestSupport", .grdb, .logging,
+                "PowerSyncTesting", "TestSupport", .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),

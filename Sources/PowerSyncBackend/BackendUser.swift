@@ -26,16 +26,23 @@ public struct BackendUser: Sendable, Hashable {
         self.id = id
         self.claims = claims
     }
+}
 
-    /// Whether an id is the user's, byte by byte.
+extension BackendUser {
+    /// Whether an id is this user's, byte by byte.
     ///
-    /// - Parameter id: An id, for example of the owner of a row; `nil` is nobody's.
-    /// - Returns: Whether the user has it.
+    /// Use it wherever an id decides who may do something. Swift's `==` takes texts for equal that Unicode calls canonically equivalent:
+    /// the user “Kevin” with a Kelvin sign (U+212A) in place of the letter K, whom an identity provider may well let in, would pass for
+    /// “Kevin”. SQL compares bytes, and so does the sync service. Whose a row is, `UploadedWrite.belongsToUser(by:values:_:)`
+    /// says.
+    ///
+    /// - Parameter id: The id to compare; `nil` is nobody's.
+    /// - Returns: Whether its bytes are those of ``id``.
     public func hasID(_ id: String?) -> Bool {
-        id.map { ExactText($0) == ExactText(self.id) } ?? false
+        id.map { $0.utf8.elementsEqual(self.id.utf8) } ?? false
     }
 
-    /// Whether two users are the same, with the same claims.
+    /// Whether two users have the same id, byte by byte, and the same claims.
     public static func == (lhs: BackendUser, rhs: BackendUser) -> Bool {
         lhs.hasID(rhs.id) && lhs.claims == rhs.claims
     }

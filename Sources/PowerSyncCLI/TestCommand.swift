@@ -94,7 +94,7 @@ private struct ConfigTestFile {
     private func schema() throws -> SourceSchema? {
         switch test.schema {
         case nil: nil
-        case .tables(let tables): SourceSchema(tables: tables)
+        case .tables(let schema): schema
         case .statements(.inline(let statements)): try SourceSchema(statements: statements)
         case .statements(.file(let file)): try SourceSchema(contentsOf: resolve(file).path)
         }

@@ -28,10 +28,9 @@ struct TestConnectionCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try config.read()
-        let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
-        let report = ConnectionReport(try await SyncService.checkSource(of: configuration, logger: logger))
+        let report = ConnectionReport(try await SyncService.checkSource(of: configuration, logger: .ofCommand))
         switch format {
-        case .text: for line in report.lines { try StandardOutput.print(line) }
+        case .text: try StandardOutput.print(lines: report.lines)
         case .json: try StandardOutput.print(report.json())
         }
         guard report.isReachable else { throw Self.unreachable }

@@ -9,7 +9,7 @@ struct ClientModel: Sendable {
             /// The name in SQL.
             var name: String
             /// What it holds.
-            var type: ValueType
+            var type: DeclaredType
             /// Whether it may be NULL.
             var isOptional: Bool
         }
@@ -29,7 +29,7 @@ struct ClientModel: Sendable {
             /// The member of the parameters.
             var name: String
             /// What it holds; `nil` for any JSON.
-            var type: ValueType?
+            var type: DeclaredType?
             /// Whether it is a JSON array of these.
             var isArray = false
             /// Whether a subscription may leave it out.

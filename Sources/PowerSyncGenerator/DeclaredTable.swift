@@ -38,9 +38,25 @@ package struct DeclaredTable: Sendable {
 
 extension SourceSchema {
     /// The names of what was declared.
-    init(_ tables: [DeclaredTable], defaultSchema: String = "main") {
+    ///
+    /// - Parameters:
+    ///   - tables: The tables.
+    ///   - defaultSchema: The schema of tables that a config names without one.
+    ///   - type: What a declared type says about the values of a column; nothing by default.
+    package init(
+        _ tables: [DeclaredTable],
+        defaultSchema: String = "main",
+        type: (String) -> ColumnType? = { _ in nil }
+    ) {
         self.init(
-            tables: tables.map { Table(name: $0.name, columns: $0.columns.map(\.name)) },
+            tables: tables.map { table in
+                Table(
+                    name: table.name,
+                    columns: table.columns.map(\.name),
+                    types: Dictionary(table.columns.map { ($0.name, type($0.type)) }) { first, _ in first }
+                        .compactMapValues(\.self)
+                )
+            },
             defaultSchema: defaultSchema
         )
     }

@@ -45,7 +45,7 @@ struct StreamParameters {
         }
     }
 
-    private mutating func add(_ value: ParameterValue, comparedWith type: ValueType?, _ querier: Querier) {
+    private mutating func add(_ value: ParameterValue, comparedWith type: DeclaredType?, _ querier: Querier) {
         switch value {
         case .request(let expression):
             if let name = expression.parameterName {
@@ -85,8 +85,8 @@ struct StreamParameters {
         }
     }
 
-    private mutating func note(_ name: String, _ type: ValueType?, isArray: Bool = false, isOptional: Bool = false) {
-        let type: ValueType? = type == .bytes ? nil : type
+    private mutating func note(_ name: String, _ type: DeclaredType?, isArray: Bool = false, isOptional: Bool = false) {
+        let type: DeclaredType? = type == .bytes ? nil : type
         var parameter = found[name] ?? ClientModel.Stream.Parameter(name: name, type: type, isArray: isArray)
         if parameter.type == nil, !contradictory.contains(name) { parameter.type = type }
         if let type, let known = parameter.type, known != type || parameter.isArray != isArray {
@@ -98,14 +98,14 @@ struct StreamParameters {
         found[name] = parameter
     }
 
-    private func type(of expression: PlanExpression, in pattern: TablePattern) -> ValueType? {
+    private func type(of expression: PlanExpression, in pattern: TablePattern) -> DeclaredType? {
         let tables = source.filter { pattern.matches($0.name, defaultSchema: plan.defaultSchema) }
         return common(
             tables.map { table in
                 expression.shape { name in
                     // The name is all that is needed: whether a key may be NULL does not matter.
                     ValueShape(
-                        type: table.column(name).map { ValueType(declaration: $0.type) },
+                        type: table.column(name).map { DeclaredType(declaration: $0.type) },
                         isOptional: true
                     )
                 }.type
@@ -113,7 +113,7 @@ struct StreamParameters {
         )
     }
 
-    private func common(_ types: [ValueType?]) -> ValueType? {
+    private func common(_ types: [DeclaredType?]) -> DeclaredType? {
         guard let first = types.first, types.allSatisfy({ $0 == first }) else { return nil }
         return first
     }
@@ -133,7 +133,7 @@ extension PlanExpression {
 }
 
 extension PlanFunction {
-    fileprivate var castType: ValueType? {
+    fileprivate var castType: DeclaredType? {
         switch self {
         case .castText: .text
         case .castInteger: .integer

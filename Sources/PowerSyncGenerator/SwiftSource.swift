@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncRules
 
 /// Swift code for a model: a schema, a type for the rows of each table, a function for each stream.
 ///
@@ -127,7 +128,7 @@ struct SwiftSource {
         return lines + ["}"]
     }
 
-    private func swiftType(_ type: ValueType, isOptional: Bool) -> String {
+    private func swiftType(_ type: DeclaredType, isOptional: Bool) -> String {
         let name =
             switch type {
             case .text, .bytes: "String"

@@ -103,6 +103,6 @@ struct TableModels {
 
 extension ValueShape {
     fileprivate init(_ column: DeclaredTable.Column) {
-        self.init(type: ValueType(declaration: column.type), isOptional: !column.isNotNull)
+        self.init(type: DeclaredType(declaration: column.type), isOptional: !column.isNotNull)
     }
 }

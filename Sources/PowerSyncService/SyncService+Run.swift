@@ -31,7 +31,13 @@ extension SyncService {
         let probes = Probes(timing)
         let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger, now: timing.now)
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
-        if role.replicates, let syncConfigText { try await deployer.deploy(syncConfigText) }
+        if role.replicates, let syncConfigText {
+            do {
+                try await deployer.deploy(syncConfigText)
+            } catch SyncConfigDeploymentError.rejected where hasBrokenSyncConfig {
+                // Operators are shown it until another text is deployed.
+            }
+        }
         setDeployer(deployer)
         defer { setDeployer(nil) }
         let replication = ReplicationStatistics()
@@ -116,7 +122,14 @@ extension SyncService {
         services += [files, sizes, memory, follower, heartbeat] as [any Service]
         if role.replicates { services.append(replicator) }
         services += [dispatcher, feed, readiness, server] as [any Service]
-        var group = ServiceGroupConfiguration(services: services, logger: logger)
+        // One that fails ends the others as a shutdown does: their tasks are not cancelled, which each of them would have to explain.
+        let members = services.map {
+            ServiceGroupConfiguration.ServiceConfiguration(
+                service: $0,
+                failureTerminationBehavior: .gracefullyShutdownGroup
+            )
+        }
+        var group = ServiceGroupConfiguration(services: members, logger: logger)
         // Streams end at once; this is for a handler that hangs.
         group.maximumGracefulShutdownDuration = .seconds(15)
         try await withGracefulShutdownHandler {

@@ -27,7 +27,7 @@ package struct AuthorizationError: Error, Equatable {
         "Token is not a well-formed JWT. Check the token format."
     )
 
-    /// A claim is missing or is not of the right type.
+    /// A claim is missing.
     static func missingClaim(_ name: String, code: ErrorCode = .authentication) -> AuthorizationError {
         AuthorizationError(code, "JWT payload is missing a required claim \"\(name)\"")
     }

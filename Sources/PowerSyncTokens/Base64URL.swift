@@ -20,11 +20,22 @@ package enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// What becomes of bits of the last character that belong to no byte.
+    package enum SpareBits: Sendable {
+        /// The text is refused: bytes have one text only, so that nobody can make another token of one that is signed.
+        case refused
+        /// They are ignored, for secrets that people have made up as a text, and other services decode.
+        case ignored
+    }
+
     /// The bytes of a text.
     ///
-    /// - Returns: `nil` when the text has a character outside the alphabet (padding included), or a length that no bytes
-    ///   encode to.
-    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - spareBits: What becomes of bits that belong to no byte.
+    /// - Returns: `nil` when the text has a character outside the alphabet (padding included), a length that no bytes
+    ///   encode to, or spare bits that are refused.
+    package static func decode(_ text: some StringProtocol, spareBits: SpareBits = .refused) -> [UInt8]? {
         guard text.utf8.count % 4 != 1 else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count * 3 / 4)
@@ -39,7 +50,8 @@ package enum Base64URL {
                 bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
             }
         }
-        return bytes
+        let spare = bits & (1 << UInt32(bitCount) - 1)
+        return spare == 0 || spareBits == .ignored ? bytes : nil
     }
 
     private static func value(of character: UInt8) -> UInt32? {

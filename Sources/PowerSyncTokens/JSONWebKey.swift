@@ -100,11 +100,24 @@ extension JSONWebKey {
             throw JSONWebKeyError(member: "kty", message: "\"\(members["kty"] ?? "")\" is not one of oct, RSA, EC, OKP")
         }
         id = members["kid"]
+        // What a curve is not supported for is said first: such a key may be without an algorithm, or with one that is as little known.
+        for name in [members["crv"], members["alg"]].compactMap(\.self) where type != .symmetric {
+            guard let reason = SigningAlgorithm.refusal(of: name) else { continue }
+            let member = name == members["crv"] ? "crv" : "alg"
+            throw JSONWebKeyError(member: member, message: "\(name) is not supported: \(reason)", isUnsupported: true)
+        }
         switch members["alg"] {
         case nil where type == .rsa: algorithm = nil
         case nil: throw JSONWebKeyError(member: "alg", message: "a key of type \(type.rawValue) needs \"alg\"")
         case .some(let name):
-            guard let known = SigningAlgorithm(rawValue: name), known.keyType == type else {
+            guard let known = SigningAlgorithm(name: name) else {
+                throw JSONWebKeyError(
+                    member: "alg",
+                    message:
+                        "\"\(name)\" is not an algorithm for signatures that is known here: \(SigningAlgorithm.names)"
+                )
+            }
+            guard known.keyType == type else {
                 throw JSONWebKeyError(
                     member: "alg",
                     message: "\"\(name)\" is not an algorithm for keys of type \(type.rawValue)"
@@ -115,7 +128,9 @@ extension JSONWebKey {
 
         switch type {
         case .symmetric:
-            guard let secret = Base64URL.decode(try required("k").trimmingPadding()), !secret.isEmpty else {
+            guard let secret = Base64URL.decode(try required("k").trimmingPadding(), spareBits: .ignored),
+                !secret.isEmpty
+            else {
                 throw JSONWebKeyError(member: "k", message: "the secret is not base64url")
             }
             material = .symmetric(secret)
@@ -156,12 +171,7 @@ extension JSONWebKey {
         case .octetKeyPair:
             let curve = try required("crv")
             guard curve == "Ed25519" else {
-                throw JSONWebKeyError(
-                    member: "crv",
-                    message: curve == "Ed448"
-                        ? "Ed448 is not supported yet; use Ed25519" : "\"\(curve)\" is not Ed25519",
-                    isUnsupported: curve == "Ed448"
-                )
+                throw JSONWebKeyError(member: "crv", message: "\"\(curve)\" is not Ed25519")
             }
             let jwk = JWK.octetKeyPair(
                 nil,

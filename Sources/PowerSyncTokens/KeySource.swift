@@ -6,7 +6,7 @@ package protocol KeySource: Sendable {
     func knownKeys() -> CurrentKeys?
     /// The keys as they are now, for which it waits when none are known.
     func currentKeys() async -> CurrentKeys
-    /// Called when no source had a key for a token: there may be new ones.
+    /// Called when no key of any source has signed a token: there may be new ones, also under an id that is known.
     func keyWasMissing()
 }
 
@@ -14,12 +14,15 @@ package protocol KeySource: Sendable {
 package struct CurrentKeys: Sendable {
     /// The keys, in the order in which they are tried.
     package var keys: [VerifyingKey]
+    /// Keys that no token is checked with, for messages.
+    package var leftOut: [LeftOutKey]
     /// Why there may be fewer than there should be.
     package var failure: AuthorizationError?
 
     /// Creates an answer.
-    package init(_ keys: [VerifyingKey], failure: AuthorizationError? = nil) {
+    package init(_ keys: [VerifyingKey], leftOut: [LeftOutKey] = [], failure: AuthorizationError? = nil) {
         self.keys = keys
+        self.leftOut = leftOut
         self.failure = failure
     }
 }

@@ -11,7 +11,7 @@ package struct TokenVerifier: Sendable {
     package static let maximumLifetime = 86_400.0
 
     private let sources: [any KeySource]
-    private let audience: [String]
+    let audience: [String]
 
     /// Creates a verifier.
     ///
@@ -40,18 +40,9 @@ package struct TokenVerifier: Sendable {
     /// - Returns: What the token says.
     /// - Throws: The failure of the first check that does not pass.
     package func verify(authorization header: String?, now: Double) async throws(AuthorizationError) -> VerifiedToken {
-        guard let header, let token = Self.token(in: header) else { throw .missingToken }
+        guard let header, let token = AuthorizationHeader.credentials(header), !token.contains(where: \.isWhitespace)
+        else { throw .missingToken }
         return try await verify(token, now: now)
-    }
-
-    /// The token in `Token …` or `Bearer …`: the scheme as written here, one space, nothing after the token.
-    private static func token(in header: String) -> Substring? {
-        for scheme in ["Token ", "Bearer "] where header.hasPrefix(scheme) {
-            let token = header.dropFirst(scheme.count)
-            guard !token.isEmpty, !token.contains(where: \.isWhitespace) else { return nil }
-            return token
-        }
-        return nil
     }
 
     /// Checks a token.
@@ -64,12 +55,13 @@ package struct TokenVerifier: Sendable {
     package func verify(_ token: some StringProtocol, now: Double) async throws(AuthorizationError) -> VerifiedToken {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard
-            parts.count == 3, let header = Self.object(parts[0]), let payload = Self.object(parts[1]),
+            parts.count == 3, let header = try Self.object(parts[0], halfPairs: .refused),
+            let payload = try Self.object(parts[1], halfPairs: .replacedExceptIn(["sub", "aud"])),
             let signature = Base64URL.decode(parts[2])
         else { throw .malformedToken }
 
-        guard case .string(let name) = header["alg"], let algorithm = SigningAlgorithm(rawValue: name) else {
-            throw AuthorizationError(.authentication, "\"alg\" (Algorithm) Header Parameter not allowed")
+        guard case .string(let name) = header["alg"], let algorithm = SigningAlgorithm(name: name) else {
+            throw Self.refusal(ofAlgorithm: header["alg"])
         }
         // What it lists must be understood, and nothing of it is.
         guard header["crit"] == nil else {
@@ -86,11 +78,41 @@ package struct TokenVerifier: Sendable {
         return try checkClaims(payload, rules, now: now)
     }
 
-    private static func object(_ part: some StringProtocol) -> JSONObject? {
+    /// The object of a part; `nil` when it is none.
+    ///
+    /// - Throws: An error for halves of surrogate pairs where they are refused: where a text identifies.
+    private static func object(
+        _ part: some StringProtocol,
+        halfPairs: JSONScanner.HalfPairs
+    ) throws(AuthorizationError) -> JSONObject? {
         guard
             let bytes = Base64URL.decode(part), let text = String(bytes: bytes, encoding: .utf8)
         else { return nil }
-        return try? JSONObject(parsing: text, hugeNumbers: .infinite)
+        do throws(JSONError) {
+            return try JSONObject(parsing: text, hugeNumbers: .infinite, halfPairs: halfPairs)
+        } catch {
+            guard error.reason == .halfSurrogatePair else { return nil }
+            throw AuthorizationError(
+                .authentication,
+                "The token has half a surrogate pair in its header, in \"sub\", in \"aud\" or in the name of a claim: a text was cut in "
+                    + "the middle of a character, and cannot say who or what is meant"
+            )
+        }
+    }
+
+    private static func refusal(ofAlgorithm value: JSONValue?) -> AuthorizationError {
+        let seen =
+            switch value {
+            case .string(let name):
+                "\"\(String(name.unicodeScalars.prefix(40)))\""
+                    + (SigningAlgorithm.refusal(of: name).map { ": \($0)" } ?? "")
+            case .some(let value): value.kind
+            case nil: "missing"
+            }
+        return AuthorizationError(
+            .authentication,
+            "\"alg\" (Algorithm) Header Parameter not allowed: \(seen); accepted are \(SigningAlgorithm.names)"
+        )
     }
 
     // MARK: Keys
@@ -102,145 +124,21 @@ package struct TokenVerifier: Sendable {
         algorithm: SigningAlgorithm,
         keyID: String?
     ) async throws(AuthorizationError) -> TokenRules {
-        var keys: [VerifyingKey] = []
-        var failure: AuthorizationError?
-        var refusal: AuthorizationError?
+        var search = KeySearch(signature, of: input, algorithm, keyID: keyID)
         var awaited: [any KeySource] = []
-        // What is known first, one source after the other: who has signed with such a key waits for no server.
+        // What is known first, one source after the other: a token of such a key waits for no server.
         for source in sources {
             guard let known = source.knownKeys() else {
                 awaited.append(source)
                 continue
             }
-            do throws(AuthorizationError) {
-                let rules = try await rules(of: known.keys, for: signature, of: input, algorithm, keyID)
-                if let rules { return rules }
-            } catch {
-                guard !awaited.isEmpty else { throw error }
-                // A source before this one may have a key of the same name, which counts more.
-                refusal = error
-                break
-            }
-            keys += known.keys
-            failure = failure ?? known.failure
+            if let rules = await search.rules(of: known) { return rules }
         }
         for source in awaited {
-            let current = await source.currentKeys()
-            let rules = try await rules(of: current.keys, for: signature, of: input, algorithm, keyID)
-            if let rules { return rules }
-            keys += current.keys
-            failure = failure ?? current.failure
+            if let rules = await search.rules(of: await source.currentKeys()) { return rules }
         }
-        if let refusal { throw refusal }
-        // All of them, also when one could not be asked: another may have the key since it was asked last.
+        // All of them, also when one could not be asked: another may have the key since it was asked last, or another one of that name.
         for source in sources { source.keyWasMissing() }
-        // A key that is missing because a source could not be asked may be the right one.
-        throw failure ?? Self.missingKey(keyID, algorithm, known: keys)
-    }
-
-    private static func missingKey(
-        _ keyID: String?,
-        _ algorithm: SigningAlgorithm,
-        known keys: [VerifyingKey]
-    ) -> AuthorizationError {
-        AuthorizationError(
-            .authentication,
-            "Could not find an appropriate key in the keystore. The key is missing or no key matched the token KID",
-            // Whoever is not known may send as much as he likes.
-            logDetails: "token kid: \(keyID.map { Substring($0.unicodeScalars.prefix(200)) } ?? "none"), "
-                + "alg: \(algorithm.rawValue), known keys: "
-                + keys.prefix(20).map(\.key).map { "\($0.id ?? "*") (\($0.algorithm?.rawValue ?? $0.type.rawValue))" }
-                .joined(separator: ", ") + (keys.count > 20 ? " and \(keys.count - 20) more" : "")
-        )
-    }
-
-    /// What holds for a token that one of these keys has signed; `nil` when none of them has to do with it.
-    private func rules(
-        of keys: [VerifyingKey],
-        for signature: [UInt8],
-        of input: [UInt8],
-        _ algorithm: SigningAlgorithm,
-        _ keyID: String?
-    ) async throws(AuthorizationError) -> TokenRules? {
-        if let keyID, let key = keys.first(where: { $0.key.id == keyID }) {
-            // The key that the token names is the only one that counts. Comparing algorithms first is what prevents a
-            // public RSA key from being used as the secret of an HMAC.
-            guard key.key.matches(algorithm) else {
-                throw AuthorizationError(.authentication, "Unexpected token algorithm \(algorithm.rawValue)")
-            }
-            guard await key.isValid(signature, for: input, algorithm: algorithm) else {
-                throw AuthorizationError(.authentication, "signature verification failed")
-            }
-            return key.rules
-        }
-        for key in keys where key.key.id == nil && key.key.matches(algorithm) {
-            if await key.isValid(signature, for: input, algorithm: algorithm) { return key.rules }
-        }
-        return nil
-    }
-
-    // MARK: Claims
-
-    private func checkClaims(
-        _ payload: JSONObject,
-        _ rules: TokenRules,
-        now: Double
-    ) throws(AuthorizationError) -> VerifiedToken {
-        for claim in ["exp", "iat", "sub"] where payload[claim] == nil {
-            throw .missingClaim(claim)
-        }
-        // The reference reports a claim of the wrong type, and `nbf` in the future, as a missing one.
-        guard let issuedAt = payload["iat"]?.number else { throw .missingClaim("iat") }
-        guard let expiresAt = payload["exp"]?.number else { throw .missingClaim("exp") }
-        if let notBefore = payload["nbf"] {
-            guard let notBefore = notBefore.number, notBefore <= now.rounded(.down) + Self.clockTolerance else {
-                throw .missingClaim("nbf")
-            }
-        }
-        guard expiresAt > now.rounded(.down) - Self.clockTolerance else {
-            throw AuthorizationError(.tokenExpired, "JWT has expired")
-        }
-
-        guard let claim = payload["aud"] else { throw .missingClaim("aud", code: .tokenAudience) }
-        let audience = rules.audience ?? audience
-        let values: [JSONValue] = if case .array(let values) = claim { values } else { [claim] }
-        guard values.contains(where: { value in audience.contains { value == .string($0) } }) else {
-            throw AuthorizationError(
-                .tokenAudience,
-                "Unexpected \"aud\" claim value: \(claim.text)",
-                logDetails: "accepted audiences: \(audience.joined(separator: ", "))"
-            )
-        }
-
-        // A token that claims to be from the future lives from now on.
-        let lifetime = expiresAt - min(issuedAt, now + Self.clockTolerance)
-        let maximum = rules.maximumLifetime ?? Self.maximumLifetime
-        guard lifetime <= maximum else {
-            throw AuthorizationError(
-                .tokenLifetime,
-                "Token must expire in a maximum of \(Self.seconds(maximum)) seconds, "
-                    + "got \(Self.seconds(lifetime))s"
-            )
-        }
-        switch payload["parameters"] {
-        case nil, .null, .object: break
-        default: throw AuthorizationError(.authentication, "Payload parameters must be an object")
-        }
-        return VerifiedToken(payload: payload, expiresAt: expiresAt)
-    }
-
-    private static func seconds(_ value: Double) -> String {
-        Int64(exactly: value).map(String.init) ?? "\(value)"
-    }
-}
-
-extension JSONValue {
-    /// The value as a number, if it is one.
-    fileprivate var number: Double? {
-        switch self {
-        case .integer(let value): Double(value)
-        case .double(let value): value
-        default: nil
-        }
+        throw search.error
     }
 }

@@ -13,14 +13,11 @@ package struct VerifiedToken: Sendable, Equatable {
         self.expiresAt = expiresAt
     }
 
-    /// The `sub` claim as text: `null` for null, `1` and `0` for booleans, JSON text for objects and arrays.
+    /// The `sub` claim as text: a number has its digits.
+    ///
+    /// A token that passed has no other subject than a text or an integer.
     package var userID: String {
-        switch payload["sub"] {
-        case .string(let text): text
-        case .bool(let value): value ? "1" : "0"
-        case .some(let value): value.text
-        case nil: "null"
-        }
+        if case .string(let text) = payload["sub"] { text } else { payload["sub"]?.text ?? "null" }
     }
 
     /// The key of this user's write checkpoints.

@@ -50,7 +50,7 @@ package struct VerifyingKey: Sendable {
             case .hs256: return HMAC<SHA256>.isValidAuthenticationCode(signature, authenticating: input, using: key)
             case .hs384: return HMAC<SHA384>.isValidAuthenticationCode(signature, authenticating: input, using: key)
             case .hs512: return HMAC<SHA512>.isValidAuthenticationCode(signature, authenticating: input, using: key)
-            case .rs256, .rs384, .rs512, .es256, .es384, .es512, .eddsa: return false
+            case .rs256, .rs384, .rs512, .ps256, .ps384, .ps512, .es256, .es384, .es512, .eddsa: return false
             }
         case .asymmetric(let jwk, _, let modulusBits):
             if let modulusBits, modulusBits < JSONWebKey.minimumModulusBits { return false }

@@ -39,6 +39,8 @@ public struct EntryRejection: Error, Sendable, Hashable {
         public static let constraint = Code("constraint")
         /// The write itself is fine, but another one of its transaction is rejected, and transactions are applied as a whole.
         public static let transactionRejected = Code("transaction_rejected")
+        /// The id of the row, the table or the name of a column is no text.
+        public static let malformed = Code("malformed")
         /// The number of the write was used so long ago that nobody knows whether it is the same write.
         public static let numberForgotten = Code("number_forgotten")
     }

@@ -20,6 +20,24 @@ public enum JsonValue: Sendable, Equatable, Hashable {
     case object([String: JsonValue])
 }
 
+extension JsonValue {
+    /// Whether two values are the same, texts byte for byte: unlike in Swift's `String`, canonically equivalent texts are two.
+    ///
+    /// The names of members are those of a `Dictionary`, which knows them by `String`.
+    public static func == (lhs: JsonValue, rhs: JsonValue) -> Bool {
+        switch (lhs, rhs) {
+        case (.string(let lhs), .string(let rhs)): lhs.utf8.elementsEqual(rhs.utf8)
+        case (.int(let lhs), .int(let rhs)): lhs == rhs
+        case (.double(let lhs), .double(let rhs)): lhs == rhs
+        case (.bool(let lhs), .bool(let rhs)): lhs == rhs
+        case (.null, .null): true
+        case (.array(let lhs), .array(let rhs)): lhs == rhs
+        case (.object(let lhs), .object(let rhs)): lhs == rhs
+        case (.string, _), (.int, _), (.double, _), (.bool, _), (.null, _), (.array, _), (.object, _): false
+        }
+    }
+}
+
 /// The members of a JSON object.
 public typealias JsonParam = [String: JsonValue]
 

@@ -21,6 +21,11 @@ public struct UploadRequest: Sendable, Hashable {
     public var clientID: String?
     /// The writes, in the order in which they were made.
     public var entries: [UploadEntry]
+    /// The answer to writes of which nobody can say what they are about: an id or a name is no text.
+    ///
+    /// `SQLiteUploadApplier` gives it. A backend that applies writes itself has to leave them out, and to answer with this, so that the
+    /// client's queue goes on.
+    public private(set) var rejections: [EntryRejection] = []
 
     /// Creates a request.
     ///
@@ -63,16 +68,27 @@ extension UploadRequest {
     package init(json: ByteBuffer) throws(UploadFormatError) {
         let value: JSONValue
         do {
-            value = try JSONValue(parsing: json)
+            value = try JSONValue(parsing: json, halfPairs: .replaced)
         } catch {
             throw UploadFormatError("the body is not valid JSON: \(error)")
         }
         guard case .object(let object) = value else { throw UploadFormatError("the body must be an object") }
-        try self.init(members: object)
+        try self.init(members: object, readFrom: json)
     }
 
     /// Reads a request from its members.
-    package init(members: JSONObject) throws(UploadFormatError) {
+    ///
+    /// - Parameters:
+    ///   - members: The members, with U+FFFD for each half of a surrogate pair.
+    ///   - json: What the members were read from.
+    /// - Throws: ``UploadFormatError``.
+    package init(members: JSONObject, readFrom json: ByteBuffer) throws(UploadFormatError) {
+        let halved: Set<Int>
+        do throws(JSONError) {
+            halved = try json.withByteView { bytes throws(JSONError) in try HalvedEntries.indices(in: bytes) }
+        } catch {
+            throw UploadFormatError("the body is not valid: \(error)")
+        }
         switch members["client_id"] {
         case nil, .null: clientID = nil
         case .string(let id): clientID = id
@@ -87,7 +103,9 @@ extension UploadRequest {
             let path = "data[\(index)]"
             // Without a client, numbers only say in the answer which write is meant.
             let defaultID = clientID == nil ? Int64(index) + 1 : nil
-            entries.append(try UploadEntry(value, at: path, defaultID: defaultID))
+            let entry = try UploadEntry(value, at: path, defaultID: defaultID)
+            entries.append(entry)
+            if halved.contains(index) { rejections.append(HalvedEntries.rejection(of: entry.operationID)) }
         }
         self.entries = entries
         try validate()

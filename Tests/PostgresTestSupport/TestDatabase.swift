@@ -94,6 +94,11 @@ package final class TestDatabase: Sendable {
     /// Another connection.
     package func connect() throws -> Session { try Session(uri) }
 
+    /// Waits in the server until a condition holds there.
+    package func waitUntil(_ condition: String) throws {
+        try run("DO $$ BEGIN WHILE NOT (\(condition)) LOOP PERFORM pg_stat_clear_snapshot(); END LOOP; END $$")
+    }
+
     /// A statement that runs in another database of the server.
     @discardableResult
     package func runOutside(_ sql: String) throws -> [[String?]] { try Session(server).run(sql) }

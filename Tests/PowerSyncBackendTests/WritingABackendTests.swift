@@ -20,6 +20,7 @@ import Testing
                     CREATE TABLE secrets (id TEXT PRIMARY KEY);
                     INSERT INTO lists VALUES ('hers', 'berta', 'Work');
                     INSERT INTO lists VALUES ('5', 'berta', 'Fifth');
+                    INSERT INTO lists VALUES ('double', '\u{212a}im', 'Of another user');
                     INSERT INTO todos VALUES ('hers', 'hers', 'Call');
                     INSERT INTO todos VALUES ('stray', NULL, 'Lost');
                     """
@@ -30,6 +31,7 @@ import Testing
         try addRoutes(to: router, database, key: key)
         let signer = SyncTokenSigner(key: try SigningKey(jwk: key), audience: "https://sync.example.com")
         let token = try signer.token(userID: "anna").text
+        let kim = try signer.token(userID: "Kim").text
 
         func entry(_ op: UpdateType, _ table: String, _ id: String, _ data: JsonParam?) -> UploadEntry {
             UploadEntry(operationID: 1, op: op, table: table, id: id, data: data)
@@ -57,8 +59,13 @@ import Testing
             (entry(.delete, "todos", "gone", nil), 0),
             (entry(.put, "secrets", "x", nil), 403),
         ]
+        // The list is of a user who is another one for SQL, and the same for Swift's texts.
+        let writesOfKim: [(UploadEntry, Int)] = [
+            (entry(.patch, "lists", "double", ["name": .string("Mine")]), 403),
+            (entry(.put, "todos", "double", ["list_id": .string("double")]), 403),
+        ]
         try await Application(router: router).test(.router) { client in
-            for (entry, status) in writes {
+            for (token, entry, status) in writes.map({ (token, $0.0, $0.1) }) + writesOfKim.map({ (kim, $0.0, $0.1) }) {
                 let body = ByteBuffer(bytes: UploadRequest(clientID: nil, entries: [entry]).json)
                 try await client.execute(
                     uri: "/upload",

@@ -57,6 +57,15 @@ import Testing
         )
     }
 
+    @Test func rowsWithoutAnIDAreCounted() throws {
+        let counts = #""transactions": 3, "rowsWithoutID": {"public.links": 50, "main.a": 1}"#
+        let service = Self.service(clients: []).replacing(#""transactions": 3"#, with: counts)
+        let report = try Self.report("{\"service\": \(service)}")
+        #expect(report.isInOrder)
+        #expect(report.lines.contains("rows      left out, because they have no id: main.a 1, public.links 50"))
+        #expect(report.lines.contains("          warning: their queries need one, such as `a || '-' || b AS id`"))
+    }
+
     @Test(
         arguments: [
             ("opening", "opening"), ("reading", "reading"), ("sending", "sending"),

@@ -159,12 +159,13 @@ import Testing
             ("{a:1}", .expected("a member name"), 1), ("nul", .expected("'null'"), 0), ("1 2", .trailingBytes, 2),
             ("\"a\nb\"", .unescapedControlCharacter, 2), (#""\x""#, .invalidEscape, 1),
             (#""\u12g4""#, .invalidEscape, 1),
-            (#""\ud800""#, .unexpectedEnd, 8), (#""\ud800 \u0041""#, .invalidEscape, 1),
-            (#""\ud800\ue000""#, .invalidEscape, 1), (#""\ud800\udbff""#, .invalidEscape, 1),
+            (#""\ud800""#, .halfSurrogatePair, 1), (#""\ud800 \u0041""#, .halfSurrogatePair, 1),
+            (#""\ud800\ue000""#, .halfSurrogatePair, 1), (#""\ud800\udbff""#, .halfSurrogatePair, 1),
             (#""\u00e""#, .invalidEscape, 1),
             (#""\u00e"#, .unexpectedEnd, 6), (#""\u/000""#, .invalidEscape, 1), (#""\u:000""#, .invalidEscape, 1),
             (#""\u@000""#, .invalidEscape, 1), (#""\uG000""#, .invalidEscape, 1), (#""\u`000""#, .invalidEscape, 1),
-            (#""\udc00""#, .invalidEscape, 1), (#""\ud800\u0041""#, .invalidEscape, 1), (#""abc"#, .unexpectedEnd, 4),
+            (#""\udc00""#, .halfSurrogatePair, 1), (#""\ud800\u0041""#, .halfSurrogatePair, 1),
+            (#""abc"#, .unexpectedEnd, 4),
             ("1e999", .numberOutOfRange, 0), ("- 1", .invalidNumber, 1), ("]", .expected("a value"), 0),
         ] as [(String, JSONError.Reason, Int)]
     )

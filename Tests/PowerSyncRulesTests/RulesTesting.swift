@@ -76,6 +76,17 @@ extension SyncPlan {
         index: ParameterStore = ParameterStore(),
         limits: BucketLimits = BucketLimits()
     ) async throws -> [ResolvedBucket] {
+        try await found(token: token, parameters: parameters, streams: streams, index: index, limits: limits).buckets
+    }
+
+    /// What a client gets.
+    func found(
+        token: JSONObject = ["sub": "u1"],
+        parameters: JSONObject = [:],
+        streams: StreamingSyncRequest.Streams = StreamingSyncRequest.Streams(),
+        index: ParameterStore = ParameterStore(),
+        limits: BucketLimits = BucketLimits()
+    ) async throws -> FoundBuckets {
         let request = SyncPlanRequest(tokenPayload: token, parameters: parameters, streams: streams)
         return try await querier(for: request, bucketPrefix: "1#").buckets(limits: limits) { index.rows(for: $0) }
     }

@@ -19,12 +19,13 @@ package final class CollectedLog: Sendable {
     /// - Parameters:
     ///   - texts: What the line contains.
     ///   - number: 1 for the first such line.
+    ///   - count: How many lines there were before.
     /// - Returns: The line.
     /// - Throws: `CancellationError`.
-    package func line(containing texts: String..., number: Int = 1) async throws -> String {
+    package func line(containing texts: String..., number: Int = 1, after count: Int = 0) async throws -> String {
         while true {
             let seen = signal.version
-            let lines = lines.filter { line in texts.allSatisfy(line.contains) }
+            let lines = lines.dropFirst(count).filter { line in texts.allSatisfy(line.contains) }
             if lines.count >= number { return lines[number - 1] }
             try await signal.wait(after: seen)
         }

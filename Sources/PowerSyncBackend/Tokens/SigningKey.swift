@@ -105,7 +105,7 @@ extension SigningKey {
             return text
         }
         func bytes(_ name: String) throws(TokenError) -> [UInt8] {
-            guard let bytes = Base64URL.decode(try member(name).trimmingPadding()) else {
+            guard let bytes = Base64URL.decode(try member(name).trimmingPadding(), spareBits: .ignored) else {
                 throw TokenError(.key, "\"\(name)\" of the key is not base64url")
             }
             return bytes

@@ -18,6 +18,8 @@ struct UploadApplication {
     private let user: BackendUser
     private let options: UploadApplierOptions
     private let authorize: SQLiteUploadApplier.Authorization
+    /// Writes that are rejected whatever the app says, by their numbers.
+    private let malformed: [Int64: EntryRejection]
     private var writer: RowWriter
     /// `nil` when the client has no id.
     private var applied: AppliedWrites?
@@ -35,6 +37,7 @@ struct UploadApplication {
         self.user = user
         self.options = options
         self.authorize = authorize
+        malformed = Dictionary(request.rejections.map { ($0.operationID, $0) }, uniquingKeysWith: { first, _ in first })
         writer = try RowWriter(options, db)
         applied = try request.clientID.map { clientID in
             try AppliedWrites.createTables(db)
@@ -156,6 +159,9 @@ struct UploadApplication {
     }
 
     private mutating func write(_ entry: UploadEntry, _ db: Database) throws {
+        if let rejection = malformed[entry.operationID] {
+            throw RowWriter.Refusal(code: rejection.code, message: rejection.message)
+        }
         let ids = try writer.check(entry, db)
         // `==` of Swift, which a rule may well use, takes canonically equivalent texts for equal.
         guard entry.id != user.id || user.hasID(entry.id) else {

@@ -8,8 +8,10 @@ package struct JSONError: Error, Sendable, Hashable {
         case expected(String)
         /// A control character in a string that is not escaped.
         case unescapedControlCharacter
-        /// A backslash sequence that JSON does not know, or half a surrogate pair.
+        /// A backslash sequence that JSON does not know.
         case invalidEscape
+        /// Half a surrogate pair, where it is refused: `\ud83d` without the other half behind it.
+        case halfSurrogatePair
         /// Bytes that are not UTF-8.
         case invalidUTF8
         /// A number that JSON's grammar does not allow.
@@ -41,6 +43,8 @@ extension JSONError: CustomStringConvertible {
             case .expected(let expected): "expected \(expected)"
             case .unescapedControlCharacter: "control character in a string is not escaped"
             case .invalidEscape: "invalid escape sequence in a string"
+            case .halfSurrogatePair:
+                "half a surrogate pair (a character that was cut in two), which is no text that can identify something"
             case .invalidUTF8: "string is not valid UTF-8"
             case .invalidNumber: "malformed number"
             case .numberOutOfRange: "number is out of range"

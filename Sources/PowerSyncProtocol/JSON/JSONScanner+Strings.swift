@@ -1,7 +1,7 @@
 extension JSONScanner {
     /// Finds the closing quote of the string whose content starts at `start`, checking the content on the way.
     ///
-    /// - Throws: `unexpectedEnd`, `unescapedControlCharacter`, `invalidEscape` or `invalidUTF8`.
+    /// - Throws: `unexpectedEnd`, `unescapedControlCharacter`, `invalidEscape`, `halfSurrogatePair` or `invalidUTF8`.
     func endOfString(from start: Int) throws(JSONError) -> (end: Int, hasEscapes: Bool) {
         var offset = start
         var hasEscapes = false
@@ -13,7 +13,7 @@ extension JSONScanner {
                 return (offset, hasEscapes)
             case UInt8(ascii: "\\"):
                 hasEscapes = true
-                var escape = JSONEscape.Reader(bytes, at: offset)
+                var escape = JSONEscape.Reader(bytes, at: offset, replacesHalfPairs: replacesHalfPairs)
                 _ = try escape.next()
                 offset = escape.offset
             case 0x80...:

@@ -30,6 +30,21 @@ package struct JSONScanner {
         case infinite
     }
 
+    /// What becomes of halves of surrogate pairs, such as `\ud83d` alone: what JavaScript makes of a text that was cut within a character
+    /// (RFC 8259, 8.2).
+    ///
+    /// Where they are let pass they are U+FFFD, in texts that say something, and never in names of members, which identify.
+    package enum HalfPairs: Sendable {
+        /// The text is refused.
+        case refused
+        /// They are replaced in the values of members with these names, and in all that is inside of them.
+        case replacedIn(Set<String>)
+        /// They are replaced in all values but those of members with these names of the outermost object.
+        case replacedExceptIn(Set<String>)
+        /// They are replaced everywhere, also in names.
+        case replaced
+    }
+
     /// The kinds of values, recognised by their first byte.
     package enum ValueKind: Sendable {
         case object, array, string, number, bool, null
@@ -41,7 +56,13 @@ package struct JSONScanner {
     package private(set) var offset = 0
     /// What ``readValue()`` does with numbers that no double can hold.
     package var hugeNumbers = HugeNumbers.refused
-    private var depth = 0
+    /// What ``readValue()`` does with halves of surrogate pairs.
+    package var halfPairs = HalfPairs.refused {
+        didSet { if case .replaced = halfPairs { replacesHalfPairs = true } }
+    }
+    /// Whether halves of surrogate pairs pass in the next string.
+    private(set) var replacesHalfPairs = false
+    private(set) var depth = 0
     /// Whether the innermost container has been opened and nothing has been read from it.
     private var isAtStart = false
 
@@ -137,6 +158,30 @@ extension JSONScanner {
         guard byte == UInt8(ascii: ",") else { throw JSONError(.expected(expectation), at: offset) }
         offset += 1
         return true
+    }
+}
+
+// MARK: Halves of surrogate pairs
+
+extension JSONScanner {
+    /// Reads the name of the next member, whose value is read with ``readValue()`` then; see ``nextMember()``.
+    ///
+    /// - Parameter replaces: Whether halves of surrogate pairs pass in the value that has the member.
+    /// - Returns: `nil` at the end of the object.
+    /// - Throws: ``JSONError``.
+    mutating func nextMember(in replaces: Bool) throws(JSONError) -> String? {
+        if case .replaced = halfPairs { return try nextMember()?.string }
+        replacesHalfPairs = false
+        guard let name = try nextMember()?.string else {
+            replacesHalfPairs = replaces
+            return nil
+        }
+        switch halfPairs {
+        case .refused, .replaced: break
+        case .replacedIn(let names): replacesHalfPairs = replaces || names.contains(name)
+        case .replacedExceptIn(let names): replacesHalfPairs = depth > 1 ? replaces : !names.contains(name)
+        }
+        return name
     }
 }
 

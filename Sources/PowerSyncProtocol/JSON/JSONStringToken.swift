@@ -2,7 +2,7 @@ import NIOCore
 
 /// A string in JSON text, still with its escape sequences.
 ///
-/// Made by ``JSONScanner``, which has checked it.
+/// Made by ``JSONScanner``, which has checked it. Half a surrogate pair that the scanner has let pass is U+FFFD.
 package struct JSONStringToken {
     /// The bytes between the quotes.
     package let bytes: ByteView
@@ -58,7 +58,7 @@ package struct JSONStringToken {
                 offset += 1
                 continue
             }
-            var escape = JSONEscape.Reader(bytes, at: offset)
+            var escape = JSONEscape.Reader(bytes, at: offset, replacesHalfPairs: true)
             // The scanner has validated every escape; a text that was cut off for a message loses its end.
             guard let scalar = try? escape.next() else { return }
             offset = escape.offset
@@ -72,13 +72,20 @@ enum JSONEscape {
     /// Reads escape sequences.
     struct Reader {
         private let bytes: ByteView
+        private let replacesHalfPairs: Bool
         /// The offset after what has been read.
         private(set) var offset: Int
 
         /// Starts at the offset of a backslash.
-        init(_ bytes: ByteView, at offset: Int) {
+        ///
+        /// - Parameters:
+        ///   - bytes: The text.
+        ///   - offset: Where to start.
+        ///   - replacesHalfPairs: Whether half a surrogate pair is U+FFFD, and no error.
+        init(_ bytes: ByteView, at offset: Int, replacesHalfPairs: Bool) {
             self.bytes = bytes
             self.offset = offset
+            self.replacesHalfPairs = replacesHalfPairs
         }
 
         /// Reads one escape sequence, or two if they are a surrogate pair.
@@ -99,19 +106,23 @@ enum JSONEscape {
             }
             let first = try readHexadecimal(startOfEscape: start)
             if let scalar = Unicode.Scalar(first) { return scalar }
-            // Half of a surrogate pair: a first half has to be followed by a second one.
-            guard first < 0xdc00 else { throw JSONError(.invalidEscape, at: start) }
-            guard offset + 1 < bytes.count else { throw JSONError(.unexpectedEnd, at: bytes.count) }
-            guard bytes[offset] == UInt8(ascii: "\\"), bytes[offset + 1] == UInt8(ascii: "u") else {
-                throw JSONError(.invalidEscape, at: start)
-            }
+            if first < 0xdc00, let scalar = try readPair(with: first) { return scalar }
+            guard replacesHalfPairs else { throw JSONError(.halfSurrogatePair, at: start) }
+            return "\u{fffd}"
+        }
+
+        /// Reads the second half of a pair, if it is what follows.
+        private mutating func readPair(with first: UInt32) throws(JSONError) -> Unicode.Scalar? {
+            guard bytes.count - offset >= 6, bytes[offset] == UInt8(ascii: "\\"), bytes[offset + 1] == UInt8(ascii: "u")
+            else { return nil }
+            let start = offset
             offset += 2
             let second = try readHexadecimal(startOfEscape: start)
-            guard
-                (0xdc00...0xdfff).contains(second),
-                let scalar = Unicode.Scalar(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))
-            else { throw JSONError(.invalidEscape, at: start) }
-            return scalar
+            guard (0xdc00...0xdfff).contains(second) else {
+                offset = start
+                return nil
+            }
+            return Unicode.Scalar(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))
         }
 
         private mutating func readHexadecimal(startOfEscape: Int) throws(JSONError) -> UInt32 {

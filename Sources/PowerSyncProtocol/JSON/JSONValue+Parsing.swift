@@ -14,20 +14,23 @@ extension JSONValue {
     /// Reads the readable bytes of a buffer as JSON text; see ``init(parsing:)-(String)``.
     package init(
         parsing bytes: ByteBuffer,
-        hugeNumbers: JSONScanner.HugeNumbers = .refused
+        hugeNumbers: JSONScanner.HugeNumbers = .refused,
+        halfPairs: JSONScanner.HalfPairs = .refused
     ) throws(JSONError) {
         self = try bytes.withByteView { bytes throws(JSONError) in
-            try JSONValue(parsing: bytes, hugeNumbers: hugeNumbers)
+            try JSONValue(parsing: bytes, hugeNumbers: hugeNumbers, halfPairs: halfPairs)
         }
     }
 
     /// Reads JSON text from bytes.
     package init(
         parsing bytes: ByteView,
-        hugeNumbers: JSONScanner.HugeNumbers = .refused
+        hugeNumbers: JSONScanner.HugeNumbers = .refused,
+        halfPairs: JSONScanner.HalfPairs = .refused
     ) throws(JSONError) {
         var scanner = JSONScanner(bytes)
         scanner.hugeNumbers = hugeNumbers
+        scanner.halfPairs = halfPairs
         self = try scanner.readValue()
         try scanner.finish()
     }
@@ -39,10 +42,11 @@ extension JSONObject {
     /// - Throws: ``JSONError``, also when the text is a value of another kind.
     package init(
         parsing text: String,
-        hugeNumbers: JSONScanner.HugeNumbers = .refused
+        hugeNumbers: JSONScanner.HugeNumbers = .refused,
+        halfPairs: JSONScanner.HalfPairs = .refused
     ) throws(JSONError) {
         self = try ByteView.of(text) { bytes throws(JSONError) in
-            try JSONObject(parsing: bytes, hugeNumbers: hugeNumbers)
+            try JSONObject(parsing: bytes, hugeNumbers: hugeNumbers, halfPairs: halfPairs)
         }
     }
 
@@ -54,10 +58,12 @@ extension JSONObject {
     /// Reads the JSON text of an object from bytes.
     package init(
         parsing bytes: ByteView,
-        hugeNumbers: JSONScanner.HugeNumbers = .refused
+        hugeNumbers: JSONScanner.HugeNumbers = .refused,
+        halfPairs: JSONScanner.HalfPairs = .refused
     ) throws(JSONError) {
         var scanner = JSONScanner(bytes)
         scanner.hugeNumbers = hugeNumbers
+        scanner.halfPairs = halfPairs
         self = try scanner.readObject()
         try scanner.finish()
     }
@@ -87,9 +93,10 @@ extension JSONScanner {
     /// Reads an object.
     package mutating func readObject() throws(JSONError) -> JSONObject {
         var collector = MemberCollector()
+        let replaces = replacesHalfPairs
         try beginObject()
-        while let name = try nextMember() {
-            collector.set(JSONObject.Member(name: name.string, value: try readValue()))
+        while let name = try nextMember(in: replaces) {
+            collector.set(JSONObject.Member(name: name, value: try readValue()))
         }
         return JSONObject(members: collector.members)
     }

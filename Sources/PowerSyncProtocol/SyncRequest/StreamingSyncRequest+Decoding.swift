@@ -1,6 +1,11 @@
 package import NIOCore
 
 extension StreamingSyncRequest {
+    /// Where halves of surrogate pairs are U+FFFD: in what an app tells of itself.
+    ///
+    /// Names of streams and buckets and the id of the client identify, and are refused with them.
+    package static let halfPairs = JSONScanner.HalfPairs.replacedIn(["parameters", "app_metadata"])
+
     /// Reads and validates the body of a request.
     ///
     /// Everything that is wrong is reported at once. Unknown members are ignored. When a bucket is listed twice, its
@@ -10,7 +15,7 @@ extension StreamingSyncRequest {
     package init(json: ByteBuffer) throws(RequestValidationError) {
         let body: JSONValue
         do throws(JSONError) {
-            body = try JSONValue(parsing: json, hugeNumbers: .infinite)
+            body = try JSONValue(parsing: json, hugeNumbers: .infinite, halfPairs: Self.halfPairs)
         } catch {
             throw RequestValidationError(problems: [.init(path: "", message: "body is not valid JSON: \(error)")])
         }

@@ -45,8 +45,10 @@ package struct StreamingSyncRequest: Sendable, Equatable {
         }
     }
 
-    /// The most explicit subscriptions of a request, as many as a connection may have buckets.
-    package static let maximumSubscriptions = 1_000
+    /// The most explicit subscriptions that a request may list: more than fit into a body over HTTP, where that may have 1 MiB.
+    ///
+    /// How many of them get something is a matter of the limits of a connection.
+    package static let maximumSubscriptions = 20_000
     /// The longest id of a client, in bytes: it is a UUID, and part of keys and of log lines.
     package static let maximumClientIDLength = 256
 

@@ -28,13 +28,16 @@ extension ConfigTest {
     }
 
     private mutating func readConfig(_ node: JSONNode) {
-        config = node.textOrPath
-        if config == nil { report(.test("config", "“config” must be a text, or a map with “path”.")) }
+        // A config is a map, which is never written in one line without a colon and a space, or a brace.
+        config = node.textOrPath { !$0.contains(": ") && !$0.contains("{") }
+        if config == nil {
+            report(.test("config", "“config” must be the path of a file, a map with “path”, or the text of a config."))
+        }
     }
 
     private mutating func readSchema(_ node: JSONNode) {
         if case .null = node { return }
-        if let text = node.textOrPath {
+        if let text = node.textOrPath(isPath: { !$0.contains("(") }) {
             schema = .statements(text)
         } else if let statements = node.strings {
             schema = .statements(.inline(statements.joined(separator: ";\n")))
@@ -42,8 +45,12 @@ extension ConfigTest {
             var tables: [SourceSchema.Table] = []
             for member in members {
                 let columns: [String]?
+                var types: [String: SourceSchema.ColumnType] = [:]
                 if case .object(let columnTypes) = member.value {
                     columns = columnTypes.map(\.name)
+                    for column in columnTypes {
+                        if case .string(let type) = column.value { types[column.name] = .init(postgres: type) }
+                    }
                 } else {
                     columns = member.value.strings
                 }
@@ -52,14 +59,18 @@ extension ConfigTest {
                     continue
                 }
                 let (schema, table) = Self.splitName(member.name)
+                let isDefault = schema == nil || schema == Self.otherDefaultSchema
                 tables.append(
                     SourceSchema.Table(
-                        name: SourceTableName(schema: schema ?? "main", name: table),
-                        columns: columns
+                        name: SourceTableName(schema: isDefault ? "main" : schema ?? "main", name: table),
+                        columns: columns,
+                        types: types
                     )
                 )
             }
-            schema = .tables(tables)
+            var sourceSchema = SourceSchema(tables: tables)
+            sourceSchema.defaultSchemaAliases = [Self.otherDefaultSchema]
+            schema = .tables(sourceSchema)
         } else {
             report(
                 .test("schema", "“schema” must be CREATE TABLE statements, a map with “path”, or a map of tables.")
@@ -130,10 +141,10 @@ extension ConfigTest {
 }
 
 extension JSONNode {
-    /// A text, or the path in `{"path": …}`.
-    fileprivate var textOrPath: ConfigTest.Text? {
+    /// A text, or a path: of `{"path": …}`, or a text of one line that is one.
+    fileprivate func textOrPath(isPath: (String) -> Bool) -> ConfigTest.Text? {
         switch self {
-        case .string(let text): .inline(text)
+        case .string(let text): !text.contains(where: \.isNewline) && isPath(text) ? .file(text) : .inline(text)
         case .object(let members) where members.count == 1 && members[0].name == "path":
             if case .string(let path) = members[0].value { .file(path) } else { nil }
         default: nil

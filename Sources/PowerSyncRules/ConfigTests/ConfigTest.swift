@@ -27,7 +27,7 @@ package struct ConfigTest: Sendable {
         /// `CREATE TABLE` statements, or a file with them, or a database.
         case statements(Text)
         /// The columns of each table.
-        case tables([SourceSchema.Table])
+        case tables(SourceSchema)
     }
 
     /// A source row.
@@ -39,6 +39,9 @@ package struct ConfigTest: Sendable {
         /// The values; `nil` when the test has something that is no row.
         package var values: SourceRow?
     }
+
+    /// The default schema of a PostgreSQL server; where a test or its config names it, tables without a schema are there.
+    static let otherDefaultSchema = "public"
 
     /// The config; `nil` when the test has none, which is a problem.
     package var config: Text?

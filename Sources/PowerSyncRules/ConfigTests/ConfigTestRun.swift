@@ -15,7 +15,9 @@ extension ConfigTest {
     ) async -> ConfigTestResult {
         let compiled = SyncConfig.parse(config, schema: schema)
         var result = ConfigTestResult(diagnostics: compiled.diagnostics, testFindings: findings)
-        guard let plan = compiled.plan else { return result }
+        guard var plan = compiled.plan else { return result }
+        let schemas = plan.tablePatterns.map(\.schema) + rows.map(\.schema)
+        if schemas.contains(Self.otherDefaultSchema) { plan.defaultSchema = Self.otherDefaultSchema }
         result.isAccepted = true
         var rehearsal = Rehearsal(plan)
         for row in rows {
@@ -47,6 +49,11 @@ extension ConfigTestCase {
             result.error = refusal.code
             if error == nil || error != refusal.code { result.failures += refusal.problems }
             return result
+        }
+        let streams = rehearsal.plan.streams.map(\.name)
+        for subscription in request.streams.subscriptions where !streams.contains(subscription.stream) {
+            let hint = NearName.hint(for: subscription.stream, among: streams).map { " \($0)" } ?? ""
+            result.failures.append("There is no stream “\(subscription.stream)” to subscribe to.\(hint)")
         }
         let reply = await rehearsal.reply(to: request)
         result.reply = reply

@@ -79,6 +79,20 @@ enum DiagnosticCode: String, Sendable, CaseIterable {
     case schemaColumnMissing = "schema.column_missing"
     case lookupUnbounded = "lookup.unbounded"
 
+    /// Ours: a comparison that its types or its constants decide.
+    case filterNever = "filter.never"
+    case filterAlways = "filter.always"
+    case filterNull = "filter.null"
+    case filterBytes = "filter.bytes"
+    /// Ours: two columns of one table that are looked for separately.
+    case filterPairs = "filter.pairs"
+    /// Ours: constants that can never work.
+    case sqlConstant = "sql.constant"
+    case sqlJSONPath = "sql.json_path"
+    case sqlDateModifier = "sql.date_modifier"
+    /// Ours: the default subscription never gets a row of the query.
+    case streamNoDefault = "stream.no_default"
+
     case legacyNoParameters = "legacy.no_parameters"
     case legacyParametersNotCovered = "legacy.parameters_not_covered"
     case legacyParametersDiffer = "legacy.parameters_differ"
@@ -88,6 +102,8 @@ enum DiagnosticCode: String, Sendable, CaseIterable {
     case legacyTwoArrays = "legacy.two_arrays"
     case legacyPriorityTwice = "legacy.priority_twice"
     case legacyNoID = "legacy.no_id"
+    case streamNoID = "stream.no_id"
+    case legacyTokenClaim = "legacy.token_claim"
 
     /// How serious findings with this code are.
     var severity: ConfigDiagnostic.Severity {
@@ -95,7 +111,11 @@ enum DiagnosticCode: String, Sendable, CaseIterable {
         case .yamlNullSection, .configStorageUnstable, .configNoEffect, .streamsAlpha, .eventWhereIgnored, .cteUnused,
             .cteShadowsTable, .sqlCaseFolded, .streamDangerousParameter, .functionUnknownColumn, .fromUnused,
             .columnUnnamed, .columnStarAfterAlias, .tableAliasRenames, .metadataSuffixWithoutWildcard,
-            .schemaTableMissing, .schemaColumnMissing, .lookupUnbounded:
+            .schemaTableMissing, .schemaColumnMissing, .lookupUnbounded,
+            .legacyTokenClaim,
+            .streamNoID:
+            .warning
+        case .filterNever, .filterAlways, .filterPairs, .streamNoDefault:
             .warning
         default:
             .error

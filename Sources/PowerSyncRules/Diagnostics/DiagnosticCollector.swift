@@ -18,15 +18,22 @@ struct DiagnosticCollector {
     /// Adds a finding; one that is there already is ignored, and so is what exceeds ``maximumFindings``.
     ///
     /// An error takes the place of the last warning then: nobody could mend a config that is refused for warnings.
-    mutating func report(_ code: DiagnosticCode, _ message: String, hint: String? = nil, at range: Range<Int>) {
-        if code.severity == .error { hasErrors = true }
+    mutating func report(
+        _ code: DiagnosticCode,
+        _ message: String,
+        hint: String? = nil,
+        at range: Range<Int>,
+        severity: ConfigDiagnostic.Severity? = nil
+    ) {
+        let severity = severity ?? code.severity
+        if severity == .error { hasErrors = true }
         let isFull = diagnostics.count == Self.maximumFindings
         let lastWarning =
-            isFull && code.severity == .error ? diagnostics.lastIndex { $0.severity == .warning } : nil
+            isFull && severity == .error ? diagnostics.lastIndex { $0.severity == .warning } : nil
         guard !isFull || lastWarning != nil else { return }
         let position = source.position(of: range.lowerBound)
         let diagnostic = ConfigDiagnostic(
-            severity: code.severity,
+            severity: severity,
             code: code.rawValue,
             message: message,
             hint: hint,

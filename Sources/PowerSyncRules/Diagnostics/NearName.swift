@@ -1,5 +1,5 @@
 /// Finds the name that somebody meant.
-enum NearName {
+package enum NearName {
     /// The name that is most like a misspelt one.
     ///
     /// - Parameters:
@@ -20,7 +20,7 @@ enum NearName {
     }
 
     /// A hint that proposes the nearest name.
-    static func hint(for name: String, among candidates: some Sequence<String>) -> String? {
+    package static func hint(for name: String, among candidates: some Sequence<String>) -> String? {
         of(name, among: candidates).map { "Did you mean “\($0)”?" }
     }
 

@@ -3,7 +3,11 @@ package struct BucketLimits: Sendable, Hashable {
     /// The largest number of buckets.
     package var maximumBuckets = 1000
     /// The largest number of rows that all parameter lookups may return together, and of keys in one lookup.
+    ///
+    /// Rows of one lookup that are equal count once, and so does a lookup that several streams use.
     package var maximumParameterResults = 1000
+    /// The most explicit subscriptions of a request that are looked at: 1,000, as many as a connection may have buckets.
+    package static let maximumSubscriptions = 1_000
     /// The most bytes that the names of all buckets may have together: 4 MiB.
     package static let maximumNameBytes = 4 << 20
     /// The most subscriptions of all buckets together, but for the first one of each: 250,000.
@@ -18,7 +22,8 @@ package struct BucketLimits: Sendable, Hashable {
 
 /// A client would get more than ``BucketLimits`` allow.
 ///
-/// The request fails; buckets are never dropped silently.
+/// A subscription that is beyond the limits has no buckets, and an error in its stream (``FoundBuckets``). If what clients get
+/// without subscribing is beyond them, the request fails. Buckets are never dropped silently.
 ///
 /// On the network this is `PSYNC_S2305` with ``message``.
 package struct BucketLimitError: Error, Sendable, Hashable {
@@ -34,6 +39,8 @@ package struct BucketLimitError: Error, Sendable, Hashable {
         case nameBytes
         /// Too many subscriptions give the same buckets.
         case reasons
+        /// More subscriptions than allowed.
+        case subscriptions(count: Int)
     }
 
     /// Which limit was exceeded.
@@ -73,6 +80,8 @@ package struct BucketLimitError: Error, Sendable, Hashable {
             "The names of all buckets have more than \(BucketLimits.maximumNameBytes) bytes together"
         case .reasons:
             "Too many subscriptions to the same buckets (limit of \(BucketLimits.maximumReasons) over all buckets)"
+        case .subscriptions(let count):
+            "Too many subscriptions: \(count) (limit of \(BucketLimits.maximumSubscriptions))"
         }
     }
 }

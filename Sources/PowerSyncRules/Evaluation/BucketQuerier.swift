@@ -5,12 +5,14 @@ package import PowerSyncProtocol
 /// Request values are evaluated when the querier is made; ``buckets(limits:lookUp:)`` runs once for a checkpoint.
 package struct BucketQuerier: Sendable {
     /// The streams that the client is subscribed to, in the order of the plan, with errors of subscriptions that cannot
-    /// be evaluated.
+    /// be evaluated, or are too many.
     ///
     /// Goes into the checkpoint line; reasons of buckets refer to it by position.
     package let streams: [StreamDescription]
     /// What finds the buckets, in the order in which reasons are reported.
     let queriers: [PreparedQuerier]
+    /// The subscriptions that are too many, whatever they would give.
+    let refusals: [RefusedSubscription]
     /// What all bucket names start with.
     let bucketPrefix: String
 
@@ -22,43 +24,85 @@ package struct BucketQuerier: Sendable {
 
     /// All buckets at one checkpoint.
     ///
+    /// If there are too many, what clients get without subscribing comes first, then the subscriptions in the order of the request, each
+    /// if there is room for it. The others have no buckets, and an error.
+    ///
     /// - Parameters:
     ///   - limits: Limits of the connection.
     ///   - lookUp: Reads the parameter index at that checkpoint: for each lookup the rows of all its entries; lookups
     ///     without rows may be missing in the result. The lookups that it is called with are the ones whose changes
     ///     make a new evaluation necessary.
-    /// - Returns: Buckets in the order of the plan, each once.
-    /// - Throws: ``BucketLimitError``, or what `lookUp` throws.
+    /// - Returns: The buckets, and the subscriptions without.
+    /// - Throws: ``BucketLimitError`` when there is no room for what clients get without subscribing, or what `lookUp` throws.
     package func buckets(
         limits: BucketLimits = BucketLimits(),
         lookUp: ([ParameterLookup]) async throws -> [ParameterLookup: [ParameterRow]]
-    ) async throws -> [ResolvedBucket] {
-        var buckets = BucketCollection()
-        var lookups = LookupCache(limit: limits.maximumParameterResults)
-        for querier in queriers {
-            let keys: ValueSet
-            do {
-                keys = try await querier.keys(lookups: &lookups, lookUp: lookUp)
-            } catch let error as TooManyCombinations {
-                throw BucketLimitError(
-                    limit: .buckets(count: max(error.count, buckets.buckets.count), limit: limits.maximumBuckets),
-                    breakdown: [BucketLimitError.Usage(name: querier.stream, count: error.count)]
-                )
+    ) async throws -> FoundBuckets {
+        var buckets = BucketCollection(limit: limits.maximumBuckets)
+        do {
+            var lookups = LookupCache(limit: limits.maximumParameterResults)
+            for querier in queriers {
+                try buckets.add(try await keys(of: querier, limits, &lookups, lookUp), bucketPrefix, from: querier)
             }
-            for element in keys.elements {
-                try buckets.add(
-                    BucketName(prefix: bucketPrefix, definition: querier.definition, key: element.values),
-                    from: querier
-                )
+            try buckets.check()
+            return FoundBuckets(buckets: buckets.buckets, streams: streams, refusals: refusals)
+        } catch let error as BucketLimitError {
+            guard queriers.contains(where: { $0.subscription != nil }) else { throw error }
+            return try await bucketsWithRoom(limits: limits, lookUp: lookUp)
+        }
+    }
+
+    /// The buckets that there is room for.
+    private func bucketsWithRoom(
+        limits: BucketLimits,
+        lookUp: ([ParameterLookup]) async throws -> [ParameterLookup: [ParameterRow]]
+    ) async throws -> FoundBuckets {
+        var (keys, refused): ([Int: ValueSet], [RefusedSubscription]) = ([:], [])
+        // What is there already, which an attempt leaves as it is if it fails.
+        var taken = BucketCollection(limit: limits.maximumBuckets)
+        var lookups = LookupCache(limit: limits.maximumParameterResults)
+        let places = Dictionary(grouping: queriers.indices) { queriers[$0].subscription ?? -1 }
+        for (subscription, places) in places.sorted(by: { $0.key < $1.key }) {
+            var (attempt, cache, found) = (taken, lookups, [Int: ValueSet]())
+            do {
+                for place in places {
+                    let querier = queriers[place]
+                    let values = try await self.keys(of: querier, limits, &cache, lookUp)
+                    try attempt.add(values, bucketPrefix, from: querier)
+                    found[place] = values
+                }
+                try attempt.check()
+                (taken, lookups) = (attempt, cache)
+                keys.merge(found) { $1 }
+            } catch let error as BucketLimitError where subscription >= 0 {
+                let stream = queriers[places[0]].stream
+                refused.append(RefusedSubscription(index: subscription, stream: stream, error: error))
             }
         }
-        guard buckets.buckets.count <= limits.maximumBuckets else {
+        var result = FoundBuckets(streams: streams, refusals: refused + refusals)
+        result.streams.add(refused)
+        var buckets = BucketCollection(limit: limits.maximumBuckets)
+        for (place, querier) in queriers.enumerated() {
+            if let keys = keys[place] { try buckets.add(keys, bucketPrefix, from: querier) }
+        }
+        result.buckets = buckets.buckets
+        return result
+    }
+
+    private func keys(
+        of querier: PreparedQuerier,
+        _ limits: BucketLimits,
+        _ lookups: inout LookupCache,
+        _ lookUp: ([ParameterLookup]) async throws -> [ParameterLookup: [ParameterRow]]
+    ) async throws -> ValueSet {
+        do {
+            return try await querier.keys(lookups: &lookups, lookUp: lookUp)
+        } catch let error as TooManyCombinations {
             throw BucketLimitError(
-                limit: .buckets(count: buckets.buckets.count, limit: limits.maximumBuckets),
-                breakdown: .largest(buckets.buckets.map(\.stream))
+                limit: .buckets(count: error.count, limit: limits.maximumBuckets),
+                breakdown: [BucketLimitError.Usage(name: querier.stream, count: error.count)]
             )
         }
-        return buckets.buckets
     }
 }
 
@@ -69,11 +113,30 @@ private struct BucketCollection {
     /// What is left of the limits for names and reasons.
     private var nameBytes = BucketLimits.maximumNameBytes
     private var reasons = BucketLimits.maximumReasons
+    private let limit: Int
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Adds the buckets that a querier gives.
+    mutating func add(_ keys: ValueSet, _ prefix: String, from querier: PreparedQuerier) throws(BucketLimitError) {
+        for element in keys.elements {
+            try add(BucketName(prefix: prefix, definition: querier.definition, key: element.values), from: querier)
+        }
+    }
+
+    /// Checks how many there are.
+    func check() throws(BucketLimitError) {
+        guard buckets.count <= limit else {
+            throw BucketLimitError(limit: .buckets(count: buckets.count, limit: limit), breakdown: usage)
+        }
+    }
 
     /// Adds a bucket, or a reason to a bucket that is there.
     ///
     /// - Throws: ``BucketLimitError`` when the line that announces the buckets would be too long.
-    mutating func add(_ name: BucketName, from querier: PreparedQuerier) throws(BucketLimitError) {
+    private mutating func add(_ name: BucketName, from querier: PreparedQuerier) throws(BucketLimitError) {
         guard let position = positions[name] else {
             nameBytes -= name.rawValue.utf8.count
             guard nameBytes >= 0 else { throw BucketLimitError(limit: .nameBytes, breakdown: usage) }

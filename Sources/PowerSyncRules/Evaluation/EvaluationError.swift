@@ -16,6 +16,8 @@ package enum EvaluationError: Error, Sendable, Hashable {
     case invalidUUID
     /// Neither bytes nor hexadecimal digits of a geometry.
     case invalidGeometry
+    /// A row has no id: its column `id` is missing, NULL, bytes or an empty text.
+    case noID
     /// Table-valued functions give too many rows for one source row.
     case tooManyRows
     /// Table-valued functions give too many rows for one request.
@@ -34,6 +36,7 @@ extension EvaluationError: CustomStringConvertible {
         case .bytesCompared: "bytes cannot be compared with bytes"
         case .invalidUUID: "the value is not a UUID"
         case .invalidGeometry: "the value is not a geometry in well-known binary form"
+        case .noID: "it has no id"
         case .tooManyRows: "json_each gives more than \(FunctionRow.maximumCombinations) rows for one source row"
         case .tooManyRequestRows:
             "json_each gives more than \(RequestLimit.maximumKeptRows) different rows for one request, "

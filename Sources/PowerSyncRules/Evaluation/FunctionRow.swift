@@ -20,12 +20,27 @@ struct FunctionRow: Sendable {
 extension TableFunction {
     /// The rows of the function.
     ///
-    /// - Throws: ``EvaluationError/notJSON`` for an argument that is neither `NULL` nor JSON text.
+    /// What is no array in a request has no elements for ``Kind/arrayElements``: the established service finds nothing
+    /// then, and goes on with the other queries of the definition.
+    ///
+    /// - Throws: ``EvaluationError/notJSON`` for an argument that is neither `NULL` nor JSON text, and
+    ///   ``EvaluationError/notJSONArray`` for a column that has to be an array.
     func rows(in input: EvaluationInput) throws(EvaluationError) -> [FunctionRow] {
-        guard let node = try argument.evaluateJSON(in: input) else { return [] }
+        let isOptional = kind == .arrayElements && input.request != nil
+        let node: JSONNode?
+        do throws(EvaluationError) {
+            node = try argument.evaluateJSON(in: input)
+        } catch .notJSON where isOptional {
+            return []
+        }
+        guard let node else { return [] }
         switch node {
         case .array(let elements):
             return elements.enumerated().map { FunctionRow(key: .integer(Int64($0.offset)), value: $0.element.value) }
+        case _ where isOptional:
+            return []
+        case _ where kind == .arrayElements:
+            throw .notJSONArray
         case .object(let members):
             return members.map { FunctionRow(key: .text($0.name), value: $0.value.value) }
         default:

@@ -2,7 +2,7 @@ import PowerSyncProtocol
 
 /// The id and the data of an output row.
 struct OutputRow {
-    /// The member `id` as text; empty when there is none.
+    /// The member `id` as text; empty when there is none, and clients do not get the row.
     var id: String
     /// The JSON object.
     var data: String

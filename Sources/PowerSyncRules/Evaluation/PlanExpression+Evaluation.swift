@@ -42,7 +42,7 @@ extension PlanExpression {
         try evaluate(in: input).isTrue
     }
 
-    /// The JSON value of a JSON text, `nil` for `NULL`.
+    /// The JSON value of a JSON text whose elements are read, `nil` for `NULL`.
     ///
     /// Parts of the request are not turned into text and back.
     ///

@@ -104,7 +104,7 @@ extension PreparedQuerier {
         guard !distinct.isEmpty else { return result }
         let found = try await cache.rows(for: distinct, name: "\(stream): \(lookup.table)", lookUp: lookUp)
         for (element, key) in zip(keys.elements, lookups) {
-            for (position, row) in (found[key] ?? []).enumerated() where row.values.count == lookup.outputCount {
+            for (position, row) in found[key] ?? [] where row.values.count == lookup.outputCount {
                 guard result.rows.count < ValueSet.maximumCount else {
                     throw TooManyCombinations(count: result.rows.count)
                 }

@@ -46,6 +46,11 @@ struct PreparedQuerier: Sendable {
     /// Whether values may be `NULL`.
     var keepsNull: Bool
 
+    /// The place of its subscription in the request; `nil` for what clients get without subscribing.
+    var subscription: Int? {
+        if case .subscription(let index) = reason { index } else { nil }
+    }
+
     /// Whether the buckets depend on parameter indexes.
     var isDynamic: Bool {
         stages.joined().contains { lookup in

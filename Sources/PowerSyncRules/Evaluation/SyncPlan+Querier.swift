@@ -3,8 +3,9 @@ import PowerSyncProtocol
 extension SyncPlan {
     /// Prepares finding the buckets of a client.
     ///
-    /// A subscription whose request values cannot be evaluated is left out and reported in
-    /// ``BucketQuerier/streams``; the others work. Subscriptions to unknown streams are ignored.
+    /// A query whose request values cannot be evaluated gives a subscription no buckets, and is reported in
+    /// ``BucketQuerier/streams``; the other queries of the stream work. So is each
+    /// subscription behind the first ``BucketLimits/maximumSubscriptions``. Subscriptions to unknown streams are ignored.
     ///
     /// - Parameters:
     ///   - request: What the client asks for.
@@ -13,6 +14,8 @@ extension SyncPlan {
     package func querier(for request: SyncPlanRequest, bucketPrefix: String) -> BucketQuerier {
         var descriptions: [StreamDescription] = []
         var queriers: [PreparedQuerier] = []
+        var refusals: [RefusedSubscription] = []
+        let count = request.streams.subscriptions.count
         var evaluation = RequestEvaluation(
             auth: JSONNode(.object(request.tokenPayload)),
             connection: JSONNode(.object(request.parameters))
@@ -22,41 +25,59 @@ extension SyncPlan {
             guard !subscriptions.isEmpty else { continue }
             var description = StreamDescription(name: stream.name, isDefault: stream.isSubscribedByDefault)
             for subscription in subscriptions {
-                do throws(EvaluationError) {
-                    evaluation.begin(subscription.parameters.map { JSONNode(.object($0)) })
-                    queriers += try prepare(stream, for: subscription, &evaluation)
-                } catch {
-                    description.errors.append(
-                        StreamError(
-                            subject: subscription.subject,
-                            message: "Error evaluating bucket ids: \(error)"
-                        )
-                    )
+                if case .subscription(let index) = subscription.reason, index >= BucketLimits.maximumSubscriptions {
+                    let error = BucketLimitError(limit: .subscriptions(count: count))
+                    refusals.append(RefusedSubscription(index: index, stream: stream.name, error: error))
+                    continue
+                }
+                evaluation.begin(subscription.parameters.map { JSONNode(.object($0)) })
+                for querier in stream.queriers {
+                    do throws(EvaluationError) {
+                        queriers += try prepare(querier, of: stream, for: subscription, &evaluation)
+                    } catch {
+                        description.note(error, of: subscription)
+                    }
                 }
             }
             descriptions.append(description)
         }
-        return BucketQuerier(streams: descriptions, queriers: queriers, bucketPrefix: bucketPrefix)
+        refusals.sort { $0.index < $1.index }
+        descriptions.add(refusals)
+        return BucketQuerier(
+            streams: descriptions,
+            queriers: queriers,
+            refusals: refusals,
+            bucketPrefix: bucketPrefix
+        )
     }
 
+    /// One of the ways to the buckets of a stream; none when it never gives one.
     private func prepare(
-        _ stream: Stream,
+        _ querier: Querier,
+        of stream: Stream,
         for subscription: Subscription,
         _ evaluation: inout RequestEvaluation
     ) throws(EvaluationError) -> [PreparedQuerier] {
-        var prepared: [PreparedQuerier] = []
-        for querier in stream.queriers {
-            let querier = try PreparedQuerier(
-                querier,
-                of: self,
-                stream: stream,
-                priority: subscription.overridePriority ?? Priority(querier.priority ?? stream.priority),
-                reason: subscription.reason,
-                evaluation: &evaluation
-            )
-            if let querier { prepared.append(querier) }
-        }
-        return prepared
+        let prepared = try PreparedQuerier(
+            querier,
+            of: self,
+            stream: stream,
+            priority: subscription.overridePriority ?? Priority(querier.priority ?? stream.priority),
+            reason: subscription.reason,
+            evaluation: &evaluation
+        )
+        return prepared.map { [$0] } ?? []
+    }
+}
+
+extension StreamDescription {
+    /// Reports that a query gives a subscription no buckets: each reason once.
+    fileprivate mutating func note(_ error: EvaluationError, of subscription: Subscription) {
+        let error = StreamError(
+            subject: subscription.subject,
+            message: "Error evaluating bucket ids: \(error)"
+        )
+        if !errors.contains(error) { errors.append(error) }
     }
 }
 

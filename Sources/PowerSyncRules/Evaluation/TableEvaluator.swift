@@ -79,6 +79,8 @@ package struct TableEvaluator: Sendable {
                     output = try evaluator.output.row(in: input, writingTo: &text)
                     if evaluator.selectsAll { star = output }
                 }
+                // Clients would take all such rows for one.
+                guard !output.id.isEmpty else { throw .noID }
                 for key in keys {
                     for name in evaluator.bucketNames {
                         rows.append(

@@ -1,6 +1,7 @@
 /// Compiles a data query of a legacy bucket definition to evaluators whose keys are the parameters.
 struct DataQueryCompiler {
     private let options: BindingOptions
+    private let sources: SQLSources
     private var binder: QueryBinder
     /// All findings.
     private(set) var problems: [SQLProblem] = []
@@ -10,6 +11,7 @@ struct DataQueryCompiler {
         var options = options
         options.dialect = .dataQuery
         self.options = options
+        self.sources = sources
         binder = QueryBinder(options: options, sources: sources)
     }
 
@@ -20,7 +22,7 @@ struct DataQueryCompiler {
     ///   - parameters: The parameters of the definition in the order of bucket names; `nil` when they have errors.
     /// - Returns: One evaluator for each `OR` branch.
     mutating func compile(_ text: SQLSources.Text, parameters: [String]?) -> [RowEvaluator] {
-        let syntax = SQLParser.parse(text)
+        let syntax = SQLParser.parse(text, as: .dataQuery)
         problems = syntax.problems
         guard let select = syntax.select else { return [] }
         problems += select.legacyProblems
@@ -28,9 +30,9 @@ struct DataQueryCompiler {
             problems.append(.legacy(.sqlUnsupportedClause, "A data query reads a table.", at: source.range))
         }
         let query = binder.bind(select, isComplete: syntax.problems.isEmpty)
-        problems += binder.problems.filter { $0.code != .tableAliasRenames && $0.code != .fromUnused }
+        problems += binder.rootProblems.filter { $0.code != .fromUnused }
         guard let query else { return [] }
-        checkID(query, at: select.range)
+        if !hasErrors { checkID(query, select) }
         var variants: [Variant] = []
         do throws(SQLProblem) {
             variants = try NormalForm.variants(of: query.condition, problems: &problems)
@@ -50,17 +52,14 @@ struct DataQueryCompiler {
         return hasErrors ? [] : evaluators
     }
 
-    private var hasErrors: Bool { problems.contains { $0.code.severity == .error } }
+    private var hasErrors: Bool { problems.contains { $0.severity == .error } }
 
-    private mutating func checkID(_ query: CanonicalQuery, at range: Range<Int>) {
-        let hasID = query.columns.contains { column in
-            switch column {
-            case .star, .legacyStar: true
-            case .expression(_, let name): name == "id"
-            }
-        }
-        guard !hasID else { return }
-        problems.append(.legacy(.legacyNoID, "A data query must return a column “id”.", "Write “… AS id”.", at: range))
+    private mutating func checkID(_ query: CanonicalQuery, _ select: SQLSelect) {
+        guard let finding = RowIDCheck(query, from: select, in: sources).finding(schema: options.schema) else { return }
+        var problem = SQLProblem.legacy(.legacyNoID, finding.message, finding.hint, at: select.columnRange)
+        // A list is the config's own. What a table has may change, and the established service takes it.
+        if !finding.isList { problem.severity = .warning }
+        problems.append(problem)
     }
 
     private mutating func check(_ uses: [Set<String>], _ parameters: [String], at range: Range<Int>) {

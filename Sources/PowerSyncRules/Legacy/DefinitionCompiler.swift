@@ -42,11 +42,13 @@ struct DefinitionCompiler {
             ways: parameters == nil ? [PlannedWay()] : []
         )
         var names: [String]? = parameters == nil ? [] : nil
+        var dataOptions = options
         for text in parameters ?? [] {
             var compiler = ParameterQueryCompiler(options: options, sources: sources)
             let query = compiler.compile(text, hasPriority: definition.priority != nil)
-            problems += compiler.problems
+            problems += proposingStream(for: data, of: definition, parameters ?? [], in: compiler.problems)
             guard let query else { continue }
+            dataOptions.parameterTypes.merge(query.types) { $0.merged(with: $1) }
             let order = names ?? query.names
             names = order
             guard Set(order) == Set(query.names) else {
@@ -64,21 +66,61 @@ struct DefinitionCompiler {
                 if !definition.acceptsDangerousQueries, let range = way.dangerousParameter {
                     problems.append(.dangerousParameter(at: range))
                 }
+                problems += way.unboundedTables.map { lookup in
+                    SQLProblem(
+                        code: .lookupUnbounded,
+                        message: """
+                            All rows of “\(lookup.table)” that match the filters are read for every client, which gets \
+                            the buckets of all of them; they count for the limit of parameter results.
+                            """,
+                        hint:
+                            "Compare a column with a value of the request, as in “WHERE user_id = request.user_id()”.",
+                        range: lookup.range
+                    )
+                }
                 planned.ways.append(way)
             }
         }
         for text in data {
-            var compiler = DataQueryCompiler(options: options, sources: sources)
+            var compiler = DataQueryCompiler(options: dataOptions, sources: sources)
             // Without parameters to check against, only what is wrong in the query itself can be said.
             planned.evaluators += compiler.compile(text, parameters: names)
-            problems += compiler.problems
+            problems += proposingStream(for: [text], of: definition, parameters ?? [], in: compiler.problems)
         }
         problems = problems.unique
         return planned
     }
 }
 
+extension DefinitionCompiler {
+    /// The problems of a query, with the stream that says what some data queries mean where only streams can.
+    private func proposingStream(
+        for data: [SQLSources.Text],
+        of definition: LegacyDefinition,
+        _ parameters: [SQLSources.Text],
+        in problems: [SQLProblem]
+    ) -> [SQLProblem] {
+        let codes: Set<DiagnosticCode> = [.sqlUnsupportedClause, .legacyUnsupportedFilter, .legacyTwoArrays]
+        guard problems.contains(where: { codes.contains($0.code) }),
+            let line = StreamProposal(parameters: parameters, in: sources)?
+                .line(for: data, named: definition.name, priority: definition.priority)
+        else { return problems }
+        return problems.map { problem in
+            guard codes.contains(problem.code), let hint = problem.hint, hint.hasSuffix(SQLProblem.pointerToStreams)
+            else {
+                return problem
+            }
+            var problem = problem
+            problem.hint = "\(hint) With “config: {edition: 3}”, write: \(line)"
+            return problem
+        }
+    }
+}
+
 extension SQLProblem {
+    /// Where everything is said that bucket definitions cannot say.
+    fileprivate static let pointerToStreams = "Streams (edition 3) have fewer limits."
+
     /// A finding about a legacy definition, which ends with a pointer to streams.
     static func legacy(
         _ code: DiagnosticCode,
@@ -86,8 +128,8 @@ extension SQLProblem {
         _ hint: String? = nil,
         at range: Range<Int>
     ) -> SQLProblem {
-        let streams = "Streams (edition 3) have fewer limits."
-        return SQLProblem(code: code, message: message, hint: hint.map { "\($0) \(streams)" } ?? streams, range: range)
+        let hint = hint.map { "\($0) \(pointerToStreams)" } ?? pointerToStreams
+        return SQLProblem(code: code, message: message, hint: hint, range: range)
     }
 }
 

@@ -2,6 +2,8 @@
 struct ParameterQuery {
     /// The names of its columns, in their order.
     var names: [String]
+    /// The values that the columns may have, by name.
+    var types: [String: ValueTypes]
     /// One way to buckets for each `OR` branch, with values in the order of `names`.
     var ways: [PlannedWay]
     /// The place of the query.
@@ -40,14 +42,19 @@ struct ParameterQueryCompiler {
     /// - Returns: `nil` when there is an error.
     mutating func compile(_ text: SQLSources.Text, hasPriority: Bool) -> ParameterQuery? {
         // Without columns it says who gets the one bucket.
-        let syntax = SQLParser.parse(text, columnsAreOptional: true)
+        let syntax = SQLParser.parse(text, as: .parameterQuery)
         problems = syntax.problems
         guard let select = syntax.select else { return nil }
         problems += select.legacyProblems
         for source in select.sources {
             if case .table = source.kind, let alias = source.alias {
                 problems.append(
-                    .legacy(.legacyAlias, "The table of a parameter query cannot have an alias.", at: alias.range)
+                    .legacy(
+                        .legacyAlias,
+                        "The table of a parameter query cannot have an alias.",
+                        "Leave it out, and write the table's own name before columns.",
+                        at: alias.range
+                    )
                 )
             }
         }
@@ -67,7 +74,7 @@ struct ParameterQueryCompiler {
             }
         }
         let conditions = binder.bindConditions(select.conditions).map { $0.map(binder.resultSets.settled) }
-        problems += binder.problems
+        problems += binder.rootProblems
         var variants: [Variant] = []
         do throws(SQLProblem) {
             variants = try NormalForm.variants(of: .all(of: conditions), problems: &problems)
@@ -75,7 +82,7 @@ struct ParameterQueryCompiler {
             problems.append(error)
         }
         problems = problems.asLegacy
-        guard !problems.contains(where: { $0.code.severity == .error }) else { return nil }
+        guard !problems.contains(where: { $0.severity == .error }) else { return nil }
         var ways: [PlannedWay] = []
         for variant in variants {
             guard var way = way(variant, outputs: outputs.map(\.scalar)) else { return nil }
@@ -83,8 +90,9 @@ struct ParameterQueryCompiler {
             ways.append(way)
         }
         checkBranches(ways, at: select.range)
-        guard !problems.contains(where: { $0.code.severity == .error }) else { return nil }
-        return ParameterQuery(names: outputs.map(\.name), ways: ways, range: select.range)
+        guard !problems.contains(where: { $0.severity == .error }) else { return nil }
+        let types = Dictionary(outputs.map { ($0.name, binder.types(of: $0.scalar)) }) { first, _ in first }
+        return ParameterQuery(names: outputs.map(\.name), types: types, ways: ways, range: select.range)
     }
 
     private mutating func output(_ column: SQLColumn) -> (name: String, scalar: Scalar)? {
@@ -193,23 +201,14 @@ extension ParameterQueryCompiler {
         return nil
     }
 
-    /// The side that is a column of the table (or the elements of one), and the other one.
+    /// The side that reads the row (or the elements of an array of it), and the other one.
     private func sides(_ lhs: Scalar, _ rhs: Scalar) -> (row: Scalar, other: Scalar)? {
-        for (row, other) in [(lhs, rhs), (rhs, lhs)] {
+        [(lhs, rhs), (rhs, lhs)].first { row, _ in
             guard case .row(let set) = row.dependency, case .table = binder.resultSets[set.rawValue].kind else {
-                continue
+                return false
             }
-            switch row.expression {
-            case .column: return (row, other)
-            case .output(let function, .value):
-                guard case .function(_, let argument, _) = binder.resultSets[function].kind,
-                    case .column = argument.expression
-                else { continue }
-                return (row, other)
-            default: continue
-            }
+            return true
         }
-        return nil
     }
 
     /// A value of the request, or the elements of an array of it.

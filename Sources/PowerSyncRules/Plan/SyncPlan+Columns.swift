@@ -20,6 +20,22 @@ extension SyncPlan {
     }
 }
 
+extension SyncPlan {
+    /// The bucket definitions that rows of a table are not in, because a query gives them no id.
+    ///
+    /// - Parameters:
+    ///   - table: The table.
+    ///   - columns: The names of its columns.
+    /// - Returns: The names of bucket definitions, each once, in the order of the plan.
+    package func definitionsWithoutID(of table: SourceTableName, among columns: [String]) -> [String] {
+        let known = Set(columns)
+        var seen: Set<String> = []
+        return zip(evaluators, bucketNames)
+            .filter { $0.0.table.matches(table, defaultSchema: defaultSchema) && !$0.0.columns.haveID(among: known) }
+            .flatMap(\.1).filter { seen.insert($0).inserted }
+    }
+}
+
 extension RowEvaluator {
     fileprivate var expressions: [PlanExpression] {
         let outputs = columns.compactMap { column in

@@ -4,6 +4,11 @@ package struct TableFunction: Sendable, Hashable, Codable {
     package enum Kind: String, Sendable, Hashable, Codable {
         /// The elements of a JSON array, or the members of an object.
         case jsonEach = "json_each"
+        /// The elements of a JSON array, and of nothing else: `IN` of bucket definitions.
+        case arrayElements = "array_elements"
+
+        /// Finds a function that queries can call by its folded name.
+        static func named(_ name: String) -> Kind? { name == Kind.jsonEach.rawValue ? .jsonEach : nil }
     }
 
     /// The columns of the rows.

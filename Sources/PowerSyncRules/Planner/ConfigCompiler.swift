@@ -37,7 +37,13 @@ struct ConfigCompiler {
     private mutating func report(_ problems: [SQLProblem]) {
         for problem in problems {
             let range = sources.fileRange(of: problem.range)
-            reader.diagnostics.report(problem.code, problem.message, hint: problem.hint, at: range)
+            reader.diagnostics.report(
+                problem.code,
+                problem.message,
+                hint: problem.hint,
+                at: range,
+                severity: problem.severity
+            )
         }
     }
 }
@@ -55,6 +61,7 @@ extension ConfigCompiler {
     ) -> Set<String> {
         var compiler = compiler
         compiler.acceptsDangerousParameters = stream.acceptsDangerousQueries
+        compiler.isSubscribedByDefault = stream.isSubscribedByDefault
         let locals = compile(stream.commonTables, compiler)
         let tables = globals.merging(locals) { _, local in local }
         var used: Set<String> = []
@@ -129,7 +136,7 @@ extension ConfigCompiler {
     /// Checks the query of an event: columns of one table; a condition has no effect.
     private mutating func check(_ query: ConfigQuery, _ options: BindingOptions) {
         let text = sources.add(query.text, at: query.source)
-        let syntax = SQLParser.parse(text)
+        let syntax = SQLParser.parse(text, as: .dataQuery)
         var problems = syntax.problems
         if var select = syntax.select {
             problems += select.legacyProblems
@@ -147,7 +154,7 @@ extension ConfigCompiler {
             options.dialect = .dataQuery
             var binder = QueryBinder(options: options, sources: sources)
             _ = binder.bind(select, isComplete: syntax.problems.isEmpty)
-            problems += binder.problems.filter { $0.code != .fromUnused }
+            problems += binder.problems.filter { $0.code != .fromUnused && $0.code != .tableAliasRenames }
         }
         report(problems.unique)
     }

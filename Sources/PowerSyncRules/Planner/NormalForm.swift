@@ -39,7 +39,9 @@ enum NormalForm {
             var terms: [Term] = []
             for leaf in conjunction {
                 do throws(SQLProblem) {
-                    terms.append(try term(leaf))
+                    let term = try term(leaf)
+                    if let problem = term.constantProblem { problems.append(problem) }
+                    terms.append(term)
                 } catch {
                     problems.append(error)
                 }
@@ -142,6 +144,23 @@ enum NormalForm {
             (position: $0.position, variant: [Term.filter($0.filter)])
         }
         return (merged + others).sorted { $0.position < $1.position }.map(\.variant)
+    }
+}
+
+extension Term {
+    /// What is wrong with a condition that reads nothing and is not true.
+    fileprivate var constantProblem: SQLProblem? {
+        guard case .filter(let filter) = self, filter.dependency == nil,
+            let value = try? filter.expression.evaluate(in: EvaluationInput()), !value.isTrue
+        else { return nil }
+        return value == .null
+            ? SQLProblem(
+                code: .filterNull,
+                message: "The condition is NULL, which is not true, whatever the rows and the request are.",
+                hint: "Leave it out, or write “IS NULL”.",
+                range: filter.range
+            )
+            : SQLProblem(code: .filterNever, message: "The condition is never true.", range: filter.range)
     }
 }
 

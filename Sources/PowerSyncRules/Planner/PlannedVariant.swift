@@ -80,13 +80,26 @@ extension PlannedWay {
         return scalars.lazy.compactMap(\.clientChosenRange).first
     }
 
-    /// The tables of lookups that are read whole for every client.
-    var unboundedTables: [Range<Int>] {
+    /// The tables of lookups that are read whole for every client, each with its place in the query.
+    var unboundedTables: [(table: String, range: Range<Int>)] {
         var isBounded: [Bool] = []
         for lookup in lookups {
             isBounded.append(lookup.inputs.contains { $0.isBounded(isBounded) })
         }
-        return zip(lookups, isBounded).compactMap { lookup, isBounded in isBounded ? nil : lookup.range }
+        return zip(lookups, isBounded).compactMap { lookup, isBounded in
+            guard !isBounded, case .index(let index, _) = lookup.kind else { return nil }
+            return (index.table.description, lookup.range)
+        }
+    }
+
+    /// The place of a subscription parameter without which there is no bucket, or `nil` when there may be one without it.
+    var requiredSubscriptionParameter: Range<Int>? {
+        let values = instantiation + lookups.flatMap(\.inputs)
+        let scalars = values.flatMap(\.requestScalars)
+        let required =
+            scalars.first { $0.expression.isNullWithoutSubscription }
+            ?? requestFilters.first { $0.expression.isFalseWithoutSubscription }
+        return required.map { $0.clientChosenRange ?? $0.range }
     }
 
     private func trust(_ value: Value) -> Trust {

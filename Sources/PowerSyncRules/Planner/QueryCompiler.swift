@@ -14,6 +14,8 @@ struct QueryCompiler {
     let options: BindingOptions
     /// Whether clients may choose freely what they get.
     var acceptsDangerousParameters = false
+    /// Whether clients get the stream without subscribing.
+    var isSubscribedByDefault = false
 
     /// Compiles a query of a stream.
     ///
@@ -31,7 +33,14 @@ struct QueryCompiler {
             let query = binder.bind(select, isComplete: syntax.problems.isEmpty)
             result.problems += binder.rootProblems
             result.usedCommonTables = binder.usedCommonTables
-            if let query, !binder.usesBrokenTable { plan(query, into: &result) }
+            if let query, !binder.usesBrokenTable {
+                // A column that has an error may be the id.
+                let hasErrors = result.problems.contains { $0.severity == .error }
+                if !hasErrors, let finding = idFinding(query, select, in: sources) {
+                    result.problems.append(finding)
+                }
+                plan(query, into: &result)
+            }
         }
         result.problems = result.problems.unique
         return result
@@ -61,40 +70,69 @@ struct QueryCompiler {
         } catch {
             problems.append(error)
         }
-        let isBroken = problems.contains { $0.code.severity == .error }
+        let isBroken = problems.contains { $0.severity == .error }
         return (isBroken ? .broken : .select(select), problems.unique)
+    }
+
+    /// The warning about rows without an id.
+    private func idFinding(_ query: CanonicalQuery, _ select: SQLSelect, in sources: SQLSources) -> SQLProblem? {
+        let check = RowIDCheck(query, from: select, in: sources)
+        return check.finding(schema: options.schema).map { finding in
+            SQLProblem(code: .streamNoID, message: finding.message, hint: finding.hint, range: select.columnRange)
+        }
     }
 
     private func plan(_ query: CanonicalQuery, into result: inout Result) {
         do throws(SQLProblem) {
             let variants = try NormalForm.variants(of: query.condition, problems: &result.problems)
-            guard !result.problems.contains(where: { $0.code.severity == .error }) else { return }
-            for variant in variants {
-                let planned = try VariantPlanner.plan(variant, of: query)
-                result.problems += warnings(about: planned.way)
-                result.variants.append(planned)
-            }
+            guard !result.problems.contains(where: { $0.severity == .error }) else { return }
+            var planned: [PlannedVariant] = []
+            for variant in variants { planned.append(try VariantPlanner.plan(variant, of: query)) }
+            for variant in planned { result.problems += warnings(about: variant) }
+            result.problems += defaultWarnings(about: planned.map(\.way))
+            result.variants += planned
         } catch {
             result.problems.append(error)
         }
     }
 
-    private func warnings(about way: PlannedWay) -> [SQLProblem] {
-        var warnings = way.unboundedTables.map { range in
+    private func warnings(about variant: PlannedVariant) -> [SQLProblem] {
+        let way = variant.way
+        var warnings = way.unboundedTables.map { lookup in
             SQLProblem(
                 code: .lookupUnbounded,
                 message: """
-                    All rows of this table that match the filters are read for every client, and count for the limit of \
+                    All rows of “\(lookup.table)” that match the filters are read for every client, and count for the limit of \
                     parameter results.
                     """,
-                hint: "Connect it to a value of the request.",
-                range: range
+                hint: """
+                    Compare a column of it with a value of the request, or with a column of a table that such a value finds.
+                    """,
+                range: lookup.range
             )
         }
+        warnings += variant.separatedPairs.map { $0.problem }
         if !acceptsDangerousParameters, let range = way.dangerousParameter {
             warnings.append(.dangerousParameter(at: range))
         }
         return warnings
+    }
+}
+
+extension QueryCompiler {
+    /// The warning about a query that gives the default subscription nothing, because it has no parameters.
+    private func defaultWarnings(about ways: [PlannedWay]) -> [SQLProblem] {
+        let parameters = ways.compactMap(\.requiredSubscriptionParameter)
+        guard isSubscribedByDefault, parameters.count == ways.count, let range = parameters.first else { return [] }
+        let warning = SQLProblem(
+            code: .streamNoDefault,
+            message: """
+                The query gives clients nothing that did not subscribe: without a subscription its parameters are NULL.
+                """,
+            hint: "Leave “auto_subscribe” out, or write the query for clients without parameters as one of its own.",
+            range: range
+        )
+        return [warning]
     }
 }
 

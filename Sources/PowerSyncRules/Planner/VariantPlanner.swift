@@ -5,6 +5,9 @@
 /// the other side belongs to another table, that table gets a lookup, which is resolved in the same way. Lookups are
 /// thus read from the side that is farther from the output table, and end at request values or nowhere. An equality with
 /// a table that is itself being resolved (a circle) is left for that table, and becomes an output of the inner lookup.
+///
+/// Where that reads a table whole, the lookups are read from the request outwards instead, as far as equalities lead: of
+/// expressions that are equal each table is found by one that is known already.
 struct VariantPlanner {
     private let query: CanonicalQuery
     private let terms: Variant
@@ -23,18 +26,31 @@ struct VariantPlanner {
             var expression: PlanExpression
             var values: [PlannedWay.Value]
         }
+
+        /// Adds a value that an expression must have.
+        mutating func add(_ value: PlannedWay.Value, for expression: PlanExpression) {
+            guard let key = keys.firstIndex(where: { $0.expression == expression }) else {
+                keys.append(Key(expression: expression, values: [value]))
+                return
+            }
+            if !keys[key].values.contains(where: { $0.isSame(as: value) }) { keys[key].values.append(value) }
+        }
     }
 
     /// Plans a variant.
     ///
     /// - Throws: `filter.unrelated` or `tvf.partitioned`.
     static func plan(_ variant: Variant, of query: CanonicalQuery) throws(SQLProblem) -> PlannedVariant {
-        var planner = VariantPlanner(
-            query: query,
-            terms: variant,
-            isUsed: Array(repeating: false, count: variant.count)
-        )
-        return try planner.plan()
+        let isUsed = Array(repeating: false, count: variant.count)
+        var planner = VariantPlanner(query: query, terms: variant, isUsed: isUsed)
+        let output = planner.resolve(query.output)
+        planner.addExistenceLookups()
+        let planned = try planner.planned(output)
+        guard !planned.way.unboundedTables.isEmpty else { return planned }
+        planner = VariantPlanner(query: query, terms: variant, isUsed: isUsed)
+        let reorderedOutput = planner.resolveFromRequest()
+        let reordered = try planner.planned(reorderedOutput)
+        return reordered.way.unboundedTables.count < planned.way.unboundedTables.count ? reordered : planned
     }
 
     private init(query: CanonicalQuery, terms: Variant, isUsed: [Bool]) {
@@ -43,9 +59,8 @@ struct VariantPlanner {
         self.isUsed = isUsed
     }
 
-    private mutating func plan() throws(SQLProblem) -> PlannedVariant {
-        let output = resolve(query.output)
-        addExistenceLookups()
+    /// What comes out once the output table is resolved.
+    private func planned(_ output: Resolved) throws(SQLProblem) -> PlannedVariant {
         var requestFilters: [Scalar] = []
         for (index, term) in terms.enumerated() where !isUsed[index] {
             switch term {
@@ -95,14 +110,7 @@ struct VariantPlanner {
                 guard let (own, other) = Self.sides(lhs, rhs, of: set) else { continue }
                 if case .row(let otherSet) = other.dependency, stack.contains(otherSet) { continue }
                 isUsed[index] = true
-                let value = value(of: other)
-                if let key = resolved.keys.firstIndex(where: { $0.expression == own.expression }) {
-                    if !resolved.keys[key].values.contains(where: { $0.isSame(as: value) }) {
-                        resolved.keys[key].values.append(value)
-                    }
-                } else {
-                    resolved.keys.append(Resolved.Key(expression: own.expression, values: [value]))
-                }
+                resolved.add(value(of: other), for: own.expression)
             }
         }
         return resolved
@@ -116,11 +124,13 @@ struct VariantPlanner {
 
     private mutating func value(of scalar: Scalar) -> PlannedWay.Value {
         guard case .row(let set) = scalar.dependency else { return .request(scalar) }
-        let lookup = lookup(for: set)
-        if let output = lookups[lookup].outputs.firstIndex(of: scalar.expression) {
-            return .lookup(lookup, output: output)
-        }
-        lookups[lookup].outputs.append(scalar.expression)
+        return output(scalar.expression, of: lookup(for: set))
+    }
+
+    /// An output of a lookup, which is added if it is new.
+    private mutating func output(_ expression: PlanExpression, of lookup: Int) -> PlannedWay.Value {
+        if let output = lookups[lookup].outputs.firstIndex(of: expression) { return .lookup(lookup, output: output) }
+        lookups[lookup].outputs.append(expression)
         return .lookup(lookup, output: lookups[lookup].outputs.count - 1)
     }
 
@@ -192,6 +202,54 @@ struct VariantPlanner {
             }
         }
         return finished
+    }
+}
+
+// MARK: - From the request outwards
+
+extension VariantPlanner {
+    /// Resolves all tables, beginning with those that the request leads to, and the output table last.
+    ///
+    /// - Returns: The output table.
+    private mutating func resolveFromRequest() -> Resolved {
+        var equalities = Equalities(of: terms)
+        var filters: [ResultSetID: [PlanExpression]] = [:]
+        for (index, term) in terms.enumerated() {
+            switch term {
+            case .match: isUsed[index] = true
+            case .filter(let filter):
+                guard case .row(let set) = filter.dependency else { continue }
+                isUsed[index] = true
+                filters[set, default: []] += filter.expression.conjuncts
+            }
+        }
+        let sets = Set(filters.keys).union(equalities.resultSets).subtracting([query.output])
+        let isRequested = sets.filter { query.resultSets.table(of: $0) == nil }
+        for set in equalities.order(of: sets, after: isRequested) + [query.output] {
+            var resolved = Resolved(filters: filters[set] ?? [])
+            for group in equalities.groups.indices {
+                let own = equalities.groups[group].expressions(of: set)
+                guard let first = own.first else { continue }
+                // Functions of the request are found by nothing: what is equal to them is found by them.
+                let values = isRequested.contains(set) ? [] : known(equalities.groups[group])
+                for value in values { resolved.add(value, for: first) }
+                for other in own.dropFirst() {
+                    let isEqual = PlanExpression.call(.equal, [first, other])
+                    if !resolved.filters.contains(isEqual) { resolved.filters.append(isEqual) }
+                }
+                if values.isEmpty, set != query.output {
+                    equalities.groups[group].sources.append((lookups.count, first))
+                }
+            }
+            guard set != query.output else { return resolved }
+            lookups.append((set, resolved, []))
+        }
+        preconditionFailure("the output table is the last one")
+    }
+
+    /// The values that all members of a group are equal to: of the request, and of lookups.
+    private mutating func known(_ group: Equalities.Group) -> [PlannedWay.Value] {
+        group.requests.map(PlannedWay.Value.request) + group.sources.map { output($0.expression, of: $0.lookup) }
     }
 }
 

@@ -96,7 +96,8 @@ extension Rehearsal {
         let querier = plan.querier(for: request, bucketPrefix: Self.bucketPrefix)
         var reply = RehearsedReply(streams: querier.streams)
         do {
-            reply.buckets = try await querier.buckets(limits: limits) { parameterRows($0) }
+            let found = try await querier.buckets(limits: limits) { parameterRows($0) }
+            (reply.buckets, reply.streams) = (found.buckets, found.streams)
         } catch let error as BucketLimitError {
             reply.error = error
         } catch {

@@ -248,9 +248,10 @@ extension SQLParser {
 
     /// Whether the parentheses that come next hold one literal that is no JSON, as in `IN ('x')`: a list of one element.
     private var parenthesesHoldPlainLiteral: Bool {
-        guard token(after: 2).kind == .symbol(")") else { return false }
-        switch second.kind {
-        case .integer, .real: return true
+        let sign = second.kind == .symbol("-") ? 1 : 0
+        guard token(after: 2 + sign).kind == .symbol(")") else { return false }
+        switch token(after: 1 + sign).kind {
+        case .integer, .real, .word("true"), .word("false"), .word("null"): return true
         case .string(let text):
             switch JSONNode(parsing: text) {
             case .array, .object: return false

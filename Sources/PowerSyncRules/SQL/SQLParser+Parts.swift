@@ -3,6 +3,9 @@ extension SQLParser {
     /// One entry of the column list.
     mutating func column() throws(SQLProblem) -> SQLColumn {
         let start = next.range.lowerBound
+        let isInside = isInColumns
+        isInColumns = true
+        defer { isInColumns = isInside }
         if take(.symbol("*")) { return SQLColumn(kind: .star(table: nil), range: start..<end) }
         if let table = name(next), second.kind == .symbol("."), token(after: 2).kind == .symbol("*") {
             advance(by: 3)

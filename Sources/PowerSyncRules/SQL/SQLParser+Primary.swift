@@ -78,8 +78,10 @@ extension SQLParser {
         if next.kind == .word("select") {
             throw problem(
                 .sqlUnsupportedExpression,
-                "A subquery is supported after IN and &&, and in FROM.",
-                hint: "Write “value IN (SELECT …)”."
+                dialect == .stream
+                    ? "A subquery is supported after IN and &&, and in FROM."
+                    : "Subqueries are not part of bucket definitions.",
+                hint: subqueryHint
             )
         }
         var inner = try expression()
@@ -87,6 +89,46 @@ extension SQLParser {
         try expect(.symbol(")"), "“)”")
         inner.range = start..<end
         return inner
+    }
+
+    /// What to write in place of the subquery that comes next.
+    private var subqueryHint: String {
+        guard readsTable else {
+            // As policies of databases write it, so that the value is computed once.
+            if case (.word(let qualifier), .symbol("."), .word(let name), .symbol("(")) = (
+                second.kind, token(after: 2).kind, token(after: 3).kind, token(after: 4).kind
+            ), let hint = RequestHint.call(name, of: qualifier, nil, in: dialect) {
+                return "A value needs no SELECT. \(hint)"
+            }
+            return "A value needs no SELECT: leave that out."
+        }
+        if isInColumns {
+            return """
+                A row is synced as it is: leave the subquery out, sync the other table with a query of its own, and join the two \
+                on the client.
+                """
+        }
+        return dialect == .stream
+            ? "Write “value IN (SELECT …)”, in place of a comparison with “=”."
+            : "Streams (edition 3) have “value IN (SELECT …)”."
+    }
+
+    /// Whether the subquery that comes next has `FROM`.
+    private var readsTable: Bool {
+        var depth = 0
+        var count = 0
+        while true {
+            switch token(after: count).kind {
+            case .symbol("("): depth += 1
+            case .symbol(")"):
+                depth -= 1
+                if depth < 0 { return false }
+            case .word("from") where depth == 0: return true
+            case .end: return false
+            default: break
+            }
+            count += 1
+        }
     }
 
     private mutating func keyword(_ word: String, from start: Int) throws(SQLProblem) -> SQLExpression {
@@ -122,7 +164,9 @@ extension SQLParser {
             throw problem(
                 .sqlUnknownFunction,
                 "There is no function \(word)().",
-                hint: "Write “value IN (SELECT …)”, or “value IN array”."
+                hint: dialect == .stream
+                    ? "Write “value IN (SELECT …)”, or “value IN array”."
+                    : "Write “value IN array”. Streams (edition 3) have “value IN (SELECT …)”, too."
             )
         default:
             return try reference()
@@ -148,18 +192,9 @@ extension SQLParser {
     /// The name of a type.
     mutating func type() throws(SQLProblem) -> SQLType {
         let token = next
+        if case .quotedName(let name) = token.kind { throw foreignType(name) }
         guard case .word(let word) = token.kind else { throw unexpected(expected: "a type") }
-        guard let type = SQLType(rawValue: word) else {
-            let near = [
-                "int": "integer", "bigint": "integer", "float": "real", "varchar": "text", "decimal": "numeric",
-            ]
-            throw problem(
-                .sqlBadCast,
-                "There is no type “\(word)” to cast to.",
-                hint: near[word].map { "Use “\($0)”." }
-                    ?? "Types are \(SQLType.allCases.map(\.rawValue).joined(separator: ", "))."
-            )
-        }
+        guard let type = SQLType(rawValue: word), second.kind != .symbol("[") else { throw foreignType(word) }
         advance()
         if type == .numeric, take(.symbol("(")) {
             repeat {
@@ -169,6 +204,33 @@ extension SQLParser {
             try expect(.symbol(")"), "“)” after the digits")
         }
         return type
+    }
+
+    /// The problem with a type that values cannot be cast to; reads its name, its size and its brackets.
+    private mutating func foreignType(_ word: String) -> SQLProblem {
+        let start = next.range.lowerBound
+        var words = [word]
+        advance()
+        while case .word(let following) = next.kind,
+            ForeignType.continuations[words[words.count - 1]]?.contains(following) ?? false
+        {
+            words.append(following)
+            advance()
+        }
+        while take(.symbol(".")), name(next) != nil { advance() }
+        if words.last == "time", words.count > 1, take(.word("zone")) { words.append("zone") }
+        if next.kind == .symbol("("), case .integer = second.kind {
+            while next.kind != .end, !take(.symbol(")")) { advance() }
+        }
+        let isArray = next.kind == .symbol("[")
+        while next.kind == .symbol("["), second.kind == .symbol("]") { advance(by: 2) }
+        let name = words.joined(separator: " ")
+        return SQLProblem(
+            code: .sqlBadCast,
+            message: "There is no type “\(name)\(isArray ? "[]" : "")” to cast to.",
+            hint: ForeignType.hint(for: name, isArray: isArray),
+            range: start..<end
+        )
     }
 
     /// A column or a call.

@@ -14,8 +14,10 @@ struct SQLParser {
     static let maximumHeight = 100
 
     private let tokens: [SQLToken]
-    /// Whether a `SELECT` may go on with `FROM` or `WHERE` at once.
-    private let columnsAreOptional: Bool
+    /// What kind of query it is: a `SELECT` of a parameter query may go on with `FROM` or `WHERE` at once.
+    let dialect: BindingOptions.Dialect
+    /// Whether what is read is a result column, and no condition.
+    var isInColumns = false
     private var position = 0
     private var depth = 0
     private var problems: [SQLProblem] = []
@@ -36,17 +38,17 @@ struct SQLParser {
     ///
     /// - Parameters:
     ///   - text: The query.
-    ///   - columnsAreOptional: Whether a `SELECT` may go on with `FROM` or `WHERE` at once.
+    ///   - dialect: What kind of query it is.
     /// - Returns: The syntax tree and all problems.
-    static func parse(_ text: SQLSources.Text, columnsAreOptional: Bool = false) -> Result {
-        var parser = SQLParser(tokens: SQLLexer.tokens(of: text), columnsAreOptional: columnsAreOptional)
+    static func parse(_ text: SQLSources.Text, as dialect: BindingOptions.Dialect = .stream) -> Result {
+        var parser = SQLParser(tokens: SQLLexer.tokens(of: text), dialect: dialect)
         let select = parser.statement()
         return Result(select: parser.lacksTables ? nil : select, problems: parser.problems)
     }
 
-    private init(tokens: [SQLToken], columnsAreOptional: Bool) {
+    private init(tokens: [SQLToken], dialect: BindingOptions.Dialect) {
         self.tokens = tokens
-        self.columnsAreOptional = columnsAreOptional
+        self.dialect = dialect
     }
 }
 
@@ -210,7 +212,7 @@ extension SQLParser {
             while take(.symbol(";")) {}
             if next.kind != .end {
                 problems.append(
-                    problem(.sqlManyStatements, "A query is one statement.", hint: "Use “queries” for several.")
+                    problem(.sqlManyStatements, "A query is one statement.", hint: severalQueries)
                 )
             }
         } else if next.kind != .end, !isTooDeep, !problems.contains(where: { $0.range == next.range }) {
@@ -219,11 +221,20 @@ extension SQLParser {
         return select
     }
 
+    /// Where several queries can stand.
+    private var severalQueries: String {
+        switch dialect {
+        case .stream: "Use “queries” for several."
+        case .parameterQuery: "Make “parameters” a list of queries."
+        case .dataQuery: "Add it to the list “data”."
+        }
+    }
+
     /// The problem with what follows a complete query.
     private func unexpectedEnd() -> SQLProblem {
         guard case .word(let word) = next.kind else { return unexpected(expected: "the end of the query") }
         if word == "union" {
-            return problem(.sqlNotSelect, "UNION is not supported.", hint: "Use “queries” for several.")
+            return problem(.sqlNotSelect, "UNION is not supported.", hint: severalQueries)
         }
         guard SQLVocabulary.unsupportedClauses.contains(word) else {
             return unexpected(expected: "the end of the query")
@@ -255,8 +266,9 @@ extension SQLParser {
                     select.columns.append(column)
                 }
             } while take(.symbol(","))
-        } else if !columnsAreOptional || next.kind == .end || next.kind == .symbol(")") {
-            problems.append(problem(.sqlUnsupportedClause, "A SELECT needs columns.", hint: "Write “*” for all."))
+        } else if dialect != .parameterQuery || next.kind == .end || next.kind == .symbol(")") {
+            let hint = dialect == .parameterQuery ? "Write “request.user_id() AS user_id”." : "Write “*” for all."
+            problems.append(problem(.sqlUnsupportedClause, "A SELECT needs columns.", hint: hint))
         }
         if take(.word("from")) { from(&select) }
         if take(.word("where")), let condition = recovering({ parser throws(SQLProblem) in try parser.expression() }) {
@@ -298,7 +310,9 @@ extension SQLParser {
                 problem(
                     .sqlUnsupportedClause,
                     "\(word.uppercased()) joins are not supported.",
-                    hint: "Only inner joins are: JOIN … ON, or a comma and a condition in WHERE."
+                    hint: dialect == .stream
+                        ? "Only inner joins are: JOIN … ON, or a comma and a condition in WHERE."
+                        : "Bucket definitions have no joins: write a stream (edition 3)."
                 )
             )
             while nextIsWord(in: SQLVocabulary.unsupportedJoins) { advance() }

@@ -22,6 +22,12 @@ struct SQLSelect: Sendable, Hashable {
     var distinct: Range<Int>?
     /// Its place.
     var range: Range<Int>
+
+    /// The place of the column list.
+    var columnRange: Range<Int> {
+        guard let first = columns.first, let last = columns.last else { return range }
+        return first.range.lowerBound..<last.range.upperBound
+    }
 }
 
 /// One item after `FROM`.

@@ -38,6 +38,8 @@ struct SQLProblem: Error, Sendable, Hashable {
     var hint: String?
     /// The place, in the coordinates of ``SQLSources``.
     var range: Range<Int>
+    /// How serious it is: as the code says, unless something milder is known about the place.
+    var severity: ConfigDiagnostic.Severity
 
     /// Creates a problem.
     init(code: DiagnosticCode, message: String, hint: String? = nil, range: Range<Int>) {
@@ -45,5 +47,6 @@ struct SQLProblem: Error, Sendable, Hashable {
         self.message = message
         self.hint = hint
         self.range = range
+        severity = code.severity
     }
 }

@@ -40,6 +40,17 @@ enum SQLVocabulary {
     /// Operators of PostgreSQL that the language does not have.
     static let unsupportedOperators: Set<String> = ["~", "!~", "~~", "!~~", "^", "#", "@>", "<@", "["]
 
+    /// A name as a query has to write it: in double quotes if it would be read as something else without.
+    static func written(_ name: String) -> String {
+        let isPlain =
+            name.utf8.first.map { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+            && name.utf8.allSatisfy { byte in
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "_")
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            }
+        return isPlain && !reserved.contains(name) ? name : "\"\(name.replacing("\"", with: "\"\""))\""
+    }
+
     /// The words that begin a part of a query, where reading goes on after an error.
     static let clauses: Set<String> = unsupportedClauses.union(["from", "where", "union"])
 }

@@ -18,7 +18,9 @@ extension SQLiteValue {
         if case .null = self { return .null }
         switch type {
         case .text: return text.map(SQLiteValue.text) ?? .null
-        case .blob: return text.map { .blob(Array($0.utf8)) } ?? .null
+        case .blob:
+            if case .blob = self { return self }
+            return text.map { .blob(Array($0.utf8)) } ?? .null
         case .numeric: return numeric
         case .integer: return integerCast
         case .real: return realCast
@@ -63,12 +65,18 @@ extension SQLiteValue {
         }
     }
 
-    /// The value as an operand of `%` and of operators on bits: cut to 64 bits; `nil` for `NULL`.
+    /// The value as an operand of `%` and of operators on bits: cut to 64 bits, a text by its leading integer; `nil` for `NULL`.
     var bits: Int64? {
-        switch numeric {
+        switch self {
+        case .null: nil
         case .integer(let integer): integer
-        case .real(let number): Self.clamped(number)
-        default: nil
+        case .real(let number): number.isNaN ? nil : Self.clamped(number)
+        case .text, .blob:
+            switch NumericPrefix(text ?? "", integersOnly: true).value {
+            case .integer(let integer): integer
+            case .real(let number): Self.clamped(number)
+            default: nil
+            }
         }
     }
 
@@ -86,6 +94,12 @@ extension SQLiteValue {
 struct NumericPrefix {
     /// The number.
     let value: SQLiteValue
+
+    /// The number that a text is, without anything before or behind it.
+    static func number(_ text: String) -> SQLiteValue? {
+        let number = NumericPrefix(text).value
+        return SQLiteValue.text(text) == number.cast(to: .text) ? number : nil
+    }
 
     /// Reads the number at the beginning of a text.
     init(_ text: String, integersOnly: Bool = false) {

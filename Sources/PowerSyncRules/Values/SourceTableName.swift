@@ -12,6 +12,13 @@ package struct SourceTableName: Hashable, Sendable, Codable {
     }
 }
 
+extension SourceTableName {
+    /// Names are equal when their bytes are; those of equal bytes have the same hash in any case.
+    package static func == (lhs: SourceTableName, rhs: SourceTableName) -> Bool {
+        lhs.name.hasSameBytes(as: rhs.name) && lhs.schema.hasSameBytes(as: rhs.schema)
+    }
+}
+
 extension SourceTableName: CustomStringConvertible {
     /// The schema and the name with a dot between them.
     package var description: String { "\(schema).\(name)" }

@@ -4,10 +4,20 @@ extension ConfigReader {
         ["edition", "storage_version", "timestamp_max_precision"] + ConfigSettings.Option.allCases.map(\.rawValue)
 
     /// Reads the section.
-    mutating func readSettings(_ node: ConfigNode) -> ConfigSettings {
+    ///
+    /// - Parameters:
+    ///   - node: The section.
+    ///   - meant: The edition that is assumed where the section says 1 or nothing.
+    /// - Returns: The settings, and the edition that the section gives.
+    mutating func readSettings(
+        _ node: ConfigNode,
+        editionInPlaceOf1 meant: Int
+    ) -> (settings: ConfigSettings, edition: Int?) {
         var settings = ConfigSettings()
-        guard let entries = entries(of: node, what: "“config”") else { return settings }
-        if let entry = entries.first(where: { $0.key == "edition" }) { settings.edition = readEdition(entry.value) }
+        settings.edition = meant
+        guard let entries = entries(of: node, what: "“config”") else { return (settings, nil) }
+        let edition = entries.first { $0.key == "edition" }.map { readEdition($0.value) }
+        if let edition, edition > 1 { settings.edition = edition }
         for entry in entries {
             switch entry.key {
             case "edition":
@@ -25,7 +35,7 @@ extension ConfigReader {
             }
         }
         for entry in entries { check(entry, settings) }
-        return settings
+        return (settings, edition)
     }
 
     private mutating func readEdition(_ value: ConfigNode) -> Int {
@@ -38,12 +48,25 @@ extension ConfigReader {
 
     private mutating func readStorageVersion(_ value: ConfigNode) {
         switch value.integer {
-        case 2:
-            break
+        case 2, 4:
+            diagnostics.report(
+                .configNoEffect,
+                "“storage_version” has no effect: this service's storage has a form of its own.",
+                at: value.range
+            )
         case 3:
-            diagnostics.report(.configStorageUnstable, "Storage version 3 is unstable.", at: value.range)
+            diagnostics.report(
+                .configStorageUnstable,
+                "Storage version 3 is unstable in the established service; here it has no effect.",
+                at: value.range
+            )
         default:
-            diagnostics.report(.configStorageVersion, "“storage_version” must be 2 or 3.", at: value.range)
+            diagnostics.report(
+                .configStorageVersion,
+                "“storage_version” must be 2, 3 or 4, a number without quotes.",
+                hint: "It has no effect here: leave it out.",
+                at: value.range
+            )
         }
     }
 

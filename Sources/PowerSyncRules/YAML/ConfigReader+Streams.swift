@@ -11,21 +11,11 @@ extension ConfigReader {
             diagnostics.report(
                 .streamsAlpha,
                 "Streams of edition \(edition) are compiled as those of edition 3, with the NULL rules of edition 2.",
-                hint: "Set “edition: 3”.",
+                hint: "Set “edition: 3” if there are no “bucket_definitions”.",
                 at: section.keyRange
             )
         }
-        return entries.compactMap { entry in
-            if edition == 1 {
-                diagnostics.report(
-                    .streamsEdition,
-                    "Streams are not part of edition 1.",
-                    hint: "Set “edition: 3”.",
-                    at: entry.keyRange
-                )
-            }
-            return readStream(entry, edition: edition)
-        }
+        return entries.compactMap { readStream($0, edition: edition) }
     }
 
     private mutating func readStream(_ entry: ConfigNode.Entry, edition: Int) -> StreamDefinition? {

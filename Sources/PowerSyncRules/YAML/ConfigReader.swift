@@ -52,7 +52,16 @@ struct ConfigReader {
                 sections[entry.key] = entry
             }
         }
-        if let section = sections["config"] { document.settings = readSettings(section.value) }
+        // Edition 1, that of a config without one, has no streams: everything else is read as the edition that is meant.
+        let meant = sections["streams"] == nil ? 1 : sections["bucket_definitions"] == nil ? 3 : 2
+        document.settings.edition = meant
+        var given: Int?
+        if let section = sections["config"] {
+            (document.settings, given) = readSettings(section.value, editionInPlaceOf1: meant)
+        }
+        if let section = sections["streams"], given ?? 1 == 1 {
+            reportEdition(section, isMissing: given == nil, meant, hasConfig: entries.contains { $0.key == "config" })
+        }
         let edition = document.settings.edition
         if let section = sections["with"] {
             if edition < 3 {
@@ -84,6 +93,32 @@ struct ConfigReader {
             )
         }
         return document
+    }
+}
+
+extension ConfigReader {
+    /// Reports streams in edition 1, once for all of them: mostly a line is missing.
+    private mutating func reportEdition(
+        _ section: ConfigNode.Entry,
+        isMissing: Bool,
+        _ meant: Int,
+        hasConfig: Bool
+    ) {
+        let edition = "edition: \(meant)"
+        let hint =
+            switch (isMissing, hasConfig) {
+            case (true, false): "Add the line “config: {\(edition)}” before “\(section.key)”."
+            case (true, true): "Add “\(edition)” to “config”."
+            case (false, _): "Set “\(edition)”."
+            }
+        diagnostics.report(
+            .streamsEdition,
+            isMissing
+                ? "The edition is missing, and without it is 1, which has no streams."
+                : "Streams are not part of edition 1.",
+            hint: meant == 2 ? "\(hint) Edition 3 has no “bucket_definitions”." : hint,
+            at: section.keyRange
+        )
     }
 }
 

@@ -33,16 +33,16 @@ struct KeySetClient: Sendable {
 
     /// Fetches the keys.
     ///
-    /// - Returns: The keys for verifying.
+    /// - Returns: The keys for verifying, and those that are not used.
     /// - Throws: An ``AuthorizationError`` with the reason in its details; the keys are not in it.
-    func keys() async throws(AuthorizationError) -> [JSONWebKey] {
-        try await fetch().keys
+    func keys() async throws(AuthorizationError) -> KeySetDocument {
+        try await fetch().document
     }
 
     /// What a server has answered.
     struct Fetched: Sendable {
-        /// The keys for verifying.
-        let keys: [JSONWebKey]
+        /// The keys.
+        let document: KeySetDocument
         /// When, by the server's clock; `nil` when nobody can tell.
         let date: String?
     }
@@ -53,7 +53,7 @@ struct KeySetClient: Sendable {
     func fetch() async throws(AuthorizationError) -> Fetched {
         do {
             let document = try await documentInTime()
-            return Fetched(keys: try KeySetDocument.keys(of: document.text), date: document.date)
+            return Fetched(document: try KeySetDocument(json: document.text), date: document.date)
         } catch let error as AuthorizationError {
             throw error
         } catch {
@@ -89,14 +89,24 @@ struct KeySetClient: Sendable {
         for _ in 0...Self.maximumRedirects {
             switch try await ask(url) {
             case .document(let document): return document
-            case .redirect(let location):
-                guard let next = URL(string: location, relativeTo: url)?.absoluteURL else {
-                    throw AuthorizationError.keySetRequest("\(url.shown) redirects to \"\(location)\", which is no URL")
-                }
-                url = next
+            case .redirect(let location): url = try Self.target(of: location, from: url)
             }
         }
         throw AuthorizationError.keySetRequest("\(self.url.shown) redirects more than \(Self.maximumRedirects) times")
+    }
+
+    /// Where a redirect leads.
+    ///
+    /// - Throws: `PSYNC_S2204` when that is no URL, or one without encryption from one with: over http, anybody in between could put in
+    ///   a key, which is not what was configured.
+    static func target(of location: String, from url: URL) throws(AuthorizationError) -> URL {
+        guard let next = URL(string: location, relativeTo: url)?.absoluteURL else {
+            throw .keySetRequest("\(url.shown) redirects to \"\(location)\", which is no URL")
+        }
+        guard url.scheme?.lowercased() != "https" || next.scheme?.lowercased() != "http" else {
+            throw .keySetRequest("\(url.shown) redirects from https to http, to \(next.shown), which is not followed")
+        }
+        return next
     }
 
     private enum Answer {
@@ -105,7 +115,7 @@ struct KeySetClient: Sendable {
     }
 
     private func ask(_ url: URL) async throws -> Answer {
-        guard let host = url.host(percentEncoded: false), url.scheme == "https" || url.scheme == "http" else {
+        guard let host = url.host(percentEncoded: false), ["https", "http"].contains(url.scheme?.lowercased()) else {
             throw AuthorizationError(
                 .keySetHost,
                 "JWKS request failed",
@@ -156,7 +166,7 @@ struct KeySetClient: Sendable {
     private func address(of host: String, in url: URL) async throws -> SocketAddress {
         // A URL has an IPv6 address in brackets.
         let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        let port = url.port ?? (url.scheme == "https" ? 443 : 80)
+        let port = url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)
         let address = try await NIOThreadPool.singleton.runIfActive {
             try SocketAddress.makeAddressResolvingHost(name, port: port)
         }

@@ -73,6 +73,14 @@ extension ClientAuthentication {
     /// Whether there is anything that could verify a token.
     var hasKeys: Bool { !keys.isEmpty || !keySets.isEmpty || hasSupabaseKeys }
 
+    /// The key of ``supabaseSecret``.
+    var supabaseKey: JSONWebKey? {
+        supabaseSecret.map { JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Array($0.utf8))) }
+    }
+
+    /// The audience of Supabase's tokens.
+    static var supabaseAudience: String { TokenRules.supabase.audience?.first ?? "authenticated" }
+
     /// Whether there is a key with an audience of its own.
     var hasSupabaseKeys: Bool { supabaseSecret != nil || supabaseProject != nil }
 
@@ -84,15 +92,12 @@ extension ClientAuthentication {
     /// - Returns: All sources, and those of them that have to run.
     func keySources(
         clock: any Clock<Duration>,
-        fetch: @escaping @Sendable (KeySetClient) async throws(AuthorizationError) -> [JSONWebKey] = {
-            (client: KeySetClient) async throws(AuthorizationError) -> [JSONWebKey] in try await client.keys()
+        fetch: @escaping @Sendable (KeySetClient) async throws(AuthorizationError) -> KeySetDocument = {
+            (client: KeySetClient) async throws(AuthorizationError) -> KeySetDocument in try await client.keys()
         }
     ) -> (all: [any KeySource], remote: [RemoteKeySet]) {
         var sources: [any KeySource] = [StaticKeys(keys.map(\.key))]
-        if let supabaseSecret {
-            let secret = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Array(supabaseSecret.utf8)))
-            sources.append(StaticKeys([secret], rules: .supabase))
-        }
+        if let supabaseKey { sources.append(StaticKeys([supabaseKey], rules: .supabase)) }
         let remote = keySetClients(clock: clock).map { client, rules in
             RemoteKeySet(rules: rules, clock: clock) { () async throws(AuthorizationError) in try await fetch(client) }
         }
@@ -126,7 +131,8 @@ extension ClientAuthentication {
     /// - Throws: ``ServiceError`` that names the key in the configuration file.
     func checkKeySources() throws(ServiceError) {
         for url in keySets {
-            guard url.scheme == "https" || url.scheme == "http", url.host(percentEncoded: false)?.isEmpty == false
+            guard ["https", "http"].contains(url.scheme?.lowercased()),
+                url.host(percentEncoded: false)?.isEmpty == false
             else {
                 throw ServiceError(
                     .invalidConfiguration,

@@ -84,7 +84,7 @@ extension ServiceConfiguration {
                     defaultSchema: defaultSchema
                 )
             } catch let error as BucketStorageError {
-                throw ServiceError(.dataFolder, error.message, key: "storage.path", underlyingError: nil)
+                throw ServiceError(.dataFolder, error.message, key: "storage.path", catalogueCode: error.catalogueCode)
             }
         case .postgres(let settings, let schema):
             return try await openStorage(settings, schema, use: migratesAutomatically ? .service : .maintenance, logger)
@@ -125,7 +125,7 @@ extension ServiceConfiguration {
             try await SyncService.checkEmbeddedSource(path, statements, of: self, logger)
         }
         do {
-            try await Doctor.listen(host, port)
+            try PortProbe.take(host, port)
         } catch {
             throw startError(error)
         }
@@ -142,7 +142,7 @@ extension ServiceConfiguration {
             guard case .sqlite = storage.kind, let error = error as? BucketStorageError else {
                 throw storageError(error)
             }
-            throw ServiceError(.dataFolder, error.message, key: "storage.path", underlyingError: nil)
+            throw ServiceError(.dataFolder, error.message, key: "storage.path", catalogueCode: error.catalogueCode)
         }
     }
 
@@ -191,7 +191,7 @@ extension ServiceConfiguration {
             do {
                 return try SQLiteBucketStorage(path: path, use: .maintenance)
             } catch let error as BucketStorageError {
-                throw ServiceError(.storage, error.message, key: "storage.path", underlyingError: nil)
+                throw ServiceError(.storage, error.message, key: "storage.path", catalogueCode: error.catalogueCode)
             }
         case .postgres(let settings, let schema):
             return try await openStorage(settings, schema, use: .maintenance, logger)

@@ -37,13 +37,13 @@ extension SyncService {
         of configuration: ServiceConfiguration,
         logger: Logger
     ) async throws -> SourceReport {
-        let plan = try plan(of: configuration)
+        let (plan, text) = try plan(of: configuration)
         switch configuration.source.kind {
         case .embedded(let path, let statements):
             try await checkEmbeddedSource(path, statements, of: configuration, logger)
             return SourceReport(source: "the embedded source \(path)", serverVersion: nil, outcome: .checked([]))
         case .postgres(let settings):
-            return try await check(settings, plan)
+            return try await check(settings, plan, text)
         }
     }
 
@@ -88,10 +88,12 @@ extension SyncService {
     }
 
     /// What the source is read for; nothing yet when the sync config comes through the admin API.
-    private static func plan(of configuration: ServiceConfiguration) throws(ServiceError) -> SyncPlan {
-        guard let (text, file) = try configuration.readSyncConfigText() else { return .empty }
+    private static func plan(
+        of configuration: ServiceConfiguration
+    ) throws(ServiceError) -> (SyncPlan, (content: String, file: String)?) {
+        guard let (text, file) = try configuration.readSyncConfigText() else { return (.empty, nil) }
         let result = SyncConfig.parse(text)
-        if let plan = result.plan { return plan }
+        if let plan = result.plan { return (plan, (text, file)) }
         throw ServiceError(
             .invalidSyncConfig,
             "the sync config has errors",
@@ -99,12 +101,16 @@ extension SyncService {
         )
     }
 
-    private static func check(_ settings: PostgresSettings, _ plan: SyncPlan) async throws -> SourceReport {
+    private static func check(
+        _ settings: PostgresSettings,
+        _ plan: SyncPlan,
+        _ text: (content: String, file: String)?
+    ) async throws -> SourceReport {
         let check = PostgresCheck(publication: settings.publication, slotNamePrefix: settings.slotNamePrefix)
         do {
             let connection = try await PostgresConnection.open(try settings.connectionString())
             defer { connection.close() }
-            let findings = try await check.findings(on: connection, plan: plan)
+            let findings = try await check.findings(on: connection, plan: plan, text: text)
             let version = connection.serverVersion
             return SourceReport(
                 source: settings.description,

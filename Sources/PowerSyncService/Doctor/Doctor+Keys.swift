@@ -25,18 +25,24 @@ extension Doctor {
             let (url, isOfProject) = (client.url, rules == .supabase)
             do {
                 let fetched = try await client.fetch()
-                if fetched.keys.isEmpty, isOfProject, authentication.supabaseSecret != nil {
+                let (keys, leftOut) = (fetched.document.keys, fetched.document.leftOut)
+                if keys.isEmpty, isOfProject, authentication.supabaseSecret != nil {
                     findings.ok(.keys, "no keys: the project signs with its secret", place: url.absoluteString)
-                } else if fetched.keys.isEmpty {
+                } else if keys.isEmpty {
                     findings.fail(
                         .keys,
-                        "the key set has no key that can verify tokens",
+                        (["the key set has no key that can verify tokens"] + leftOut.prefix(3).map(\.description))
+                            .joined(separator: "; "),
                         place: url.absoluteString,
                         remedy:
                             "It needs keys of the type RSA, EC or OKP for signatures; secrets (oct) in it are ignored."
                     )
+                } else {
+                    for key in leftOut {
+                        findings.ok(.keys, "not used: \(key)", place: url.absoluteString)
+                    }
                 }
-                for key in fetched.keys { describe(key, url.absoluteString, &findings) }
+                for key in keys { describe(key, url.absoluteString, &findings) }
                 if let text = fetched.date { checkClock(against: text, of: url.absoluteString, &findings) }
             } catch {
                 findings.fail(

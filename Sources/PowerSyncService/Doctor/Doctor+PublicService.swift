@@ -59,7 +59,7 @@ extension Doctor {
     }
 
     private func checkScheme(of service: PublicService, _ findings: inout DoctorFindings) {
-        guard let url = URL(string: service.url), url.scheme == "http",
+        guard let url = URL(string: service.url), url.scheme?.lowercased() == "http",
             let host = url.host(percentEncoded: false), !["localhost", "127.0.0.1", "::1", "[::1]"].contains(host)
         else { return }
         findings.warn(

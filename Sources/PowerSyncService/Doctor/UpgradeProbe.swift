@@ -14,7 +14,7 @@ enum UpgradeProbe {
     /// - Throws: An error of the connection.
     static func statusLine(of service: PublicService) async throws -> String {
         guard let url = URL(string: service.url), let host = url.host(percentEncoded: false) else { return "" }
-        let isSecure = url.scheme == "https"
+        let isSecure = url.scheme?.lowercased() == "https"
         let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         let tls = isSecure ? try NIOSSLContext(configuration: service.tlsConfiguration) : nil
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)

@@ -9,6 +9,11 @@ import PowerSyncProtocol
 struct CrossOriginMiddleware: RouterMiddleware {
     typealias Context = ServiceRequestContext
 
+    /// What pages may read of an answer, beside its body.
+    static let exposedFields = "Content-Type, Retry-After"
+    /// What pages may always send.
+    private static let allowedFields: [HTTPField.Name] = [.contentType, .authorization, .userAgent, .xUserAgent]
+
     func handle(
         _ request: Request,
         context: ServiceRequestContext,
@@ -21,7 +26,7 @@ struct CrossOriginMiddleware: RouterMiddleware {
             ? Self.preflight(request, areAllowed: pages != nil) : try await next(request, context)
         guard let pages else { return response }
         response.headers[.accessControlAllowOrigin] = pages
-        response.headers[.accessControlExposeHeaders] = "Content-Type"
+        response.headers[.accessControlExposeHeaders] = Self.exposedFields
         if pages != "*" { response.headers[.vary] = "Origin" }
         return response
     }
@@ -42,14 +47,39 @@ struct CrossOriginMiddleware: RouterMiddleware {
             )
         }
         guard areAllowed else { return ErrorEnvelope.foreignOrigin.response }
-        return Response(
+        var response = Response(
             status: .noContent,
             headers: [
-                .accessControlAllowHeaders: "Content-Type, Authorization, User-Agent, X-User-Agent",
+                .accessControlAllowHeaders: allowedFields(for: request),
                 .accessControlAllowMethods: "GET, HEAD, POST",
                 .accessControlMaxAge: "3600",
                 .contentLength: "0",
             ]
         )
+        // A browser asks before a public page may reach a service in a private network, or on this machine.
+        if request.headers[.accessControlRequestPrivateNetwork]?.lowercased() == "true" {
+            response.headers[.accessControlAllowPrivateNetwork] = "true"
+        }
+        return response
     }
+
+    /// The fields that a request may have: those that it asks for, too, such as those of tracing.
+    ///
+    /// No field that a page can set gives it anything: cookies are not looked at, and who somebody is stands in a token that the page has.
+    private static func allowedFields(for request: Request) -> String {
+        let asked = request.headers[.accessControlRequestHeaders]?.split(separator: ",") ?? []
+        let others = asked.compactMap { HTTPField.Name(String($0.trimmingSpaces())) }
+        var names: [HTTPField.Name] = []
+        for name in allowedFields + others where !names.contains(name) { names.append(name) }
+        return names.map(\.rawName).joined(separator: ", ")
+    }
+}
+
+extension HTTPField.Name {
+    /// The user agent of clients in browsers, which cannot set `User-Agent`.
+    static let xUserAgent = HTTPField.Name("X-User-Agent") ?? .userAgent
+    fileprivate static let accessControlRequestPrivateNetwork =
+        HTTPField.Name("Access-Control-Request-Private-Network") ?? .accessControlRequestHeaders
+    fileprivate static let accessControlAllowPrivateNetwork =
+        HTTPField.Name("Access-Control-Allow-Private-Network") ?? .accessControlAllowOrigin
 }

@@ -12,11 +12,8 @@ struct DevelopmentAccess: Sendable {
     /// The host of the configuration, which may be a name of this machine.
     var host = "localhost"
 
-    /// Whether a path is below `/dev/`, as the router reads it.
-    static func owns(_ path: String) -> Bool {
-        let rest = path.drop { $0 == "/" }
-        return rest == "dev" || rest.hasPrefix("dev/")
-    }
+    /// Whether a path is below `/dev/`.
+    static func owns(_ path: String) -> Bool { RoutePath(path).isAtOrBelow("dev") }
 
     /// Whether the value of an `Origin` header is that of a page of this machine: any port of `localhost`, of a name below it, or of a
     /// loopback address, with `http` or `https`.

@@ -70,8 +70,8 @@ extension ErrorEnvelope {
         name: "ServiceError"
     )
 
-    /// How important the error is for who reads the log: that the service ends is nothing that went wrong.
-    var logLevel: Logger.Level { self == .shuttingDown ? .info : .error }
+    /// How important the error is for who reads the log: that the service ends, or has not begun to serve, is nothing that went wrong.
+    var logLevel: Logger.Level { [.shuttingDown, .noSyncConfig].contains(self) ? .info : .error }
 
     /// Any error as the client is told about it.
     init(_ error: any Error) {

@@ -42,7 +42,9 @@ struct ErrorMiddleware: RouterMiddleware {
             // A client would take it for the next response.
             if request.method == .head { response.body = ResponseBody() }
         }
-        context.logger.info(
+        // What went well is said by who did it, if at all: a stream has a line for its beginning and its end.
+        context.logger.log(
+            level: response.status.code < 400 ? .debug : .info,
             "Request complete",
             metadata: [
                 "method": "\(request.method)", "path": "\(StreamClient.shown(request.uri.path))",
@@ -64,7 +66,7 @@ struct ErrorMiddleware: RouterMiddleware {
         if let error = error as? AuthorizationError {
             metadata["details"] = "\(error.logDetails ?? "")"
         } else if !(error is ErrorEnvelope) {
-            metadata["error"] = "\(error)"
+            metadata.add(error)
         }
         logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)
         return envelope.response

@@ -17,6 +17,8 @@ struct RequestParameters: Sendable {
     ///
     /// Those of the query are strings.
     let members: JSONObject
+    /// The body as it came.
+    let body: ByteBuffer
 
     /// Reads the query, and for a POST the body.
     ///
@@ -25,12 +27,14 @@ struct RequestParameters: Sendable {
     ///   - bodyLimit: The longest body in bytes.
     ///   - timeLimit: How long the body may take.
     ///   - clock: Measures how long the body takes.
+    ///   - halfPairs: Where the body may have halves of surrogate pairs.
     /// - Throws: ``ErrorEnvelope`` with status 400, 408, 413 or 415.
     init(
         _ request: inout Request,
         bodyLimit: Int,
         timeLimit: Duration,
-        clock: any Clock<Duration>
+        clock: any Clock<Duration>,
+        halfPairs: JSONScanner.HalfPairs = .refused
     ) async throws {
         var members = JSONObject()
         members.merge(
@@ -39,7 +43,11 @@ struct RequestParameters: Sendable {
             }
         )
         if request.method == .post {
-            members.merge(try await Self.body(of: &request, limit: bodyLimit, timeLimit, clock).members)
+            let body = try await Self.rawBody(of: &request, limit: bodyLimit, timeLimit, clock)
+            members.merge(try Self.object(body, of: request, halfPairs).members)
+            self.body = body
+        } else {
+            body = ByteBuffer()
         }
         self.members = members
     }
@@ -64,9 +72,10 @@ struct RequestParameters: Sendable {
         _ timeLimit: Duration,
         _ clock: any Clock<Duration>
     ) async throws -> ByteBuffer {
-        if let encoding = request.headers[.contentEncoding], encoding.lowercased() != "identity" {
-            throw ErrorEnvelope.unsupportedContentEncoding(encoding)
-        }
+        let encoding = request.headers[.contentEncoding] ?? ""
+        guard
+            encoding.split(separator: ",").allSatisfy({ ["", "identity"].contains($0.trimmingSpaces().lowercased()) })
+        else { throw ErrorEnvelope.unsupportedContentEncoding(encoding) }
         // Known before anything is read, unless the body is chunked.
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw ErrorEnvelope.bodyTooLarge(limit: limit)
@@ -80,13 +89,11 @@ struct RequestParameters: Sendable {
         return body
     }
 
-    private static func body(
-        of request: inout Request,
-        limit: Int,
-        _ timeLimit: Duration,
-        _ clock: any Clock<Duration>
-    ) async throws -> JSONObject {
-        let body = try await rawBody(of: &request, limit: limit, timeLimit, clock)
+    private static func object(
+        _ body: ByteBuffer,
+        of request: Request,
+        _ halfPairs: JSONScanner.HalfPairs
+    ) throws -> JSONObject {
         switch mediaType(of: request) {
         case "application/json":
             guard body.readableBytes > 0 else {
@@ -94,9 +101,8 @@ struct RequestParameters: Sendable {
             }
             do {
                 // An array or another value contributes nothing.
-                guard case .object(let object) = try JSONValue(parsing: body, hugeNumbers: .infinite) else {
-                    return JSONObject()
-                }
+                let value = try JSONValue(parsing: body, hugeNumbers: .infinite, halfPairs: halfPairs)
+                guard case .object(let object) = value else { return JSONObject() }
                 return object
             } catch {
                 throw ErrorEnvelope.validationFailed(["the body is not valid JSON: \(error)"])

@@ -39,9 +39,9 @@ extension ServiceRoutes {
         try await apiQueue.withSlot {
             let token = try await authorize(request)
             var request = request
-            let parameters = try await parameters(of: &request, bodyLimit: Self.writeBodyLimit)
+            let parameters = try await parameters(of: &request, bodyLimit: Self.writeBodyLimit, halfPairs: .replaced)
             do {
-                var upload = try UploadRequest(members: parameters.members)
+                var upload = try UploadRequest(members: parameters.members, readFrom: parameters.body)
                 if upload.clientID == nil {
                     for index in upload.entries.indices { upload.entries[index].transactionID = 0 }
                 }

@@ -18,7 +18,11 @@ extension ServiceRoutes {
         // Before the body, which may take its time: the places are not for one user.
         let reservation = try sessions.userStreams.reserve(token.userID)
         var request = request
-        let parameters = try await parameters(of: &request, bodyLimit: Self.bodyLimit)
+        let parameters = try await parameters(
+            of: &request,
+            bodyLimit: Self.bodyLimit,
+            halfPairs: StreamingSyncRequest.halfPairs
+        )
         let syncRequest = try Self.syncRequest(parameters)
         let format = formats.allowsBSON ? ContentNegotiation.format(accept: request.headers[.accept]) : .ndjson
         let opened = try await OpenedSyncStream(
@@ -70,6 +74,4 @@ extension ServiceRoutes {
 extension HTTPField.Name {
     /// Tells a proxy to pass on every line at once.
     fileprivate static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering") ?? .via
-    /// The user agent of clients in browsers, which cannot set `User-Agent`.
-    fileprivate static let xUserAgent = HTTPField.Name("X-User-Agent") ?? .userAgent
 }

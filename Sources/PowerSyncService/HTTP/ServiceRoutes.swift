@@ -61,6 +61,7 @@ struct ServiceRoutes: Sendable {
         router.add(middleware: TracingMiddleware())
         router.add(middleware: CrossOriginMiddleware())
         router.add(middleware: ErrorMiddleware { UUID().uuidString.lowercased() })
+        router.add(middleware: ExpectedBodyMiddleware())
 
         router.post("sync/stream") { try await openStream($0, $1) }
         router.get("write-checkpoint2.json") { request, _ in try await createWriteCheckpoint(request) }
@@ -115,13 +116,15 @@ struct ServiceRoutes: Sendable {
     func parameters(
         of request: inout Request,
         bodyLimit: Int,
-        timeLimit: Duration = RequestParameters.bodyTimeLimit
+        timeLimit: Duration = RequestParameters.bodyTimeLimit,
+        halfPairs: JSONScanner.HalfPairs = .refused
     ) async throws -> RequestParameters {
         try await RequestParameters(
             &request,
             bodyLimit: bodyLimit,
             timeLimit: timeLimit,
-            clock: sessions.timing.clock
+            clock: sessions.timing.clock,
+            halfPairs: halfPairs
         )
     }
 }

@@ -26,6 +26,8 @@ struct SyncStreamResponse: Sendable {
     ///
     /// Who takes that within ``ReadAheadBudget/patience`` reads.
     private static let sliceBytes = 256 * 1024
+    /// The same of one that is compressed: 64 KiB, as that happens on an event loop with other connections.
+    private static let compressedSliceBytes = 64 * 1024
 
     /// Why a stream is broken off, without the end that an HTTP response should have.
     private struct BrokenOff: Error {}
@@ -92,7 +94,8 @@ struct SyncStreamResponse: Sendable {
     ) async throws {
         opened.statistics.willWrite()
         var rest = bytes
-        while let slice = rest.readSlice(length: min(rest.readableBytes, Self.sliceBytes)), slice.readableBytes > 0 {
+        let sliceBytes = isCompressed ? Self.compressedSliceBytes : Self.sliceBytes
+        while let slice = rest.readSlice(length: min(rest.readableBytes, sliceBytes)), slice.readableBytes > 0 {
             try await writer.write(slice)
             let isEndOfLongLine = rest.readableBytes == 0 && bytes.readableBytes > Self.sliceBytes
             guard slice.readableBytes >= Self.watermark || isEndOfLongLine else { continue }

@@ -29,6 +29,8 @@ final class Probes: Sendable {
         /// How long the process had lived at the last touch, which is what counts: setting the wall clock does not change it.
         var age = Duration.zero
         var problems: Set<Problem> = []
+        /// What is said of each table that is left out, by the stream that leaves it out.
+        var obstacles: [ReplicationStreamID: [TableObstacle]] = [:]
     }
 
     private let state: NIOLockedValueBox<State>
@@ -81,6 +83,18 @@ final class Probes: Sendable {
     /// All problems that there are.
     var problems: Set<Problem> { state.withLockedValue { $0.problems } }
 
+    /// These tables are left out of a stream: the process is as ready as any other, and says so all the same.
+    func leavesOut(_ obstacles: [TableObstacle], of stream: ReplicationStreamID) {
+        state.withLockedValue { $0.obstacles[stream] = obstacles.isEmpty ? nil : obstacles }
+    }
+
+    /// What is said of the tables that are left out, each once.
+    var leftOut: [String] { Self.leftOut(state.withLockedValue { $0 }) }
+
+    private static func leftOut(_ state: State) -> [String] {
+        Set(state.obstacles.values.joined().map(\.message)).sorted()
+    }
+
     /// The answer to a health check.
     func response(to question: Question) -> Response {
         let state = state.withLockedValue { $0 }
@@ -99,6 +113,8 @@ final class Probes: Sendable {
         if !state.problems.isEmpty {
             json["problems"] = .array(state.problems.map(\.rawValue).sorted().map { .string($0) })
         }
+        let leftOut = Self.leftOut(state)
+        if !leftOut.isEmpty { json["left_out"] = .array(leftOut.map { .string($0) }) }
         return Response(status: isHealthy ? .ok : .badRequest, json: json)
     }
 }

@@ -38,6 +38,11 @@ struct SignsOfLife: Sendable {
     ///   - report: What has happened.
     ///   - stream: The stream that it was for; `nil` for what is there for all of them.
     func report(_ report: ReplicationReport, of stream: ReplicationStreamID?) {
+        switch (report, stream) {
+        case (.leftOut(let obstacles), let stream?): return probes.leavesOut(obstacles, of: stream)
+        case (.ended, let stream?): probes.leavesOut([], of: stream)
+        default: break
+        }
         let date = now()
         let isSolved = failures.withLockedValue { failures -> Bool in
             failures.record(report, of: stream, at: date)

@@ -11,10 +11,17 @@ import ServiceLifecycle
 package struct MetricsEndpoint: Service {
     /// Where it listens: on all interfaces, as scrapers are usually elsewhere.
     static let defaultHost = "0.0.0.0"
+    /// What its connections may take: as those of clients, but few of them, as they are taken from the same open files.
+    static let limits: HTTPConnectionLimits = {
+        var limits = HTTPConnectionLimits()
+        limits.connectionCount = 16
+        return limits
+    }()
 
     private let port: Int
     private let host: String
     private let registry: PrometheusCollectorRegistry
+    private let limits: HTTPConnectionLimits
     private let logger: Logger
     private let didListen: @Sendable (Int) async -> Void
 
@@ -33,9 +40,22 @@ package struct MetricsEndpoint: Service {
         logger: Logger,
         didListen: @escaping @Sendable (Int) async -> Void = { _ in }
     ) {
+        self.init(host: host, port: port, registry: registry, limits: Self.limits, logger: logger, didListen: didListen)
+    }
+
+    /// Does the same with other limits of its connections.
+    init(
+        host: String? = nil,
+        port: Int,
+        registry: PrometheusCollectorRegistry,
+        limits: HTTPConnectionLimits,
+        logger: Logger,
+        didListen: @escaping @Sendable (Int) async -> Void = { _ in }
+    ) {
         self.host = host ?? Self.defaultHost
         self.port = port
         self.registry = registry
+        self.limits = limits
         self.logger = logger
         self.didListen = didListen
     }
@@ -53,6 +73,7 @@ package struct MetricsEndpoint: Service {
         }
         let application = Application(
             router: router,
+            server: .http1(limits: limits),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
             onServerRunning: { channel in await didListen(channel.localAddress?.port ?? port) },
             logger: logger

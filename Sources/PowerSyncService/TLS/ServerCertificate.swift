@@ -44,6 +44,16 @@ final class ServerCertificate: Sendable {
         loaded.withLockedValue { $0 = next }
     }
 
+    /// The ciphers of TLS 1.2 (RFC 9325, 4.2): each connection has keys of its own, which the certificate's key does not tell, and
+    /// records are authenticated as they are encrypted.
+    ///
+    /// The defaults of NIOSSL have static RSA and CBC, too. Those of TLS 1.3 are all like that, and not for choosing.
+    private static let cipherSuites: [NIOTLSCipher] = [
+        .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    ]
+
     /// Reads files, and makes sure that they go together.
     static func load(_ files: TLSFiles, now: Date) throws(ServiceError) -> Loaded {
         let chain = try certificates(files.certificate)
@@ -60,6 +70,7 @@ final class ServerCertificate: Sendable {
         configuration.applicationProtocols = ["http/1.1"]
         // Older versions are broken (RFC 8996), and the default.
         configuration.minimumTLSVersion = .tlsv12
+        configuration.cipherSuiteValues = cipherSuites
         do {
             return Loaded(context: try NIOSSLContext(configuration: configuration), validity: validity)
         } catch {

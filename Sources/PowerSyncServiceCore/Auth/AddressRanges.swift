@@ -33,6 +33,8 @@ package struct AddressRanges: Sendable, Hashable {
             "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
             "192.0.0.0/24",
             "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3", "::/127", "fc00::/7", "fe80::/10", "ff00::/8",
+            // The NAT64 of a network for itself, addresses that lead nowhere, and what private networks had before fc00::/7.
+            "64:ff9b:1::/48", "100::/64", "fec0::/10",
         ]
         var ranges = AddressRanges()
         for text in texts { ranges.insert(text) }
@@ -58,19 +60,57 @@ package struct AddressRanges: Sendable, Hashable {
             return false
         }
         ranges.append(Range(prefix: prefix, bits: bits))
+        // The same addresses, as most servers have them.
+        if bits >= 96, let mapped = Self.embeddings.first, prefix.starts(with: mapped.prefix) {
+            ranges.append(Range(prefix: Array(prefix.suffix(4)), bits: bits - 96))
+        }
         return true
     }
 
     /// Whether an address is in one of the ranges.
     package func contains(_ address: SocketAddress) -> Bool {
         guard let bytes = address.addressBytes else { return false }
-        if ranges.contains(where: { $0.contains(bytes) }) { return true }
-        // An IPv4 address in the form of IPv6 (RFC 4291, 2.5.5.2), and behind a NAT64 (RFC 6052).
-        let forms: [[UInt8]] = [
-            [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF], [0, 0x64, 0xFF, 0x9B] + [UInt8](repeating: 0, count: 8),
-        ]
-        guard bytes.count == 16, forms.contains(Array(bytes.prefix(12))) else { return false }
-        return ranges.contains { $0.contains(Array(bytes.suffix(4))) }
+        return ([bytes] + Self.embeddedAddresses(in: bytes)).contains { address in
+            ranges.contains { $0.contains(address) }
+        }
+    }
+
+    /// Where an address of IPv6 has one of IPv4 to which it leads.
+    private struct Embedding {
+        /// The first bytes of the addresses that have one.
+        var prefix: [UInt8]
+        /// Where the first bytes of the address begin to count.
+        var prefixOffset = 0
+        /// Where the bytes of the IPv4 address are.
+        var places: [Int]
+        /// Whether they are inverted.
+        var isInverted = false
+    }
+
+    private static let embeddings = [
+        // In the form of IPv6 (RFC 4291, 2.5.5), the newer and the older one, and translated (RFC 2765).
+        Embedding(prefix: [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF], places: [12, 13, 14, 15]),
+        Embedding(prefix: [UInt8](repeating: 0, count: 12), places: [12, 13, 14, 15]),
+        Embedding(prefix: [UInt8](repeating: 0, count: 8) + [0xFF, 0xFF, 0, 0], places: [12, 13, 14, 15]),
+        // Behind a NAT64 (RFC 6052, RFC 8215).
+        Embedding(prefix: [0, 0x64, 0xFF, 0x9B] + [UInt8](repeating: 0, count: 8), places: [12, 13, 14, 15]),
+        Embedding(prefix: [0, 0x64, 0xFF, 0x9B, 0, 1], places: [6, 7, 9, 10]),
+        Embedding(prefix: [0, 0x64, 0xFF, 0x9B, 0, 1], places: [12, 13, 14, 15]),
+        // Tunnels: 6to4 (RFC 3056), Teredo's server and client (RFC 4380), ISATAP (RFC 5214).
+        Embedding(prefix: [0x20, 0x02], places: [2, 3, 4, 5]),
+        Embedding(prefix: [0x20, 0x01, 0, 0], places: [4, 5, 6, 7]),
+        Embedding(prefix: [0x20, 0x01, 0, 0], places: [12, 13, 14, 15], isInverted: true),
+        Embedding(prefix: [0, 0, 0x5E, 0xFE], prefixOffset: 8, places: [12, 13, 14, 15]),
+        Embedding(prefix: [2, 0, 0x5E, 0xFE], prefixOffset: 8, places: [12, 13, 14, 15]),
+    ]
+
+    /// The addresses of IPv4 that one of IPv6 leads to.
+    private static func embeddedAddresses(in bytes: [UInt8]) -> [[UInt8]] {
+        guard bytes.count == 16 else { return [] }
+        return embeddings.compactMap { form in
+            guard bytes.dropFirst(form.prefixOffset).starts(with: form.prefix) else { return nil }
+            return form.places.map { form.isInverted ? ~bytes[$0] : bytes[$0] }
+        }
     }
 }
 

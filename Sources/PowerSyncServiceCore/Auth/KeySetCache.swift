@@ -8,7 +8,7 @@ package import PowerSyncTokens
 /// | --- | --- |
 /// | nothing, or it is an hour old | asks, and waits for the answer if no other source has the key |
 /// | it is 5 minutes old, or the last answer was an error | asks, and goes on with what is known |
-/// | it is newer | goes on; if no source had the key, asks |
+/// | it is newer | goes on; if no key of any source has signed the token, asks |
 ///
 /// Asking is limited: ten times, then once a minute; the more often, the longer the pause in between.
 package struct KeySetCache: Sendable {
@@ -26,6 +26,8 @@ package struct KeySetCache: Sendable {
     private static let refillInterval = 60.0
 
     package private(set) var keys: [VerifyingKey] = []
+    /// Keys of the set that are not used.
+    package private(set) var leftOut: [LeftOutKey] = []
     /// Why the last request failed; `nil` after an answer.
     package private(set) var failure: AuthorizationError?
     /// Whether a request is on its way, or to be sent.
@@ -40,7 +42,7 @@ package struct KeySetCache: Sendable {
     /// A token is to be checked.
     package mutating func check(at now: Duration) -> Step {
         if let answeredAt, now - answeredAt >= Self.droppedAfter {
-            keys = []
+            (keys, leftOut) = ([], [])
             self.answeredAt = nil
         }
         let isOld = askedAt.map { now - $0 >= Self.refreshedAfter } ?? true
@@ -48,14 +50,14 @@ package struct KeySetCache: Sendable {
         return answeredAt == nil && isAsking ? .wait : .goOn
     }
 
-    /// No source had a key for a token.
+    /// No key of any source has signed a token.
     package mutating func keyWasMissing(at now: Duration) {
         ask(at: now)
     }
 
     /// The set has been fetched.
-    package mutating func didReceive(_ keys: [VerifyingKey], at now: Duration) {
-        (self.keys, failure, answeredAt, isAsking) = (keys, nil, now, false)
+    package mutating func didReceive(_ keys: [VerifyingKey], leftOut: [LeftOutKey] = [], at now: Duration) {
+        (self.keys, self.leftOut, failure, answeredAt, isAsking) = (keys, leftOut, nil, now, false)
     }
 
     /// The set could not be fetched; what is known stays.

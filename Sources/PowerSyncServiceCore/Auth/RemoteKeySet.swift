@@ -13,7 +13,7 @@ package final class RemoteKeySet: KeySource, Service {
     private let rules: TokenRules
     private let clock: any Clock<Duration>
     private let stopwatch: Stopwatch
-    private let fetch: @Sendable () async throws(AuthorizationError) -> [JSONWebKey]
+    private let fetch: @Sendable () async throws(AuthorizationError) -> KeySetDocument
     private let cache = NIOLockedValueBox(KeySetCache())
     private let asked = ChangeSignal()
     private let answered = ChangeSignal()
@@ -27,7 +27,7 @@ package final class RemoteKeySet: KeySource, Service {
     package init(
         rules: TokenRules = TokenRules(),
         clock: any Clock<Duration> = ContinuousClock(),
-        fetch: @escaping @Sendable () async throws(AuthorizationError) -> [JSONWebKey]
+        fetch: @escaping @Sendable () async throws(AuthorizationError) -> KeySetDocument
     ) {
         self.rules = rules
         self.clock = clock
@@ -46,7 +46,11 @@ package final class RemoteKeySet: KeySource, Service {
         await waitForAnswer(after: seen)
         return cache.withLockedValue { cache in
             let isLate = cache.isAsking && cache.keys.isEmpty
-            return CurrentKeys(cache.keys, failure: isLate ? .keySetRequest("no answer yet") : cache.failure)
+            return CurrentKeys(
+                cache.keys,
+                leftOut: cache.leftOut,
+                failure: isLate ? .keySetRequest("no answer yet") : cache.failure
+            )
         }
     }
 
@@ -66,7 +70,10 @@ package final class RemoteKeySet: KeySource, Service {
         let (step, isNew, current) = cache.withLockedValue { cache in
             let wasAsking = cache.isAsking
             let step = cache.check(at: now)
-            return (step, cache.isAsking && !wasAsking, CurrentKeys(cache.keys, failure: cache.failure))
+            return (
+                step, cache.isAsking && !wasAsking,
+                CurrentKeys(cache.keys, leftOut: cache.leftOut, failure: cache.failure)
+            )
         }
         if isNew { asked.advance() }
         return (step, current)
@@ -94,9 +101,10 @@ package final class RemoteKeySet: KeySource, Service {
                 continue
             }
             do throws(AuthorizationError) {
-                let keys = try await fetch().map { VerifyingKey($0, rules: rules) }
+                let document = try await fetch()
+                let keys = document.keys.map { VerifyingKey($0, rules: rules) }
                 let now = stopwatch.elapsed
-                cache.withLockedValue { $0.didReceive(keys, at: now) }
+                cache.withLockedValue { $0.didReceive(keys, leftOut: document.leftOut, at: now) }
             } catch {
                 try Task.checkCancellation()
                 cache.withLockedValue { $0.didFail(error) }

@@ -19,7 +19,7 @@ import PowerSyncProtocol
 struct DispatchBoard: Sendable {
     fileprivate struct Entry {
         /// Whose write checkpoints the session announces.
-        var userKey: String
+        var userKey: [UInt8]
         /// What the session has not taken.
         var pending: CheckpointNews.Scope?
         /// What was committed since the session began to find its buckets; `nil` when it has found them.
@@ -42,14 +42,15 @@ struct DispatchBoard: Sendable {
     /// The checkpoint that was published last.
     private(set) var newest: StorageCheckpoint?
     private var entries: [SessionID: Entry] = [:]
-    private var users: [String: User] = [:]
+    /// By the bytes of their keys.
+    private var users: [[UInt8]: User] = [:]
     private var index = InterestIndex()
     /// The sessions that are finding their buckets.
     private var resolving: Set<SessionID> = []
     /// The sessions that any checkpoint concerns.
     private var overdue: Set<SessionID> = []
     /// The users with positions in `expected`.
-    private var awaiting: Set<String> = []
+    private var awaiting: Set<[UInt8]> = []
 
     /// Creates a board without sessions.
     init(streamID: ReplicationStreamID) {
@@ -80,6 +81,7 @@ struct DispatchBoard: Sendable {
 
     /// Adds a session, which will be told of the newest checkpoint first.
     mutating func add(_ session: SessionID, userKey: String) {
+        let userKey = Array(userKey.utf8)
         entries[session] = Entry(userKey: userKey, pending: .unknown, missed: [])
         users[userKey, default: User()].sessions.insert(session)
         resolving.insert(session)
@@ -148,6 +150,7 @@ struct DispatchBoard: Sendable {
     ///
     /// - Returns: The sessions that have news because the position has been reached already.
     mutating func expectWriteCheckpoint(of userKey: String, at position: LSN) -> [SessionID] {
+        let userKey = Array(userKey.utf8)
         guard users[userKey] != nil else { return [] }
         if let newest, newest.lsn >= position { return announceWriteCheckpoint(of: userKey) }
         awaiting.insert(userKey)
@@ -161,7 +164,7 @@ struct DispatchBoard: Sendable {
     /// - Returns: All sessions.
     mutating func announceWriteCheckpoints() -> [SessionID] { users.keys.flatMap { announceWriteCheckpoint(of: $0) } }
 
-    private mutating func announceWriteCheckpoint(of userKey: String) -> [SessionID] {
+    private mutating func announceWriteCheckpoint(of userKey: [UInt8]) -> [SessionID] {
         let sessions = users[userKey]?.sessions ?? []
         for session in sessions { entries[session]?.add { $0.hasWriteCheckpoint = true } }
         return Array(sessions)

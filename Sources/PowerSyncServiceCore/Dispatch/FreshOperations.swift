@@ -38,6 +38,8 @@ final class FreshOperations: Sendable {
     let after: OpID
     /// The bytes of their texts.
     let byteCount: Int
+    /// About the length of their line.
+    var sentBytes: Int { chunk.line.sentBytes }
     private let chunk: BucketChunk
     private let memory: Memory
 

@@ -106,8 +106,29 @@ extension SourceSchema {
     /// What sync configs are checked against.
     package init(_ tables: [DescribedTable], defaultSchema: String) {
         self.init(
-            tables: tables.map { Table(name: $0.name, columns: $0.columns.map(\.name)) },
+            tables: tables.map { table in
+                Table(
+                    name: table.name,
+                    columns: table.columns.map(\.name),
+                    types: Dictionary(table.columns.map { ($0.name, ColumnType($0)) }) { first, _ in first }
+                        .compactMapValues(\.self)
+                )
+            },
             defaultSchema: defaultSchema
         )
+    }
+}
+
+extension SourceSchema.ColumnType {
+    /// The type of a column whose values are known.
+    fileprivate init?(_ column: DescribedTable.Column) {
+        switch column.sqliteType {
+        case "integer" where column.type == "boolean": self.init(declaration: column.type, values: .boolean)
+        case "integer", "real": self.init(declaration: column.type, values: .number)
+        case "text": self.init(declaration: column.type, values: .text)
+        case "blob" where column.type == "bytea": self.init(declaration: column.type, values: .bytes)
+        // A column of SQLite that holds anything.
+        default: return nil
+        }
     }
 }

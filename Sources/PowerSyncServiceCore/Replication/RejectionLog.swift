@@ -1,4 +1,4 @@
-import Logging
+package import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
@@ -11,17 +11,19 @@ final class RejectionLog: Sendable {
     /// What is logged once.
     private enum Problem: Hashable {
         case notEvaluated(RowEvaluationError)
-        case withoutID(SourceTableName, clientTable: String)
+        case withoutID(SourceTableName, definitions: [String])
     }
 
     private let logger: Logger
+    private let statistics: ReplicationStatistics
     private let reported = NIOLockedValueBox<Set<Problem>>([])
 
-    init(logger: Logger) {
+    init(logger: Logger, statistics: ReplicationStatistics) {
         self.logger = logger
+        self.statistics = statistics
     }
 
-    /// Logs what has not been logged.
+    /// Logs what has not been logged, and counts the rows without an id.
     func report(_ rejected: [RejectedRow]) {
         for row in rejected {
             switch row.reason {
@@ -47,11 +49,17 @@ final class RejectionLog: Sendable {
                         ReplicationLogKey.error: "\(error.underlyingError)",
                     ]) { $1 }
                 )
-            case .withoutID(let table):
-                guard isNew(.withoutID(row.table, clientTable: table)) else { continue }
+            case .withoutID(let definitions):
+                statistics.didLeaveOut(row.table)
+                guard isNew(.withoutID(row.table, definitions: definitions)) else { continue }
                 logger.warning(
-                    "A row has no id: of all such rows of a table, clients show one. Others are not logged.",
-                    metadata: metadata(of: row).merging([ReplicationLogKey.target: "\(table)"]) { $1 }
+                    """
+                    A row has no id, and is not sent: the query needs one, such as `a || '-' || b AS id`, or `user_id AS id` \
+                    where each user has one row. The status counts such rows; others are not logged.
+                    """,
+                    metadata: metadata(of: row).merging([
+                        ReplicationLogKey.target: "buckets of \(definitions.joined(separator: ", "))"
+                    ]) { $1 }
                 )
             }
         }
@@ -65,4 +73,12 @@ final class RejectionLog: Sendable {
         let key = row.key.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
         return [ReplicationLogKey.table: "\(row.table)", ReplicationLogKey.rowKey: "\(key.prefix(200))"]
     }
+}
+
+extension Logger.Message {
+    /// What a source says when it begins with a table whose rows are not sent.
+    package static let rowsWithoutID: Logger.Message = """
+        The sync config gives the rows of a table no id: they are not sent. The query needs one, such as \
+        `a || '-' || b AS id`, or `user_id AS id` where each user has one row. [stream.no_id]
+        """
 }

@@ -77,6 +77,14 @@ struct ReplicatedSource: ReplicationSource {
         try await waiting { try await source.prepareStream(slotName, resumingAfter: position, reached: reached) }
     }
 
+    func warn(about stream: ReplicationStream) async throws {
+        try await waiting { try await source.warn(about: stream) }
+    }
+
+    func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? {
+        try await waiting { try await source.obstacle(to: table) }
+    }
+
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         try await waiting { try await source.tables(for: plan) }
     }
@@ -125,6 +133,10 @@ struct ReplicatedSource: ReplicationSource {
 
     func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
         source.wantsAcknowledgement(of: lsn, by: slotName)
+    }
+
+    func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
+        source.wantsLastAcknowledgement(of: lsn, by: slotName)
     }
 
     func acknowledge(_ position: DurablePosition, of slotName: String) async throws {

@@ -7,6 +7,9 @@ struct ReplicationLag {
     /// How old the newest one was when it was published.
     private var published = 0.0
 
+    /// Since when rows of a table that is locked cannot be read, in seconds since 1970.
+    var lockedSince: Double?
+
     /// A transaction has come.
     mutating func didBegin(committedAt: Double) {
         oldest = oldest ?? committedAt
@@ -26,6 +29,6 @@ struct ReplicationLag {
 
     /// The lag in seconds, never negative, whatever the two clocks say.
     func seconds(at now: Double) -> Double {
-        max(0, oldest.map { now - $0 } ?? published)
+        max(0, oldest.map { now - $0 } ?? published, lockedSince.map { now - $0 } ?? 0)
     }
 }

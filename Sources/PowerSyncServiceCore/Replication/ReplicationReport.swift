@@ -4,6 +4,8 @@ package enum ReplicationReport: Sendable {
     case failed(any Error)
     /// Something was committed to the storage.
     case written
+    /// The tables that are left out, which were others before; empty when there is none any more.
+    case leftOut([TableObstacle])
     /// What was wrong is not any more, or nobody tries any more. It says nothing about the storage.
     case ended
 

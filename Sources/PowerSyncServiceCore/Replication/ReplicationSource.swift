@@ -41,7 +41,25 @@ package protocol ReplicationSource: Sendable {
     /// The tables that can be replicated and that a plan reads, in a stable order.
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor]
 
+    /// Says once what keeps rows that a stream reads from being synced, or may do so one day: what
+    /// `powersync test-connection` says.
+    ///
+    /// - Throws: An error of the source.
+    func warn(about stream: ReplicationStream) async throws
+
+    /// Why a table cannot be read now: asked before it is copied, and before rows of an earlier form of it are removed.
+    ///
+    /// A change reader that is opened without a table of the plan that has an obstacle asks again and again, and returns
+    /// ``SourceMessage/tablesChanged`` when there is none any more.
+    ///
+    /// - Parameter table: A descriptor from ``tables(for:)``.
+    /// - Returns: What is in the way; `nil` when the table can be copied, or is another one by now.
+    /// - Throws: An error of the source.
+    func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle?
+
     /// Starts to copy a table.
+    ///
+    /// The reader, too, throws ``ReplicationSourceError/Code/tableUnavailable`` when the table has an obstacle.
     ///
     /// - Parameters:
     ///   - table: A descriptor from ``tables(for:)``.
@@ -107,6 +125,9 @@ package protocol ReplicationSource: Sendable {
     /// - Returns: Whether ``acknowledge(_:of:)`` should follow.
     func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool
 
+    /// Whether the source has something to gain from an acknowledgement after which nothing more comes for a while, or no more at all.
+    func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool
+
     /// Allows the source to forget what a stream has durably stored.
     ///
     /// - Parameters:
@@ -130,6 +151,15 @@ extension ReplicationSource {
     package func head() async throws -> SourcePosition {
         try await head(having: nil)
     }
+
+    /// Does nothing, for sources that say it elsewhere.
+    package func warn(about stream: ReplicationStream) async throws {}
+
+    /// None, for sources of which every table can be read at any time.
+    package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? { nil }
+
+    /// No, for sources that nobody waits for.
+    package func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool { false }
 
     /// Does nothing, for sources that keep everything.
     package func checkRetention(for slotName: String) async throws {}

@@ -3,7 +3,7 @@ package struct ReplicationSourceError: PausingError, Sendable, CustomStringConve
     /// What went wrong.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
-            case configuration, historyLost, retentionExceeded, tablesChanged, unavailable
+            case configuration, historyLost, retentionExceeded, tablesChanged, tableUnavailable, unavailable
         }
 
         private let value: Value
@@ -16,6 +16,8 @@ package struct ReplicationSourceError: PausingError, Sendable, CustomStringConve
         package static let retentionExceeded = Code(value: .retentionExceeded)
         /// A table is no longer the one that was described: describe it again.
         package static let tablesChanged = Code(value: .tablesChanged)
+        /// A table cannot be read, and others can: ask for its ``TableObstacle``.
+        package static let tableUnavailable = Code(value: .tableUnavailable)
         /// The source does not answer, or cannot do what it was asked for: try again.
         package static let unavailable = Code(value: .unavailable)
 

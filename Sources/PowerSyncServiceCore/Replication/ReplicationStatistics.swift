@@ -14,6 +14,8 @@ package final class ReplicationStatistics: Sendable {
         package var transactions = 0
         /// Runs of rows while tables are copied.
         package var chunks = 0
+        /// Rows that were left out because they have no id, by table.
+        package var rowsWithoutID: [String: Int] = [:]
         /// How far the active stream is behind its source, in seconds.
         ///
         /// `nil` until that is known, and while the stream is not replicated.
@@ -59,6 +61,11 @@ package final class ReplicationStatistics: Sendable {
     /// Rows have changed.
     func didSave(_ changes: [SourceChange]) {
         count(changes.count, changes.reduce(0) { $0 + ($1.row?.byteCount ?? 0) })
+    }
+
+    /// A row of a table was left out because it has no id.
+    func didLeaveOut(_ table: SourceTableName) {
+        state.withLockedValue { $0.counts.rowsWithoutID["\(table)", default: 0] += 1 }
     }
 
     /// A transaction was committed.

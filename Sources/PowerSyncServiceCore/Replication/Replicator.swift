@@ -39,8 +39,9 @@ package struct Replicator: Service {
     ///   - statistics: Counts what is replicated.
     ///   - logger: Gets progress at `notice`, and errors.
     ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
-    ///   - report: Called when an attempt has failed, with the stream that it was for, if it was for one; after each commit; and
-    ///     when a later attempt has succeeded, another process is found to replicate the stream, or its job has ended.
+    ///   - report: Called when an attempt has failed, with the stream that it was for, if it was for one; after each commit; when
+    ///     other tables are left out; and when a later attempt has succeeded, another process is found to replicate the stream, or
+    ///     its job has ended.
     ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe; also while the
     ///     source takes its time.
     package init(
@@ -68,8 +69,9 @@ package struct Replicator: Service {
     ///   - statistics: Counts what is replicated.
     ///   - logger: Gets progress at `notice`, and errors.
     ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
-    ///   - report: Called when an attempt has failed, with the stream that it was for, if it was for one; after each commit; and
-    ///     when a later attempt has succeeded, another process is found to replicate the stream, or its job has ended.
+    ///   - report: Called when an attempt has failed, with the stream that it was for, if it was for one; after each commit; when
+    ///     other tables are left out; and when a later attempt has succeeded, another process is found to replicate the stream, or
+    ///     its job has ended.
     ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe; also while the
     ///     source takes its time.
     package init(
@@ -223,6 +225,7 @@ package struct Replicator: Service {
                     // Whoever waits for the first checkpoint looks each time that there is progress.
                     touch()
                 },
+                didLeaveOut: { report(.leftOut($0), id) },
                 touch: touch
             )
             return try await waitingForLease(of: stream) { try await replicator.run() }

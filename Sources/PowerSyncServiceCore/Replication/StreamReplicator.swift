@@ -27,6 +27,8 @@ struct StreamReplicator {
     private let didCommit: @Sendable () -> Void
     /// Tells that the stream has made its first checkpoint: older streams have been stopped.
     private let didActivate: @Sendable () -> Void
+    /// Tells which tables are left out, whenever they are others than before.
+    let didLeaveOut: @Sendable ([TableObstacle]) -> Void
     /// Shows that replication is alive.
     let touch: @Sendable () -> Void
     /// The seconds since 1970.
@@ -45,6 +47,7 @@ struct StreamReplicator {
         now: @escaping @Sendable () -> Double,
         didCommit: @escaping @Sendable () -> Void,
         didActivate: @escaping @Sendable () -> Void,
+        didLeaveOut: @escaping @Sendable ([TableObstacle]) -> Void,
         touch: @escaping @Sendable () -> Void
     ) {
         self.stream = stream
@@ -54,11 +57,12 @@ struct StreamReplicator {
         self.now = now
         self.didCommit = didCommit
         self.didActivate = didActivate
+        self.didLeaveOut = didLeaveOut
         self.touch = touch
         var logger = logger
         logger[metadataKey: ReplicationLogKey.stream] = "\(stream.id)"
         self.logger = logger
-        rejections = RejectionLog(logger: logger)
+        rejections = RejectionLog(logger: logger, statistics: statistics)
     }
 
     /// Replicates.
@@ -104,8 +108,9 @@ struct StreamReplicator {
         while true {
             try Task.checkCancellation()
             do {
-                let tables = try await resolveTables(&writer, history: position.history)
-                try await copy(tables, with: &writer, history: position.history)
+                try await source.warn(about: stream)
+                let tables = try await resolveTables(&writer, progress: &progress)
+                try await copy(tables.read, with: &writer, history: position.history)
                 if let outcome = try await follow(tables, with: &writer, progress: &progress) { return outcome }
             } catch let error as ReplicationSourceError where error.code == .tablesChanged {
                 // Rows of the old tables that are saved but not flushed belong to a transaction that is read again.
@@ -128,6 +133,10 @@ struct StreamReplicator {
         var readAt: LSN?
         /// When the last checkpoint was made, in seconds since 1970.
         var publishedAt = 0.0
+        /// Whether the source has not been told of the last checkpoint.
+        var isUnacknowledged = false
+        /// What keeps tables of the plan from being read; `nil` before anybody has looked.
+        var obstacles: [TableObstacle]?
         var lag = ReplicationLag()
 
         /// Whether the rows that were read show nothing that is after a position: a checkpoint can be made there, and perhaps not
@@ -143,120 +152,37 @@ struct StreamReplicator {
     /// Seconds after which a position is published although it says nothing new, and publishing it makes another one.
     private static let emptyCheckpointInterval = 60.0
 
-    // MARK: Tables
-
-    /// Finds the records of the tables that the plan reads, and drops all others.
-    private func resolveTables(
-        _ writer: inout any BucketStorageWriter,
-        history: SourceHistory
-    ) async throws -> [SourceTable] {
-        var tables: [SourceTable] = []
-        for descriptor in try await source.tables(for: stream.plan) {
-            tables.append(try await writer.resolveTable(descriptor).table)
-        }
-        let kept = Set(tables.map(\.id))
-        let dropped = writer.sourceTables.filter { !kept.contains($0.id) }
-        // They are gone now, and the stream may be long before: what took them away may have put their rows elsewhere.
-        if !dropped.isEmpty { try await writer.forbidCheckpoints(before: try await head(of: history)) }
-        for outdated in dropped {
-            logger.notice(
-                "A table of the source is gone or has another form: its rows are removed.",
-                metadata: [ReplicationLogKey.table: "\(outdated.descriptor.name)"]
-            )
-            try await writer.drop(outdated, touch: touch)
-        }
-        return tables
-    }
-
-    /// Copies the tables that have not been copied yet.
-    private func copy(
-        _ tables: [SourceTable],
-        with writer: inout any BucketStorageWriter,
-        history: SourceHistory
-    ) async throws {
-        let missing = tables.filter { !$0.isSnapshotDone }
-        for table in missing {
-            let rows = try await TracedWork.run(.copy) { work in
-                work.set("table", "\(table.descriptor.name)")
-                let rows = try await copy(table, with: &writer)
-                work.set("rows", rows)
-                return rows
-            }
-            // Changes made while the table was copied are in the change stream up to this position.
-            try await writer.markSnapshotDone(table, noCheckpointBefore: try await head(of: history))
-            logger.notice(
-                "A table of the source has been copied.",
-                metadata: [
-                    ReplicationLogKey.table: "\(table.descriptor.name)", ReplicationLogKey.rows: "\(rows)",
-                ]
-            )
-        }
-        if !missing.isEmpty || !stream.isSnapshotDone {
-            try await writer.markSnapshotDone(noCheckpointBefore: try await head(of: history))
-        }
-    }
-
-    /// The position of the source, which must still be of the history that the stream follows.
-    private func head(of history: SourceHistory) async throws -> LSN {
-        let head = try await source.head()
-        guard head.history == history else {
-            throw ReplicationSourceError(
-                .historyLost,
-                "The source was replaced or restored while its tables were read: they are copied again."
-            )
-        }
-        return head.lsn
-    }
-
-    private func copy(_ table: SourceTable, with writer: inout any BucketStorageWriter) async throws -> Int {
-        var rows = 0
-        let snapshot = try await source.snapshot(of: table.descriptor, after: table.lastSnapshotKey)
-        var (read, reader) = try await Self.step(snapshot)
-        while let chunk = read {
-            // While these rows are evaluated and written, the next ones are read.
-            let rest = reader
-            async let next = Self.step(rest)
-            rejections.report(try await writer.save(chunk.rows.map { .insert($0) }, of: table, mode: .snapshot))
-            writer.recordSnapshotProgress(chunk.lastKey, of: table)
-            rows += chunk.rows.count
-            try await source.checkRetention(for: stream.slotName)
-            statistics.didCopy(chunk.rows)
-            touch()
-            (read, reader) = try await next
-        }
-        return rows
-    }
-
-    /// Reads a chunk.
-    ///
-    /// - Returns: The chunk, and the reader of those that follow.
-    private static func step(
-        _ reader: any SnapshotReader
-    ) async throws -> (SnapshotChunk?, any SnapshotReader) {
-        var reader = reader
-        return (try await reader.next(), reader)
-    }
-
     // MARK: Changes
 
     /// Follows the change stream.
     ///
     /// - Returns: `nil` when the tables have changed.
     private func follow(
-        _ tables: [SourceTable],
+        _ tables: FoundTables,
         with writer: inout any BucketStorageWriter,
         progress: inout Progress
     ) async throws -> Outcome? {
-        let byRelation = Dictionary(uniqueKeysWithValues: tables.map { ($0.descriptor.relationID, $0) })
-        let descriptors = tables.map(\.descriptor)
+        let byRelation = Dictionary(uniqueKeysWithValues: tables.read.map { ($0.descriptor.relationID, $0) })
         return try await source.withChanges(
             of: stream.slotName,
             after: progress.position,
-            tables: writer.sourceTables.filter { table in tables.contains { $0.id == table.id } },
+            tables: writer.sourceTables.filter { table in tables.read.contains { $0.id == table.id } },
             plan: stream.plan
         ) { reader in
             // A table that appeared before the reader was opened would not be noticed by it.
-            guard try await source.tables(for: stream.plan) == descriptors else { return nil }
+            guard try await source.tables(for: stream.plan) == tables.described else { return nil }
+            return try await follow(reader, byRelation, with: &writer, progress: &progress)
+        }
+    }
+
+    /// Reads changes for as long as the tables are the same.
+    private func follow(
+        _ reader: any ChangeReader,
+        _ tables: [String: SourceTable],
+        with writer: inout any BucketStorageWriter,
+        progress: inout Progress
+    ) async throws -> Outcome? {
+        do {
             var (messages, reader) = try await Self.step(reader)
             while true {
                 touch()
@@ -267,17 +193,17 @@ struct StreamReplicator {
                 for (index, message) in messages.enumerated() {
                     switch message {
                     case .changes(let changes, let relationID):
-                        guard let table = byRelation[relationID] else { continue }
+                        guard let table = tables[relationID] else { continue }
                         rejections.report(try await writer.save(changes, of: table, mode: .stream))
                         statistics.didSave(changes)
                     case .partialUpdates(let updates, let relationID):
-                        guard let table = byRelation[relationID] else { continue }
+                        guard let table = tables[relationID] else { continue }
                         try await save(updates, of: table, with: &writer, progress: &progress)
                     case .begin(let lsn, let committedAt):
                         writer.beginTransaction(endingAt: lsn)
                         progress.lag.didBegin(committedAt: committedAt)
                     case .truncate(let relationID):
-                        if let table = byRelation[relationID] { try await writer.truncate(table, touch: touch) }
+                        if let table = tables[relationID] { try await writer.truncate(table, touch: touch) }
                     case .marker:
                         progress.isAwaited = true
                     case .commit(let lsn) where index < lastCommit && !progress.hasPassedRows(by: lsn):
@@ -289,13 +215,19 @@ struct StreamReplicator {
                         return nil
                     }
                 }
-                if messages.isEmpty { progress.lag.didCatchUp() }
+                if messages.isEmpty {
+                    progress.lag.didCatchUp()
+                    try await acknowledgeLast(with: &writer, progress: &progress)
+                }
                 if progress.isActive {
                     let now = now()
                     statistics.recordLag(progress.lag.seconds(at: now), of: stream.id, at: now)
                 }
                 (messages, reader) = try await next
             }
+        } catch let error as CancellationError {
+            await acknowledgeAtTheEnd(with: writer, progress)
+            throw error
         }
     }
 
@@ -340,8 +272,9 @@ struct StreamReplicator {
         )
         // Only what is published may be forgotten: a blocked commit is repeated from the last checkpoint on. And only what
         // a power failure does not take back.
-        if source.wantsAcknowledgement(of: lsn, by: stream.slotName), let durable = try await writer.makeDurable() {
-            try await source.acknowledge(durable, of: stream.slotName)
+        progress.isUnacknowledged = true
+        if source.wantsAcknowledgement(of: lsn, by: stream.slotName) {
+            try await acknowledge(with: &writer, progress: &progress)
         }
         guard !progress.isActive else { return nil }
         progress.isActive = true

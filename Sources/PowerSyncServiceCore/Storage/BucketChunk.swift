@@ -25,11 +25,22 @@ package struct BucketDataLimits: Sendable {
     package var operations = 1000
     /// A chunk is closed before its row data would exceed this many bytes, unless it would be empty.
     package var chunkBytes = 1024 * 1024
+    /// The same for the first chunk; `nil` for no difference.
+    ///
+    /// Each one after it may have twice as much, up to ``chunkBytes``.
+    ///
+    /// Below ``chunkBytes`` everything that is sent of an operation counts (``DataLine/sentBytes``): of short rows, and of those
+    /// that are removed, their data is the smallest part.
+    package var firstChunkBytes: Int?
     /// A read ends after the chunk that makes its row data exceed this many bytes; bounds the memory of one reader.
     package var totalBytes = 1024 * 1024
 
     /// The limits of the protocol.
-    package init() {}
+    ///
+    /// - Parameter firstChunkBytes: How much the first chunk may have.
+    package init(firstChunkBytes: Int? = nil) {
+        self.firstChunkBytes = firstChunkBytes
+    }
 }
 
 /// The checksum and the size of a bucket at a checkpoint.

@@ -11,6 +11,8 @@ package struct BucketChunkBuilder {
     private var current: BucketChunk?
     /// The bytes of row data in ``current``.
     private var currentBytes = 0
+    /// What ``current`` may have.
+    private var chunkBytes: Int
     private var totalBytes = 0
     /// How many operations there is room for.
     package private(set) var remainingOperations: Int
@@ -18,6 +20,7 @@ package struct BucketChunkBuilder {
     /// Creates a builder without chunks.
     package init(limits: BucketDataLimits) {
         self.limits = limits
+        chunkBytes = limits.firstChunkBytes ?? limits.chunkBytes
         remainingOperations = limits.operations
     }
 
@@ -42,7 +45,7 @@ package struct BucketChunkBuilder {
         of position: StreamingSyncRequest.BucketPosition
     ) -> Bool {
         var after = position.after
-        if let chunk = current, currentBytes + stored.data.count > limits.chunkBytes {
+        if let chunk = current, exceeds(chunk.line, with: stored) {
             after = chunk.line.nextAfter ?? after
             close(hasMore: true)
             if totalBytes > limits.totalBytes { return false }
@@ -80,10 +83,17 @@ package struct BucketChunkBuilder {
         return chunks
     }
 
+    /// Whether a line would be too long with another operation.
+    private func exceeds(_ line: DataLine, with stored: StoredOperation) -> Bool {
+        if currentBytes + stored.data.count > chunkBytes { return true }
+        return chunkBytes < limits.chunkBytes && line.sentBytes + stored.sentBytes > chunkBytes
+    }
+
     private mutating func close(hasMore: Bool) {
         guard var chunk = current else { return }
         current = nil
         currentBytes = 0
+        chunkBytes = min(2 * chunkBytes, limits.chunkBytes)
         chunk.line.hasMore = hasMore
         chunks.append(chunk)
     }
@@ -106,5 +116,22 @@ package struct BucketChunkBuilder {
             return count
         }
         return TextRange(offset: offset, count: count)
+    }
+}
+
+extension DataLine {
+    /// What an operation takes in a line besides its texts, at most: names of members, numbers, and what parts them: 128 bytes.
+    fileprivate static let bytesAroundTexts = 128
+
+    /// About the length of the line, in either format.
+    package var sentBytes: Int { text.readableBytes + operations.count * Self.bytesAroundTexts }
+}
+
+extension StoredOperation {
+    /// About what it adds to the length of a line.
+    fileprivate var sentBytes: Int {
+        guard kind == .put || kind == .remove else { return DataLine.bytesAroundTexts }
+        let subkey = sourceTable.count + 1 + ReplicaID.textBytes
+        return table.count + rowID.count + subkey + data.count + DataLine.bytesAroundTexts
     }
 }

@@ -112,8 +112,8 @@ package protocol BucketStorage: Sendable {
     /// - Parameters:
     ///   - lookups: What to look up; duplicates are read once.
     ///   - checkpoint: Entries above its op id are not seen.
-    ///   - limit: The most rows of the whole call.
-    /// - Returns: The rows of every lookup that has any, in no particular order.
+    ///   - limit: The most rows of the whole call; equal rows of one lookup count once.
+    /// - Returns: The rows of every lookup that has any, each once, in no particular order.
     /// - Throws: `BucketLimitError` (`PSYNC_S2305`) when there are more rows than `limit`; never a part of the rows.
     ///   ``BucketStorageError`` with code `checkpointInvalidated`.
     func parameterRows(

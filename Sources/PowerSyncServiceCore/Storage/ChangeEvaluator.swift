@@ -55,8 +55,15 @@ package struct ChangeEvaluator {
                 )
             )
         }
-        let rows = evaluator.evaluate(row, bucketPrefix: bucketPrefix) { reject(.notEvaluated($0)) }
-        if let nameless = rows.first(where: \.id.isEmpty) { reject(.withoutID(table: nameless.table)) }
+        var definitionsWithoutID: [String] = []
+        let rows = evaluator.evaluate(row, bucketPrefix: bucketPrefix) { error in
+            if case (.noID, .buckets(let names)) = (error.underlyingError, error.target) {
+                definitionsWithoutID += names
+            } else {
+                reject(.notEvaluated(error))
+            }
+        }
+        if !definitionsWithoutID.isEmpty { reject(.withoutID(definitions: definitionsWithoutID)) }
         var most = 0
         for var row in rows {
             let bytes = row.data.utf8.count

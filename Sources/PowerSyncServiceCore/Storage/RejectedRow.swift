@@ -11,8 +11,8 @@ package struct RejectedRow: Sendable, Hashable {
         case tooLarge(bytes: Int, limit: Int, buckets: [BucketName])
         /// It cannot be evaluated for some buckets or for an index, and is not there.
         case notEvaluated(RowEvaluationError)
-        /// It has no id in a table of clients, which show one such row.
-        case withoutID(table: String)
+        /// It has no id in buckets of these definitions, and is not there.
+        case withoutID(definitions: [String])
     }
 
     /// The table.

@@ -52,8 +52,8 @@ struct BucketResolver: Sendable {
     /// - Throws: `BucketLimitError` when the client has too many, or an error of the storage.
     mutating func candidate(for news: CheckpointNews) async throws -> SyncSession.Candidate {
         let (checkpoint, scope) = (news.checkpoint, news.scope)
-        let (buckets, lookups) = try await buckets(at: checkpoint, scope)
-        let checksums = try await checksums(of: buckets, at: checkpoint, scope)
+        let (found, lookups) = try await buckets(at: checkpoint, scope)
+        let checksums = try await checksums(of: found.buckets, at: checkpoint, scope)
         var writeCheckpoint = last?.candidate.writeCheckpoint
         nextWriteCheckpoint = nil
         if last == nil || scope.isUnknown || scope.hasWriteCheckpoint {
@@ -64,8 +64,10 @@ struct BucketResolver: Sendable {
         let candidate = SyncSession.Candidate(
             checkpoint: checkpoint,
             writeCheckpoint: writeCheckpoint,
-            buckets: buckets,
-            checksums: checksums
+            buckets: found.buckets,
+            checksums: checksums,
+            streams: found.streams,
+            refusals: found.refusals
         )
         last = Result(candidate: candidate, lookups: lookups)
         return candidate
@@ -104,13 +106,16 @@ struct BucketResolver: Sendable {
     private mutating func buckets(
         at checkpoint: StorageCheckpoint,
         _ scope: CheckpointNews.Scope
-    ) async throws -> ([ResolvedBucket], Set<ParameterLookup>) {
+    ) async throws -> (FoundBuckets, Set<ParameterLookup>) {
         if let last, !querier.hasDynamicBuckets || !scope.mayHaveOtherBuckets {
-            return (last.candidate.buckets, last.lookups)
+            let known = last.candidate
+            return (
+                FoundBuckets(buckets: known.buckets, streams: known.streams, refusals: known.refusals), last.lookups
+            )
         }
         var used: Set<ParameterLookup> = []
         var rowCount = 0
-        let buckets = try await querier.buckets(limits: limits) { lookups in
+        let found = try await querier.buckets(limits: limits) { lookups in
             used.formUnion(lookups)
             let rows = try await storage.parameterRows(
                 lookups,
@@ -121,6 +126,6 @@ struct BucketResolver: Sendable {
             return rows
         }
         parameterResultCount = rowCount
-        return (buckets, used)
+        return (found, used)
     }
 }

@@ -38,7 +38,7 @@ package struct ClientPreview: Codable, Sendable, Equatable {
     package var tables: [Table]
     /// The operations of all buckets.
     package var operations: Int64
-    /// Why subscriptions cannot be evaluated.
+    /// Why subscriptions cannot be evaluated, or get nothing.
     package var errors: [String]
     /// Whether rows were counted.
     package var isCounted: Bool
@@ -92,7 +92,7 @@ package struct ClientPreview: Codable, Sendable, Equatable {
             writeCheckpointKey: token.writeCheckpointKey(clientID: request.clientID)
         )
         let candidate = try await resolver.candidate(for: CheckpointNews(checkpoint: checkpoint, scope: .unknown))
-        var preview = ClientPreview(candidate, querier)
+        var preview = ClientPreview(candidate)
         guard preview.operations <= maximumOperations else { return preview }
         let rows = try await LiveRows(of: candidate, environment)
         for index in preview.buckets.indices {
@@ -104,7 +104,7 @@ package struct ClientPreview: Codable, Sendable, Equatable {
         return preview
     }
 
-    private init(_ candidate: SyncSession.Candidate, _ querier: BucketQuerier) {
+    private init(_ candidate: SyncSession.Candidate) {
         checkpoint = "\(candidate.checkpoint.opID)"
         buckets = candidate.buckets.map { bucket in
             Bucket(
@@ -116,7 +116,7 @@ package struct ClientPreview: Codable, Sendable, Equatable {
         }
         tables = []
         operations = buckets.reduce(0) { $0 + $1.operations }
-        errors = querier.streams.flatMap { stream in stream.errors.map { "\(stream.name): \($0.message)" } }
+        errors = candidate.streams.flatMap { stream in stream.errors.map { "\(stream.name): \($0.message)" } }
         isCounted = false
     }
 }

@@ -192,7 +192,9 @@ package final class StreamStatistics: Sendable {
         beginning.work.set("close_reason", reason)
         if case .failed(let error) = end {
             metadata["error"] = "\(error)"
-            logger.error("Sync stream failed", metadata: ["error": "\(error)"])
+            var failure = Logger.Metadata()
+            failure.add(error)
+            logger.error("Sync stream failed", metadata: failure)
             beginning.work.end(error)
         } else {
             beginning.work.end()

@@ -57,7 +57,8 @@ extension SyncSession {
             let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
             while true {
                 let shared = try await environment.dispatcher.runs.run(for: key, budget: environment.readAhead) {
-                    try await readIfThereIsRoom(positions, checkpoint)
+                    // For all of them, also for those that have just connected.
+                    try await readIfThereIsRoom(positions, checkpoint, lineBytes: Self.firstLineBytes)
                 }
                 if let shared { return (shared.content, shared.makeSending(by: share)) }
                 try await waitForRoom(lines)
@@ -66,7 +67,9 @@ extension SyncSession {
             try await beginReading(lines)
             while true {
                 try await waitForRoom(lines)
-                if let run = try await readIfThereIsRoom(positions, checkpoint, for: share) { return (run, nil) }
+                if let run = try await readIfThereIsRoom(positions, checkpoint, lineBytes: lineBytes, for: share) {
+                    return (run, nil)
+                }
             }
         }
     }
@@ -76,17 +79,19 @@ extension SyncSession {
     /// - Parameters:
     ///   - positions: Where to begin.
     ///   - checkpoint: What to read at.
+    ///   - lineBytes: How long the first line may be.
     ///   - share: What the operations count for, if anything.
     /// - Returns: `nil` when there is no room: of all who have waited for it, those with a slot take it.
     /// - Throws: An error of the storage.
     private func readIfThereIsRoom(
         _ positions: [StreamingSyncRequest.BucketPosition],
         _ checkpoint: StorageCheckpoint,
+        lineBytes: Int,
         for share: ReadAheadBudget.Share? = nil
     ) async throws -> EncodedRun? {
         try await environment.dataReaders.withSlot {
             guard environment.readAhead.hasRoom else { return nil }
-            let run = try await read(positions, checkpoint)
+            let run = try await read(positions, checkpoint, BucketDataLimits(firstChunkBytes: lineBytes))
             share?.add(run.readableBytes)
             return run
         }
@@ -113,9 +118,11 @@ extension SyncSession {
     /// The transaction of the storage has ended before the network is waited for.
     private func read(
         _ positions: [StreamingSyncRequest.BucketPosition],
-        _ checkpoint: StorageCheckpoint
+        _ checkpoint: StorageCheckpoint,
+        _ limits: BucketDataLimits
     ) async throws -> EncodedRun {
         statistics.began(.reading)
-        return EncodedRun(try await environment.storage.bucketData(positions, at: checkpoint), as: encoding)
+        let chunks = try await environment.storage.bucketData(positions, at: checkpoint, limits: limits)
+        return EncodedRun(chunks, as: encoding)
     }
 }

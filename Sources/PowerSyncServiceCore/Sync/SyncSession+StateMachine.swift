@@ -35,6 +35,10 @@ extension SyncSession {
         var buckets: [ResolvedBucket]
         /// The checksum of every bucket in `buckets`.
         var checksums: [BucketName: BucketChecksum]
+        /// The streams that the client is subscribed to, with the errors of subscriptions.
+        var streams: [StreamDescription] = []
+        /// The subscriptions that get nothing because of the limits.
+        var refusals: [RefusedSubscription] = []
     }
 
     /// A line that announces a checkpoint, not sent yet.
@@ -108,21 +112,21 @@ extension SyncSession {
         private(set) var positions: [BucketName: OpID]
         /// The checksums of the last line; `nil` before the first one.
         private var lastChecksums: [BucketName: BucketChecksum]?
+        /// The priorities of the last line.
+        private var lastPriorities: [BucketName: Priority] = [:]
         private var lastWriteCheckpoint: WriteCheckpoint?
         /// Whether buckets have changed, since the last line, without being announced.
         private var hasSkippedChanges = false
         /// Announced buckets that have not been sent completely.
         private(set) var pendingDownloads: Set<BucketName> = []
-        private let streams: [StreamDescription]
+        /// The streams of the last line that had any.
+        private var lastStreams: [StreamDescription] = []
 
         /// Creates the state of a new connection.
         ///
-        /// - Parameters:
-        ///   - positions: What the client has; of duplicate names, the last counts.
-        ///   - streams: What the client is subscribed to.
-        init(positions: [StreamingSyncRequest.BucketPosition], streams: [StreamDescription]) {
+        /// - Parameter positions: What the client has; of duplicate names, the last counts.
+        init(positions: [StreamingSyncRequest.BucketPosition]) {
             self.positions = Dictionary(positions.map { ($0.name, $0.after) }) { _, last in last }
-            self.streams = streams
         }
 
         /// Whether a newer checkpoint interrupts what is being sent.
@@ -145,6 +149,8 @@ extension SyncSession {
 
         /// Builds the line that announces a checkpoint.
         ///
+        /// It is a whole one at the beginning, and when other subscriptions than before get nothing, which a diff cannot say.
+        ///
         /// - Returns: `nil` when there is nothing to tell the client, or only a later checkpoint has all rows.
         func prepareLine(for candidate: Candidate) -> PreparedLine? {
             guard candidate.checkpoint.opID >= target else { return nil }
@@ -153,22 +159,20 @@ extension SyncSession {
             var candidate = candidate
             candidate.writeCheckpoint = writeCheckpoint
 
+            let buckets = candidate.buckets
             guard let lastChecksums else {
-                let checkpoint = Checkpoint(
-                    lastOpID: candidate.checkpoint.opID,
-                    writeCheckpoint: writeCheckpoint,
-                    buckets: candidate.buckets.map { candidate.description(of: $0) },
-                    streams: streams
-                )
-                return PreparedLine(
-                    line: .checkpoint(checkpoint),
-                    candidate: candidate,
-                    downloads: candidate.priorities
-                )
+                return PreparedLine(line: candidate.line, candidate: candidate, downloads: candidate.priorities)
             }
-
-            let updated = candidate.buckets.filter { candidate.checksums[$0.name] != lastChecksums[$0.name] }
-            let names = Set(candidate.buckets.map(\.name))
+            let updated = buckets.filter {
+                candidate.checksums[$0.name] != lastChecksums[$0.name] || $0.priority != lastPriorities[$0.name]
+            }
+            let toFetch = Set(updated.map(\.name)).union(pendingDownloads)
+            let downloads = candidate.priorities.filter { toFetch.contains($0.key) }
+            // A diff has no streams.
+            guard candidate.streams.haveSameErrors(as: lastStreams) else {
+                return PreparedLine(line: candidate.line, candidate: candidate, downloads: downloads)
+            }
+            let names = Set(buckets.map(\.name))
             let removed = lastChecksums.keys.filter { !names.contains($0) }.sorted()
             guard !updated.isEmpty || !removed.isEmpty || writeCheckpoint != lastWriteCheckpoint else { return nil }
             let diff = CheckpointDiff(
@@ -177,12 +181,7 @@ extension SyncSession {
                 updatedBuckets: updated.map { candidate.description(of: $0) },
                 removedBuckets: removed
             )
-            let toFetch = Set(updated.map(\.name)).union(pendingDownloads)
-            return PreparedLine(
-                line: .checkpointDiff(diff),
-                candidate: candidate,
-                downloads: candidate.priorities.filter { toFetch.contains($0.key) }
-            )
+            return PreparedLine(line: .checkpointDiff(diff), candidate: candidate, downloads: downloads)
         }
 
         /// Takes up a line, just before it is sent.
@@ -194,6 +193,8 @@ extension SyncSession {
                 uniqueKeysWithValues: candidate.checksums.keys.map { ($0, positions[$0] ?? .zero) }
             )
             lastChecksums = candidate.checksums
+            lastPriorities = candidate.priorities
+            if case .checkpoint = prepared.line { lastStreams = candidate.streams }
             lastWriteCheckpoint = candidate.writeCheckpoint
             hasSkippedChanges = false
             pendingDownloads = Set(prepared.downloads.keys)
@@ -298,6 +299,18 @@ extension SyncSession.Candidate {
         Dictionary(buckets.map { ($0.name, $0.priority) }) { first, _ in first }
     }
 
+    /// The line that announces everything.
+    fileprivate var line: SyncLine {
+        .checkpoint(
+            Checkpoint(
+                lastOpID: checkpoint.opID,
+                writeCheckpoint: writeCheckpoint,
+                buckets: buckets.map { description(of: $0) },
+                streams: streams
+            )
+        )
+    }
+
     fileprivate func description(of bucket: ResolvedBucket) -> BucketDescription {
         let checksum = checksums[bucket.name] ?? .empty
         return BucketDescription(
@@ -307,5 +320,12 @@ extension SyncSession.Candidate {
             count: checksum.count,
             reasons: bucket.reasons
         )
+    }
+}
+
+extension [StreamDescription] {
+    /// Whether the errors are of the same subscriptions, whatever their texts.
+    fileprivate func haveSameErrors(as other: [StreamDescription]) -> Bool {
+        elementsEqual(other) { $0.errors.map(\.subject) == $1.errors.map(\.subject) }
     }
 }

@@ -16,6 +16,12 @@ package struct SyncSession: Sendable {
     /// After lines of more bytes than that, nothing is read for a client before they are written: 2 MiB.
     static let readAheadBytes = 2 * 1024 * 1024
 
+    /// How much the first data line of a connection may have, each one after it twice as much: 64 KiB.
+    ///
+    /// A client keeps nothing of a line that is cut. Over a link that ends again and again before a long line is through, it would
+    /// get the same one each time; with short lines first, each connection brings it forward.
+    static let firstLineBytes = 64 * 1024
+
     /// What of this stream is in memory.
     let share: ReadAheadBudget.Share
     let environment: Environment
@@ -29,6 +35,8 @@ package struct SyncSession: Sendable {
     private var resolver: BucketResolver
     private let subscription: CheckpointSubscription
     var batch: LineBatch
+    /// How long the next data line may be; see ``firstLineBytes``.
+    private(set) var lineBytes = firstLineBytes
     /// What came with the news of the checkpoint that is sent, of buckets of which the client has everything before it.
     var fresh: [BucketName: [FreshOperations]] = [:]
 
@@ -69,7 +77,7 @@ package struct SyncSession: Sendable {
         let querier = stream.plan.querier(for: planRequest, bucketPrefix: stream.bucketPrefix)
         let userKey = token.writeCheckpointKey(clientID: request.clientID)
         subscription = environment.dispatcher.subscribe(to: stream, userKey: userKey)
-        machine = StateMachine(positions: request.buckets, streams: querier.streams)
+        machine = StateMachine(positions: request.buckets)
         resolver = BucketResolver(
             storage: environment.storage,
             querier: querier,
@@ -151,7 +159,9 @@ package struct SyncSession: Sendable {
             return false
         }
         let operations = news.scope.operations
-        fresh = operations.filter { machine.canSend($0.value, of: $0.key) }
+        fresh = operations.filter { bucket, operations in
+            machine.canSend(operations, of: bucket) && operations.allSatisfy { $0.sentBytes <= lineBytes }
+        }
         let line = announce(prepared)
         // Short ones are gone before they matter.
         let isHeld = line.readableBytes > LineBatch.maximumBytes
@@ -184,6 +194,7 @@ package struct SyncSession: Sendable {
             downloads: prepared.downloads.count
         )
         logCheckpoint(prepared)
+        if case .checkpoint = prepared.line { logRefusals(prepared.candidate.refusals) }
         return encode(prepared.line)
     }
 
@@ -218,6 +229,7 @@ package struct SyncSession: Sendable {
                 if isCopied { share.add(line.bytes.readableBytes) }
                 try await batch.add(line.bytes, isHeld: isHeld || isCopied, of: sending, flushingTo: lines)
                 machine.didSend(line.contents)
+                lineBytes = min(2 * lineBytes, BucketDataLimits().chunkBytes)
                 statistics.didSend(line.operationCounts, bucketsLeft: machine.pendingDownloads.count)
                 if line.bytes.readableBytes > Self.readAheadBytes { try await lines.waitUntilWritten() }
                 if try await isSuperseded(checkpoint, lines) { return }
@@ -249,7 +261,8 @@ package struct SyncSession: Sendable {
 
 // MARK: Logging
 
-/// At `debug`: nothing is logged for a checkpoint otherwise, and the names of buckets have the values of their parameters.
+/// At `debug`: nothing is logged for a checkpoint otherwise, and the names of buckets have the values of their parameters. What
+/// the client does not get is a warning.
 extension SyncSession {
     /// Most bucket names in one log entry.
     private static let loggedBuckets = 20
@@ -276,6 +289,17 @@ extension SyncSession {
             )
             logger.debug("New checkpoint", metadata: metadata)
         }
+    }
+
+    /// At `warning`, each time when the client is told: it lacks rows, and only operators see why.
+    private func logRefusals(_ refusals: [RefusedSubscription]) {
+        guard let first = refusals.first else { return }
+        var metadata: Logger.Metadata = [
+            "subscriptions": "\(refusals.count)", "first": "\(first.index)",
+            "streams": .array(Set(refusals.map(\.stream)).sorted().prefix(Self.loggedBuckets).map { "\($0)" }),
+        ]
+        metadata.add(first.error)
+        logger.warning("Subscriptions get nothing, the client has too many buckets", metadata: metadata)
     }
 
     private func logCompletion(_ line: SyncLine) {

@@ -69,7 +69,8 @@ package final class UserStreams: Sendable {
 
     fileprivate struct State {
         var lastID: UInt64 = 0
-        var counts: [String: Int] = [:]
+        /// By the bytes of the user's id: `String` is the same for ids that differ in how they are composed.
+        var counts: [[UInt8]: Int] = [:]
         var entries: [UInt64: Entry] = [:]
         /// What ended streams have sent.
         var ended = Totals()
@@ -174,14 +175,16 @@ package final class UserStreams: Sendable {
 extension UserStreams.State {
     /// Counts one more of a user, unless there are as many as one may have.
     fileprivate mutating func take(_ userID: String, _ limit: Int) -> Bool {
-        let count = counts[userID, default: 0]
+        let user = Array(userID.utf8)
+        let count = counts[user, default: 0]
         guard count < limit else { return false }
-        counts[userID] = count + 1
+        counts[user] = count + 1
         return true
     }
 
     fileprivate mutating func release(_ userID: String) {
-        let left = counts[userID, default: 1] - 1
-        counts[userID] = left > 0 ? left : nil
+        let user = Array(userID.utf8)
+        let left = counts[user, default: 1] - 1
+        counts[user] = left > 0 ? left : nil
     }
 }

@@ -15,9 +15,13 @@ struct PublishedTable {
     var isPublished: Bool
     var canBeRead: Bool
     var schemaCanBeUsed: Bool
+    /// A unique index over columns that are never NULL, if there is one: it can be the identity.
+    var uniqueIndex: String?
+    /// Whether there is a primary key, and the table is told not to use it.
+    var ignoresPrimaryKey: Bool
 
     init(_ position: Int, _ row: [String?]) throws(PostgresCatalogError) {
-        guard row.count == 10, let schema = row[0], let name = row[1], let kind = row[2] else {
+        guard row.count == 12, let schema = row[0], let name = row[1], let kind = row[2] else {
             throw PostgresCatalogError(query: "tables", row: position, column: "the number of columns")
         }
         self.name = SourceTableName(schema: schema, name: name)
@@ -30,19 +34,20 @@ struct PublishedTable {
         canBeRead = row[7] == "t"
         schemaCanBeUsed = row[8] == "t"
         unreplicatedKey = row[9]
+        uniqueIndex = row[10]
+        ignoresPrimaryKey = row[11] == "t"
     }
 
     /// The name for statements.
-    var sqlName: String {
-        "\(PostgresIdentifier.quoted(name.schema)).\(PostgresIdentifier.quoted(name.name))"
-    }
+    var sqlName: String { PostgresIdentifier.quoted(name) }
 }
 
 extension PostgresCheck {
     /// All that a sync config could name.
     ///
     /// Its parameter `$1` is the name of the publication.
-    package static let tablesQuery = """
+    package static func tablesQuery(serverVersion: Int) -> String {
+        """
         SELECT n.nspname, c.relname, c.relkind, c.relpersistence,
           CASE c.relreplident
             WHEN 'f' THEN true
@@ -50,12 +55,8 @@ extension PostgresCheck {
             WHEN 'd' THEN EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
             ELSE false END,
           pg_catalog.row_security_active(c.oid),
-          t.tablename IS NOT NULL,
-          CASE WHEN pg_catalog.has_schema_privilege(n.oid, 'USAGE')
-            THEN pg_catalog.has_table_privilege(c.oid, 'SELECT')
-              OR (SELECT pg_catalog.bool_and(pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT'))
-                FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
-            ELSE pg_catalog.has_table_privilege(c.oid, 'SELECT') END,
+          t.is_published IS NOT NULL,
+          pg_catalog.has_table_privilege(c.oid, 'SELECT'),
           pg_catalog.has_schema_privilege(n.oid, 'USAGE'),
           (SELECT pg_catalog.string_agg(a.attname, ', ' ORDER BY a.attnum)
             FROM pg_catalog.pg_index i
@@ -64,16 +65,26 @@ extension PostgresCheck {
             WHERE i.indrelid = c.oid
               AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident)
               AND (a.attgenerated <> ''
-                OR pg_catalog.jsonb_typeof(t.attnames) = 'array' AND NOT t.attnames ? a.attname::text))
+                OR t.attributes IS NOT NULL AND a.attnum <> ALL(t.attributes))),
+          (SELECT k.relname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class k ON k.oid = i.indexrelid
+            WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL
+              AND i.indexprs IS NULL AND NOT EXISTS (
+                SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid
+                  AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
+                  AND (NOT a.attnotnull OR a.attgenerated <> ''))
+            ORDER BY i.indnkeyatts, k.relname LIMIT 1),
+          c.relreplident = 'n'
+            AND EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
         FROM pg_catalog.pg_class c
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-        LEFT JOIN (SELECT DISTINCT v.schemaname, v.tablename, pg_catalog.to_jsonb(v) -> 'attnames' AS attnames
-          FROM pg_catalog.pg_publication_tables v WHERE v.pubname = $1) t
-          ON t.schemaname = n.nspname AND t.tablename = c.relname
+        LEFT JOIN LATERAL (SELECT true AS is_published, m.attributes FROM pg_catalog.pg_publication p
+          CROSS JOIN LATERAL (\(PostgresPublication.membership(serverVersion: serverVersion))) m
+          WHERE p.pubname = $1) t ON c.relkind = 'r' AND c.relpersistence = 'p'
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
           AND n.nspname <> 'information_schema' AND left(n.nspname, 3) <> 'pg_'
         ORDER BY n.nspname, c.relname
         """
+    }
 
     func tableFindings(
         _ tables: [PublishedTable],
@@ -91,12 +102,8 @@ extension PostgresCheck {
         for pattern in plan.tablePatterns {
             let matching = tables.filter { pattern.matches($0.name, defaultSchema: defaultSchema) }
             if matching.isEmpty {
-                let missing = PostgresFinding.warning(
-                    "The sync config reads \(pattern), and database \(state.database) has no such table.",
-                    "Check the spelling; names are case sensitive. A table that is created later is noticed."
-                )
                 let name = SourceTableName(schema: pattern.schema ?? defaultSchema, name: pattern.table)
-                findings.append(pattern.isWildcard ? missing : missing.about(name))
+                findings.append(.missing("\(pattern)", in: state.database).about(name))
             }
             // With a wildcard, only what is a table is meant.
             for table in matching where !pattern.isWildcard || table.kind == "r" {
@@ -105,6 +112,53 @@ extension PostgresCheck {
             }
         }
         return findings
+            + tables.filter { !reported.contains($0.name) }.compactMap { table in
+                otherTableFinding(table, isKnownUnread: !plan.tablePatterns.isEmpty)?.about(table.name)
+            }
+    }
+
+    /// What the publication does to a table that no sync config reads, as far as one is known.
+    private func otherTableFinding(_ table: PublishedTable, isKnownUnread: Bool) -> PostgresFinding? {
+        guard table.isPublished, table.kind == "r", !table.isUnlogged, !table.isTemporary, !table.hasIdentity else {
+            return nil
+        }
+        return .warning(
+            """
+            \(table.name) is in publication \(publication) and has no replica identity: the server refuses everybody's updates and \
+            deletes of its rows.\(isKnownUnread ? " The sync config does not read it." : "")
+            """,
+            """
+            \(identityRemedy(table)) Or publish the tables of the sync config only: \(createPublication([])) takes the place of one \
+            FOR ALL TABLES, and ALTER PUBLICATION \(PostgresIdentifier.quoted(publication)) DROP TABLE \(table.sqlName); is for one \
+            that lists its tables.
+            """
+        )
+    }
+
+    /// What gives a table an identity.
+    private func identityRemedy(_ table: PublishedTable) -> String {
+        let alter = "ALTER TABLE \(table.sqlName)"
+        if table.ignoresPrimaryKey { return "\(alter) REPLICA IDENTITY DEFAULT;" }
+        if let index = table.uniqueIndex {
+            return "\(alter) REPLICA IDENTITY USING INDEX \(PostgresIdentifier.quoted(index));"
+        }
+        return "\(alter) ADD PRIMARY KEY (…); or \(alter) REPLICA IDENTITY FULL;"
+    }
+
+    /// The statements with which a role may read a table.
+    static func grants(
+        on table: SourceTableName,
+        to role: String,
+        schemaCanBeUsed: Bool,
+        canBeRead: Bool
+    ) -> String {
+        let role = PostgresIdentifier.quoted(role)
+        var statements: [String] = []
+        if !schemaCanBeUsed {
+            statements.append("GRANT USAGE ON SCHEMA \(PostgresIdentifier.quoted(table.schema)) TO \(role);")
+        }
+        if !canBeRead { statements.append("GRANT SELECT ON \(PostgresIdentifier.quoted(table)) TO \(role);") }
+        return statements.joined(separator: " ")
     }
 
     private func problems(of table: PublishedTable, _ state: PostgresServerState) -> [PostgresFinding] {
@@ -112,16 +166,16 @@ extension PostgresCheck {
         let role = PostgresIdentifier.quoted(state.role)
         var findings: [PostgresFinding] = []
         if !table.schemaCanBeUsed || !table.canBeRead {
-            var statements: [String] = []
-            if !table.schemaCanBeUsed {
-                statements.append("GRANT USAGE ON SCHEMA \(PostgresIdentifier.quoted(table.name.schema)) TO \(role);")
-            }
-            if !table.canBeRead { statements.append("GRANT SELECT ON \(table.sqlName) TO \(role);") }
             findings.append(
                 .error(
                     .privilegeMissing,
                     "Role \(state.role) may not read \(table.name).",
-                    statements.joined(separator: " ")
+                    Self.grants(
+                        on: table.name,
+                        to: state.role,
+                        schemaCanBeUsed: table.schemaCanBeUsed,
+                        canBeRead: table.canBeRead
+                    )
                 )
             )
         }
@@ -149,9 +203,10 @@ extension PostgresCheck {
             findings.append(
                 .leftOut(
                     """
-                    \(table.name) has no primary key: rows cannot be told apart, and the server refuses updates and deletes.
+                    \(table.name) has no \(table.ignoresPrimaryKey ? "replica identity" : "primary key"): rows cannot be told apart, \
+                    and the server refuses updates and deletes.
                     """,
-                    "ALTER TABLE \(table.sqlName) ADD PRIMARY KEY (…); or ALTER TABLE \(table.sqlName) REPLICA IDENTITY FULL;"
+                    identityRemedy(table)
                 )
             )
         }

@@ -3,14 +3,15 @@ package import PowerSyncRules
 
 /// Tells whether a server can be replicated, and what is missing (docs/postgres.md "Checking a server").
 ///
-/// The three queries are run on one connection; what they return is judged here, without a connection:
+/// The three queries are run on one connection; what they return is judged here, without a connection
+/// (``findings(on:plan:text:)`` asks the rest):
 ///
 /// ```swift
 /// let check = PostgresCheck(publication: "powersync", slotNamePrefix: "powersync_")
 /// let findings = try check.findings(
 ///     server: try await connection.query(PostgresCheck.serverQuery, ["powersync_"], activity: "…"),
 ///     publication: try await connection.query(PostgresCheck.publicationQuery, ["powersync"], activity: "…"),
-///     tables: try await connection.query(PostgresCheck.tablesQuery, ["powersync"], activity: "…"),
+///     tables: try await connection.query(PostgresCheck.tablesQuery(serverVersion: connection.serverVersion), ["powersync"], activity: "…"),
 ///     plan: plan
 /// )
 /// ```
@@ -39,7 +40,7 @@ package struct PostgresCheck: Sendable {
     /// - Parameters:
     ///   - server: The row of ``serverQuery``.
     ///   - publication: The rows of ``publicationQuery``.
-    ///   - tables: The rows of ``tablesQuery``.
+    ///   - tables: The rows of ``tablesQuery(serverVersion:)``.
     ///   - plan: What is synced; `nil` to judge all tables of the publication.
     /// - Returns: The findings, errors first.
     /// - Throws: ``PostgresCatalogError`` when the rows are not what the queries return.
@@ -50,12 +51,21 @@ package struct PostgresCheck: Sendable {
         plan: SyncPlan?
     ) throws(PostgresCatalogError) -> [PostgresFinding] {
         let state = try PostgresServerState(server)
-        var findings = serverFindings(state)
-        findings += try publicationFindings(publication)
         var described: [PublishedTable] = []
         for (position, row) in tables.enumerated() { described.append(try PublishedTable(position, row)) }
-        findings += tableFindings(described, plan, state)
-        return findings.filter { $0.severity == .error } + findings.filter { $0.severity == .warning }
+        let read = described.filter { table in
+            table.kind == "r" && !table.isUnlogged && !table.isTemporary
+                && (plan?.tablePatterns ?? []).contains { $0.matches(table.name, defaultSchema: defaultSchema) }
+        }
+        return Self.ordered(
+            serverFindings(state) + (try publicationFindings(publication, tables: read.map(\.name)))
+                + tableFindings(described, plan, state)
+        )
+    }
+
+    /// Findings, errors first.
+    static func ordered(_ findings: [PostgresFinding]) -> [PostgresFinding] {
+        findings.filter { $0.severity == .error } + findings.filter { $0.severity == .warning }
     }
 }
 
@@ -71,14 +81,29 @@ extension PostgresCheck {
         FROM pg_catalog.pg_publication p WHERE p.pubname = $1
         """
 
-    func publicationFindings(_ rows: [[String?]]) throws(PostgresCatalogError) -> [PostgresFinding] {
+    /// The statement that makes the publication.
+    ///
+    /// One FOR ALL TABLES would make the server refuse updates of all tables without an identity, which others may have.
+    ///
+    /// - Parameter tables: Those that the sync config reads; empty when they are not known.
+    /// - Returns: The statement.
+    func createPublication(_ tables: [SourceTableName]) -> String {
+        let names = tables.isEmpty ? "…" : tables.map { PostgresIdentifier.quoted($0) }.joined(separator: ", ")
+        let statement = "CREATE PUBLICATION \(PostgresIdentifier.quoted(publication)) FOR TABLE \(names);"
+        return tables.isEmpty ? "\(statement) with the tables that the sync config reads" : statement
+    }
+
+    func publicationFindings(
+        _ rows: [[String?]],
+        tables: [SourceTableName] = []
+    ) throws(PostgresCatalogError) -> [PostgresFinding] {
         let name = PostgresIdentifier.quoted(publication)
         guard let row = rows.first else {
             return [
                 .error(
                     .publicationMissing,
                     "The database has no publication \(publication).",
-                    "CREATE PUBLICATION \(name) FOR ALL TABLES;"
+                    createPublication(tables)
                 )
             ]
         }

@@ -34,6 +34,18 @@ package struct PostgresFinding: Sendable, Hashable {
     /// The service starts nevertheless: other tables are.
     package private(set) var leavesTableOut = false
 
+    /// Whether it says that a table does not exist, which the text of the sync config tells better: where, and which one was meant.
+    private(set) var isMissingTable = false
+
+    static func missing(_ table: String, in database: String) -> PostgresFinding {
+        var finding = warning(
+            "The sync config reads \(table), and database \(database) has no such table.",
+            "Check the spelling; names are case sensitive. A table that is created later is noticed."
+        )
+        finding.isMissingTable = true
+        return finding
+    }
+
     static func leftOut(_ message: String, _ remedy: String?) -> PostgresFinding {
         var finding = warning(message, remedy)
         finding.leavesTableOut = true

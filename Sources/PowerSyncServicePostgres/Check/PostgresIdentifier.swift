@@ -1,3 +1,5 @@
+import PowerSyncRules
+
 /// Writes names in statements that people read, and run.
 enum PostgresIdentifier {
     /// A name in quotes, if it needs them.
@@ -10,6 +12,9 @@ enum PostgresIdentifier {
             } && !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(name.utf8.first ?? 0) && !reserved.contains(name)
         return isPlain ? name : PostgresText.identifier(name)
     }
+
+    /// Schema and name, each in quotes if it needs them.
+    static func quoted(_ name: SourceTableName) -> String { "\(quoted(name.schema)).\(quoted(name.name))" }
 
     /// The words that are often taken for names, and are none without quotes.
     private static let reserved: Set<String> = [

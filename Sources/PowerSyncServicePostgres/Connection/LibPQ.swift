@@ -41,8 +41,6 @@ final class LibPQ: @unchecked Sendable {
     }
 
     private(set) var connection: OpaquePointer?
-    /// Removed from messages.
-    private(set) var secrets: [String] = []
     private let poll: WakeablePoll
     private let interrupted = NIOLockedValueBox(false)
 
@@ -85,7 +83,7 @@ final class LibPQ: @unchecked Sendable {
         until deadline: ContinuousClock.Instant
     ) throws {
         let activity = "connecting"
-        secrets = try Self.secrets(of: string)
+        try Self.check(string)
         let all = [("dbname", string.text)] + parameters.map { ($0.name, $0.value) }
         connection = withCStrings(all.map(\.0)) { names in
             withCStrings(all.map(\.1)) { values in PQconnectStartParams(names, values, 1) }

@@ -33,6 +33,8 @@ final class WALStream: Sendable {
     private let connection: PostgresConnection
     private let state = NIOLockedValueBox(State())
     private let news = ChangeSignal()
+    /// Advanced when the server was told an acknowledged position, and when the stream has ended.
+    private let statuses = ChangeSignal()
     private let wake: @Sendable () -> Void
 
     private init(_ connection: PostgresConnection, wake: @escaping @Sendable () -> Void) {
@@ -103,6 +105,25 @@ final class WALStream: Sendable {
         wake()
     }
 
+    /// How long ``finish()`` waits for the network.
+    private static let lastPatience = Duration.seconds(1)
+
+    /// Ends the stream once the server has been told what was acknowledged last, also if the task is cancelled.
+    func finish() async {
+        let seen = statuses.version
+        if state.withLockedValue({ $0.acknowledged != nil && $0.failure == nil }) {
+            await Task { [statuses] in
+                await withTaskGroup(of: Void.self) { group in
+                    group.addTask { try? await statuses.wait(after: seen) }
+                    group.addTask { try? await Task.sleep(for: Self.lastPatience) }
+                    await group.next()
+                    group.cancelAll()
+                }
+            }.value
+        }
+        close()
+    }
+
     /// Ends the stream: the server ends its side, and the slot is free soon.
     func close() {
         connection.close()
@@ -131,6 +152,7 @@ final class WALStream: Sendable {
                 nextStatus = ContinuousClock.now.advanced(by: Self.statusInterval)
             }
             let isSent = try libpq.flushSome(Self.activity)
+            if acknowledged != nil { statuses.advance() }
             guard isDrained else { return true }
             var interest: WakeablePoll.Readiness = mayRead ? .readable : []
             if !isSent { interest.insert(.writable) }
@@ -139,6 +161,7 @@ final class WALStream: Sendable {
         } catch {
             state.withLockedValue { $0.failure = error }
             news.advance()
+            statuses.advance()
             return false
         }
     }

@@ -43,7 +43,7 @@ enum PostgresCatalogue {
         let ofSchema = serverVersion < 150_000 ? "NULL" : "(\(schemas))"
         return """
             SELECT c.oid, n.nspname, c.relname, pg_relation_filenode(c.oid), c.relreplident, coalesce(x.indexrelid, 0),
-                t.published ->> 'rowfilter',
+                t.filter,
                 (SELECT string_agg(pr.oid::text, ',' ORDER BY pr.oid) FROM pg_publication_rel pr
                     WHERE pr.prpubid = p.oid
                         AND (pr.prrelid = c.oid OR pr.prrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))),
@@ -53,15 +53,12 @@ enum PostgresCatalogue {
                 a.xmin, \(ofSchema),
                 (SELECT string_agg(i.xmin::text, ',' ORDER BY i.inhrelid, i.inhparent) FROM pg_inherits i
                     WHERE i.inhrelid = c.oid OR i.inhrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid))),
-                a.attgenerated = '' AND (t.published -> 'attnames' IS NULL
-                    OR jsonb_typeof(t.published -> 'attnames') = 'null' OR t.published -> 'attnames' ? a.attname::text),
+                a.attgenerated = '' AND (t.attributes IS NULL OR a.attnum = ANY(t.attributes)),
                 e.operator, e.takes_arrays, e.type
             FROM pg_publication p
-            JOIN LATERAL (
-                SELECT to_jsonb(v) AS published FROM pg_publication_tables v WHERE v.pubname = p.pubname
-            ) t ON true
-            JOIN pg_namespace n ON n.nspname = t.published ->> 'schemaname'
-            JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.published ->> 'tablename'
+            CROSS JOIN pg_namespace n
+            JOIN pg_class c ON c.relnamespace = n.oid
+            JOIN LATERAL (\(PostgresPublication.membership(serverVersion: serverVersion))) t ON true
             LEFT JOIN pg_index x ON x.indrelid = c.oid
                 AND (c.relreplident = 'd' AND x.indisprimary OR c.relreplident = 'i' AND x.indisreplident)
             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

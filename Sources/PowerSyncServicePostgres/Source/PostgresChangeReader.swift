@@ -16,10 +16,12 @@ struct PostgresChangeReader: ChangeReader {
     private let stream: WALStream
     private let slotName: String
     private let plan: SyncPlan
+    /// The tables that are followed.
+    private let followed: Set<SourceTableDescriptor>
     /// The tables that the plan reads.
-    private let descriptors: Set<SourceTableDescriptor>
-    /// Whether the plan reads other tables already.
-    private let isOutdated: Bool
+    private let described: Set<SourceTableDescriptor>
+    /// Those that are left out.
+    private var leftOut: Set<SourceTableDescriptor> { described.subtracting(followed) }
     private let position: SourcePosition
     private var assembly: ChangeAssembly
     private var hasAnswered = false
@@ -35,9 +37,9 @@ struct PostgresChangeReader: ChangeReader {
         slotName: String,
         position: SourcePosition,
         plan: SyncPlan,
-        descriptors: Set<SourceTableDescriptor>,
-        isOutdated: Bool,
-        followed: [FollowedTable],
+        followed: Set<SourceTableDescriptor>,
+        described: Set<SourceTableDescriptor>,
+        tables: [FollowedTable],
         nextTransaction: TransactionID
     ) {
         self.source = source
@@ -45,16 +47,16 @@ struct PostgresChangeReader: ChangeReader {
         self.slotName = slotName
         self.position = position
         self.plan = plan
-        self.descriptors = descriptors
-        self.isOutdated = isOutdated
-        assembly = ChangeAssembly(followed, nextTransaction: nextTransaction)
+        self.followed = followed
+        self.described = described
+        assembly = ChangeAssembly(tables, nextTransaction: nextTransaction)
         sinceCatalogue = Stopwatch(source.clock)
         sinceNews = Stopwatch(source.clock)
     }
 
     mutating func next() async throws -> [SourceMessage] {
-        if isOutdated { return [.tablesChanged] }
         guard hasAnswered else {
+            if try await hasOtherTables(among: described) { return [.tablesChanged] }
             hasAnswered = true
             return [.commit(position.lsn)]
         }
@@ -88,17 +90,28 @@ struct PostgresChangeReader: ChangeReader {
     private mutating func hasOtherTables() async throws -> Bool {
         if let table = assembly.tableOfUnassignable {
             // Otherwise the same table would be followed from the same position on, to the same change.
-            if try await Set(source.tables(for: plan)) == descriptors { source.copyAgain(table) }
+            if try await followed.isSubset(of: source.tables(for: plan)) { source.copyAgain(table) }
             return true
         }
-        guard assembly.mayHaveOtherTables || sinceCatalogue.elapsed >= source.settings.heartbeatInterval else {
-            return false
-        }
+        guard assembly.mayHaveOtherTables || sinceCatalogue.elapsed >= catalogueInterval else { return false }
         assembly.mayHaveOtherTables = false
         sinceCatalogue.restart()
         assembly.nextTransaction = try await source.pool.withConnection { try await source.nextTransaction($0) }
-        guard try await Set(source.tables(for: plan)) == descriptors else { return true }
+        guard try await !hasOtherTables(among: Set(source.tables(for: plan))) else { return true }
         source.catalogueLooks.advance()
+        return false
+    }
+
+    /// The time between two looks at the catalogue.
+    private var catalogueInterval: Duration {
+        let interval = source.settings.heartbeatInterval
+        return leftOut.isEmpty ? interval : min(interval, PostgresSource.obstacleInterval)
+    }
+
+    /// Whether the tables are others than those that are followed, and those that are left out and cannot be read now, either.
+    private func hasOtherTables(among tables: Set<SourceTableDescriptor>) async throws -> Bool {
+        guard followed.isSubset(of: tables), tables.isSubset(of: described.union(followed)) else { return true }
+        for table in tables.subtracting(followed) where try await source.obstacle(to: table) == nil { return true }
         return false
     }
 
@@ -113,7 +126,7 @@ struct PostgresChangeReader: ChangeReader {
         }
         let patience = min(
             Self.patience,
-            max(.milliseconds(1), source.settings.heartbeatInterval - sinceCatalogue.elapsed)
+            max(.milliseconds(1), catalogueInterval - sinceCatalogue.elapsed)
         )
         return try await withThrowingTaskGroup(of: Bool.self) { [stream, clock = source.clock] group in
             group.addTask {

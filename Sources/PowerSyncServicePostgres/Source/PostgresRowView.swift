@@ -35,7 +35,10 @@ struct PostgresRowView: Sendable {
     init(of source: PostgresSource) async throws {
         self.source = source
         idle = Stopwatch(source.clock)
-        connection = try await PostgresConnection.open(source.settings.connection)
+        connection = try await PostgresConnection.open(
+            source.settings.connection,
+            settings: [("lock_timeout", PostgresSource.lockTimeout)]
+        )
     }
 
     /// Whether it is to be closed if nobody uses it.

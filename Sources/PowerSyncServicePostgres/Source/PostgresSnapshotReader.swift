@@ -51,6 +51,14 @@ struct PostgresSnapshotReader: SnapshotReader {
     }
 
     mutating func next() async throws -> SnapshotChunk? {
+        do {
+            return try await nextChunk()
+        } catch let error as PostgresError {
+            throw source.explain(error, of: descriptor)
+        }
+    }
+
+    private mutating func nextChunk() async throws -> SnapshotChunk? {
         guard let begun = position else {
             let snapshot = try await beginCopy()
             position = snapshot

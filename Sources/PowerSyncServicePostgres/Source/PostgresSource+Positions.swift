@@ -62,6 +62,11 @@ extension PostgresSource {
         }
     }
 
+    package func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
+        guard let position = WALPosition(lsn) else { return false }
+        return slots.withLockedValue { $0[slotName]?.acknowledged.map { position > $0 } ?? true }
+    }
+
     package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
         guard let acknowledged = WALPosition(position.position.lsn) else { return }
         let now = now()

@@ -50,47 +50,17 @@ extension PostgresSource: ReplicationSource {
             }
         }
         let tables = found.filter { plan.readsTable($0.name) }
-        warn(of: tables, plan)
         return tables.filter(\.unreplicatedKey.isEmpty).map { ($0.descriptor(plan.valueOptions), $0) }
-    }
-
-    /// Says once what is not replicated, or not as a plan expects.
-    private func warn(of tables: [PostgresTable], _ plan: SyncPlan) {
-        for pattern in plan.tablePatterns where !pattern.isWildcard {
-            if !tables.contains(where: { pattern.matches($0.name, defaultSchema: Self.defaultSchema) }) {
-                warnOnce(
-                    "The sync config reads a table that the publication does not have, or that cannot be replicated.",
-                    "\(pattern)"
-                )
-            }
-        }
-        for table in tables {
-            for column in plan.missingColumns(of: table.name, among: table.columns.map(\.name)) {
-                warnOnce("The sync config reads a column that its table does not have.", "\(table.name).\(column)")
-            }
-            for column in table.unreplicatedKey {
-                warnOnce(
-                    """
-                    A table of the source is left out: its replica identity has a column that is not replicated. It needs \
-                    REPLICA IDENTITY USING INDEX, of other columns; `powersync test-connection` tells more.
-                    """,
-                    "\(table.name).\(column)"
-                )
-            }
-            if table.unreplicatedKey.isEmpty, !table.columns.contains(where: \.isInIdentity) {
-                warnOnce(
-                    "A table of the source has no key: its rows can be inserted, but not changed.",
-                    "\(table.name)"
-                )
-            }
-        }
     }
 
     package func snapshot(
         of table: SourceTableDescriptor,
         after key: SnapshotKey?
     ) async throws -> any SnapshotReader {
-        let connection = try await PostgresConnection.open(settings.connection)
+        let connection = try await PostgresConnection.open(
+            settings.connection,
+            settings: [("lock_timeout", Self.lockTimeout)]
+        )
         return PostgresSnapshotReader(
             source: self,
             table: try await check(table, connection),
@@ -139,7 +109,6 @@ extension PostgresSource: ReplicationSource {
         let stream = try await openStream(slotName, after: start)
         defer {
             slots.withLockedValue { $0[slotName]?.stream = nil }
-            stream.close()
             endRowView(always: true)
         }
         var reader: any ChangeReader = PostgresChangeReader(
@@ -148,14 +117,21 @@ extension PostgresSource: ReplicationSource {
             slotName: slotName,
             position: position,
             plan: plan,
-            descriptors: Set(tables.map(\.descriptor)),
-            isOutdated: Set(tables.map(\.descriptor)) != Set(described.map(\.descriptor)),
-            followed: followed,
+            followed: Set(tables.map(\.descriptor)),
+            described: Set(described.map(\.descriptor)),
+            tables: followed,
             nextTransaction: nextTransaction
         )
-        // So that the stream passes every position that was read before.
-        try await emitMarker()
-        return try await body(&reader)
+        do {
+            // So that the stream passes every position that was read before.
+            try await emitMarker()
+            let result = try await body(&reader)
+            await stream.finish()
+            return result
+        } catch {
+            await stream.finish()
+            throw error
+        }
     }
 
     /// How long the server waits for a sign of life on a change stream, before it gives the slot to somebody else.

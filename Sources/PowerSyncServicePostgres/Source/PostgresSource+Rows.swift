@@ -34,7 +34,7 @@ extension PostgresSource {
             return present
         } catch {
             view.close()
-            throw error
+            throw (error as? PostgresError).map { explainRows($0, of: table) } ?? error
         }
     }
 
@@ -81,9 +81,8 @@ extension PostgresSource {
         _ connection: PostgresConnection,
         _ activity: String
     ) async throws -> PostgresTable {
-        let name = "\(PostgresText.identifier(table.name.schema)).\(PostgresText.identifier(table.name.name))"
         do {
-            try await connection.query("LOCK TABLE ONLY \(name) IN ACCESS SHARE MODE", activity: activity)
+            try await connection.query("LOCK TABLE ONLY \(table.name.quoted) IN ACCESS SHARE MODE", activity: activity)
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedTable {
             throw outdated(table)
         }

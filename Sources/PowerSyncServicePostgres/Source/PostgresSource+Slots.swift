@@ -105,16 +105,30 @@ extension PostgresSource {
         )
         let connection = try await PostgresConnection.open(settings.connection)
         defer { connection.close() }
-        let rows = try await connection.query(
-            "SELECT lsn FROM pg_create_logical_replication_slot($1, 'pgoutput')",
-            [name],
-            timeout: .seconds(24 * 3600),
-            activity: "making replication slot \(name)"
-        )
-        guard let position = rows.first?.first.flatMap({ $0.flatMap { WALPosition($0) } }) else {
-            throw PostgresCatalogError(query: "slot", row: 0, column: "lsn")
+        let process = try await connection.noticingDeparture()
+        return try await withThrowingTaskGroup(of: WALPosition?.self) { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                let rows = try await connection.query(
+                    "SELECT lsn FROM pg_create_logical_replication_slot($1, 'pgoutput')",
+                    [name],
+                    timeout: .seconds(24 * 3600),
+                    activity: "making replication slot \(name)"
+                )
+                guard let position = rows.first?.first.flatMap({ $0.flatMap { WALPosition($0) } }) else {
+                    throw PostgresCatalogError(query: "slot", row: 0, column: "lsn")
+                }
+                return position
+            }
+            group.addTask {
+                try await self.watchMaking(of: name, by: process)
+                return nil
+            }
+            while let made = try await group.next() {
+                if let made { return made }
+            }
+            throw CancellationError()
         }
-        return position
     }
 
     package func dropStream(_ slotName: String) async throws {
@@ -151,16 +165,10 @@ extension PostgresSource {
                 return try await body()
             } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.objectInUse {
                 attempt += 1
-                guard attempt < Self.patience else {
-                    let slot = try await currentSlot(slotName)
-                    throw ReplicationSourceError(
-                        .configuration,
-                        """
-                        Replication slot \(slotName) is in use by the server's process \(slot?.activePID ?? "?"): another \
-                        service replicates with the same storage.
-                        """
-                    )
+                if let process = try await currentSlot(slotName)?.activePID {
+                    try await endMaking(of: slotName, by: process)
                 }
+                guard attempt < Self.patience else { throw try await inUse(slotName) }
             } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedObject {
                 // Somebody else has dropped it in between.
                 if try await currentSlot(slotName) == nil {

@@ -63,10 +63,12 @@ package final class PostgresSource: Sendable {
     let types = NIOLockedValueBox(PostgresTypeRegistry())
     /// What is known of the log having gone back.
     let rewinds = NIOLockedValueBox(LogRewinds())
+    /// What keeps tables from being read, as far as somebody has asked.
+    let obstacles = NIOLockedValueBox<[PostgresOID: KnownObstacle]>([:])
     /// How often tables were found to have had a change that cannot be assigned to a row.
     private let unassignableChanges = NIOLockedValueBox<[PostgresOID: UInt64]>([:])
     /// Warnings that have been given.
-    private let warnings = NIOLockedValueBox<Set<String>>([])
+    let warnings = NIOLockedValueBox<Set<String>>([])
 
     /// Creates a source; connects when it is used.
     ///
@@ -170,10 +172,5 @@ package final class PostgresSource: Sendable {
         ]
         if let code = problem.code { metadata[ReplicationLogKey.code] = "\(code.rawValue)" }
         logger.warning("A value of the source is not synced as it is.", metadata: metadata)
-    }
-
-    func warnOnce(_ message: Logger.Message, _ table: String) {
-        let isNew = warnings.withLockedValue { $0.insert("\(message) \(table)").inserted }
-        if isNew { logger.warning(message, metadata: [ReplicationLogKey.table: "\(table)"]) }
     }
 }

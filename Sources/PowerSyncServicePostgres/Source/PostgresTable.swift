@@ -94,7 +94,7 @@ struct PostgresTable: Sendable, Hashable {
     // MARK: SQL
 
     /// The name for queries.
-    var quotedName: String { "\(PostgresText.identifier(name.schema)).\(PostgresText.identifier(name.name))" }
+    var quotedName: String { name.quoted }
 
     /// The columns for queries.
     var columnList: String { columns.map(\.quotedName).joined(separator: ", ") }
@@ -104,6 +104,11 @@ struct PostgresTable: Sendable, Hashable {
         let all = others + (rowFilter.map { ["(\($0))"] } ?? [])
         return all.isEmpty ? "" : "WHERE \(all.joined(separator: " AND "))"
     }
+}
+
+extension SourceTableName {
+    /// The name for queries.
+    var quoted: String { "\(PostgresText.identifier(schema)).\(PostgresText.identifier(name))" }
 }
 
 extension SourceTableDescriptor {

@@ -57,9 +57,9 @@ extension PostgresBucketStorage {
         guard !lookups.isEmpty else { return [:] }
         let lookups = Array(Set(lookups))
         return try await read("reading a parameter index", at: checkpoint) { db in
-            var result: [ParameterLookup: [ParameterRow]] = [:]
+            var result: [ParameterLookup: Set<ParameterRow>] = [:]
             var total = 0
-            try Self.readEntries(of: lookups, at: checkpoint, limit: limit, db) { row in
+            func read(_ row: BinaryRow) throws {
                 let rows: [ParameterRow]
                 do {
                     rows = try StoredValues.decodeParameterRows(row.memory(1))
@@ -70,12 +70,16 @@ extension PostgresBucketStorage {
                         underlyingError: error
                     )
                 }
-                guard !rows.isEmpty else { return }
-                total += rows.count
+                let lookup = lookups[Int(row.integer(0)) - 1]
+                for row in rows where result[lookup, default: []].insert(row).inserted { total += 1 }
                 guard total <= limit else { throw BucketLimitError(limit: .parameterResults(limit: limit)) }
-                result[lookups[Int(row.integer(0)) - 1], default: []].append(contentsOf: rows)
             }
-            return result
+            if try Self.readEntries(of: lookups, at: checkpoint, limit: limit, db, read) > limit {
+                // Many of them may be equal: the server looks through all.
+                let count = try Self.readEntries(of: lookups, at: checkpoint, limit: limit, areDistinct: true, db, read)
+                guard count <= limit else { throw BucketLimitError(limit: .parameterResults(limit: limit)) }
+            }
+            return result.mapValues(Array.init)
         } check: { stream, _ in
             try stream.checkParameters()
         }
@@ -85,18 +89,18 @@ extension PostgresBucketStorage {
     /// outputs.
     ///
     /// - Returns: How many there are, at most one more than `limit`: each has a row at least.
-    @discardableResult
     static func readEntries(
         of lookups: [ParameterLookup],
         at checkpoint: StorageCheckpoint,
         limit: Int,
+        areDistinct: Bool = false,
         _ db: PostgresStatements,
         _ read: (BinaryRow) throws -> Void
     ) throws -> Int {
         // In the order of the index, backwards: the server stops when there are enough, and sorts nothing.
         try db.run(
             """
-            SELECT n.place, e.outputs
+            SELECT \(areDistinct ? "DISTINCT" : "") n.place, e.outputs
             FROM unnest($2::bytea[]) WITH ORDINALITY AS n (name, place)
                 JOIN \(PostgresStorageSchema.named("lookups", "n.name", as: "l"))
                 JOIN LATERAL (

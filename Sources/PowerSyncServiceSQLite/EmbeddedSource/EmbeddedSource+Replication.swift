@@ -101,6 +101,9 @@ extension EmbeddedSource: ReplicationSource {
                 // A name without quotes is folded: “userId” is not the column userId.
                 warnOnce("The sync config reads a column that its table does not have.", "\(name).\(column)")
             }
+            for definition in plan.definitionsWithoutID(of: name, among: table.columns) {
+                warnOnce(.rowsWithoutID, "\(name): \(definition)")
+            }
         }
         return descriptors.filter { plan.readsTable($0.name) }
     }

@@ -9,7 +9,7 @@ struct NameTable {
     private let select: PreparedStatement
     private let insert: PreparedStatement
     private let db: Database
-    private var known: [String: Int64] = [:]
+    private var known: [ExactText: Int64] = [:]
 
     /// Prepares the statements.
     init(_ db: Database) throws {
@@ -20,7 +20,8 @@ struct NameTable {
 
     /// The number of a text; a new one when there is none.
     mutating func id(of name: String) throws -> Int64 {
-        if let id = known[name] { return id }
+        let key = ExactText(name)
+        if let id = known[key] { return id }
         select.bind(name, at: 1)
         var id: Int64?
         while try select.step() { id = select.integer(at: 0) }
@@ -29,7 +30,7 @@ struct NameTable {
             try insert.run()
         }
         let found = id ?? db.lastInsertedRowID
-        known[name] = found
+        known[key] = found
         return found
     }
 }

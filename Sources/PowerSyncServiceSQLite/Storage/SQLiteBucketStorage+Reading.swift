@@ -41,6 +41,7 @@ extension SQLiteBucketStorage {
             var result: [ParameterLookup: [ParameterRow]] = [:]
             var total = 0
             for lookup in Set(lookups) {
+                var seen: Set<ParameterRow> = []
                 statement.bind(checkpoint.streamID.rawValue, at: 1)
                 statement.bind(lookup.rawValue, at: 2)
                 statement.bind(checkpoint.opID.rawValue, at: 3)
@@ -55,10 +56,11 @@ extension SQLiteBucketStorage {
                             underlyingError: error
                         )
                     }
-                    guard !rows.isEmpty else { continue }
-                    total += rows.count
-                    guard total <= limit else { throw BucketLimitError(limit: .parameterResults(limit: limit)) }
-                    result[lookup, default: []].append(contentsOf: rows)
+                    for row in rows where seen.insert(row).inserted {
+                        total += 1
+                        guard total <= limit else { throw BucketLimitError(limit: .parameterResults(limit: limit)) }
+                        result[lookup, default: []].append(row)
+                    }
                 }
             }
             return result

@@ -65,8 +65,9 @@ package final class InMemoryBucketStorage: BucketStorage {
         var streams: [Stream] = []
         var lastOp = OpID.zero
         var histories: [SourceHistory] = []
-        fileprivate var numbers: [String: Number] = [:]
-        fileprivate var visible: [String: Number] = [:]
+        /// By the bytes of the users' keys.
+        fileprivate var numbers: [[UInt8]: Number] = [:]
+        fileprivate var visible: [[UInt8]: Number] = [:]
 
         /// The number of a history; that of one which comes again after another is a new one.
         mutating func number(of history: SourceHistory) -> Int {
@@ -204,8 +205,8 @@ package final class InMemoryBucketStorage: BucketStorage {
             for entry in stream.entries[lookup, default: []] where entry.opID <= checkpoint.opID {
                 newest[entry.row] = entry
             }
-            let rows = newest.values.flatMap(\.outputs)
-            if !rows.isEmpty { result[lookup] = rows }
+            let rows = Set(newest.values.flatMap(\.outputs))
+            if !rows.isEmpty { result[lookup] = Array(rows) }
         }
         guard result.values.reduce(0, { $0 + $1.count }) <= limit else {
             throw BucketLimitError(limit: .parameterResults(limit: limit))
@@ -283,6 +284,7 @@ package final class InMemoryBucketStorage: BucketStorage {
         _ next: (Number?) -> WriteCheckpoint
     ) throws -> WriteCheckpoint {
         guard feed.current != nil else { throw BucketStorageError.noActiveStream }
+        let userKey = Array(userKey.utf8)
         return state.withLockedValue { state in
             let old = state.numbers[userKey]
             let number = next(old)
@@ -305,6 +307,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     package func visibleWriteCheckpoint(userKey: String, at checkpoint: StorageCheckpoint) throws -> WriteCheckpoint? {
         state.withLockedValue { state in
             let history = state.streams[state.index(of: checkpoint.streamID)].history
+            let userKey = Array(userKey.utf8)
             return [state.numbers[userKey], state.visible[userKey]].compactMap(\.self)
                 .first { $0.isCovered(by: checkpoint, history: history) }?.number
         }
@@ -313,7 +316,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     package func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) throws -> LSN? {
         state.withLockedValue { state in
             let history = state.streams[state.index(of: checkpoint.streamID)].history
-            guard let number = state.numbers[userKey], number.history == history else { return nil }
+            guard let number = state.numbers[Array(userKey.utf8)], number.history == history else { return nil }
             return number.lsn > checkpoint.lsn ? number.lsn : nil
         }
     }

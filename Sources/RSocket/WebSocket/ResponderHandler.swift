@@ -5,6 +5,8 @@ package import NIOCore
 /// Reads and writes WebSocket messages; what the service has to do comes out as ``ResponderEvent`` values. Everything
 /// that the service does goes through a ``ResponderHandle``.
 ///
+/// Why it has ended a connection itself is an error downstream, an ``RSocketError``.
+///
 /// While the socket does not take what is sent, nothing is read, and the requester is not taken for dead: its KEEPALIVEs are among what
 /// is not read. That it takes nothing any more, TCP has to notice. Payloads without credit wait here; they are those of at most
 /// one call for each stream, because whoever sends them waits for their promise.
@@ -176,6 +178,7 @@ extension ResponderHandler {
     private func close(_ closure: ConnectionClosure) {
         for streamID in closure.streams { _ = forget(streamID) }
         if let frame = closure.lastFrame { write(frame, promise: nil) }
+        context?.fireErrorCaught(closure.reason)
         context?.close(promise: nil)
     }
 

@@ -32,7 +32,9 @@ package final class SetupLengthHandler: ChannelDuplexHandler {
         context.fireChannelRead(data)
         guard let before = received else { return }
         received = before + length
-        if before + length > limit { context.close(promise: nil) }
+        guard before + length > limit else { return }
+        context.fireErrorCaught(WebSocketFailure.messageTooLong(limit: limit))
+        context.close(promise: nil)
     }
 
     package func triggerUserOutboundEvent(

@@ -26,11 +26,11 @@ import Testing
         try text.write(toFile: folder.path(name), atomically: true, encoding: .utf8)
     }
 
-    private func writeTest(_ name: String, expecting ids: String) throws {
+    private func writeTest(_ name: String, expecting ids: String, config: String = "{path: sync.yaml}") throws {
         try write(
             name,
             """
-            config: {path: sync.yaml}
+            config: \(config)
             schema: {path: schema.sql}
             tables:
               lists: [{id: l1, owner_id: u1}]
@@ -112,16 +112,50 @@ import Testing
         #expect(output.status == 0)
         #expect(
             output.text == """
-                u1: 2 buckets, 3 rows
-                  1#todos|0["l1"]  priority 3  rows 3  stream `todos`, lookup lists/l1
+                u1: 2 buckets, 2 rows
+                  1#todos|0["l1"]  priority 3  rows 2  stream `todos`, lookup lists/l1
                   1#todos|0["l2"]  priority 3  rows 0  stream `todos`, lookup lists/l2
-                  todos: 3
+                  todos: 2
+                  note: A row of main.todos was not synced to todos|0: it has no id.
                 sync.yaml: 1 streams, ready to deploy
                 """
         )
         let missing = try await run("validate", "sync.yaml", "--source", "missing.db", "--as", "u1")
         #expect(missing.status == 1)
         #expect(missing.errors.contains("cannot read the source missing.db"))
+    }
+
+    @Test func validateKnowsTheStreamsThatOneCanSubscribeTo() async throws {
+        let output = try await run("validate", "sync.yaml", "--subscribe", "todo={}")
+        #expect(output.status == 64)
+        #expect(output.errors.contains("--subscribe todo: the config has no such stream. Did you mean “todos”?"))
+        #expect(try await run("validate", "sync.yaml", "--subscribe", "todos").status == 0)
+    }
+
+    /// A schema file is of the default schema, which a PostgreSQL server calls `public`; a database says how it is called.
+    @Test func aSchemaFileIsOfTheSchemaPublic() async throws {
+        try write("schema.sql", "CREATE TABLE things (id text PRIMARY KEY);")
+        try write(
+            "public.yaml",
+            "config: {edition: 3}\nstreams: {a: {auto_subscribe: true, query: \"SELECT * FROM public.things\"}}"
+        )
+        let output = try await run("validate", "public.yaml", "--schema", "schema.sql")
+        #expect(output.status == 0)
+        #expect(output.text == "public.yaml: 1 streams, ready to deploy")
+        let database = try DatabaseQueue(path: folder.path("things.db"))
+        try await database.write { db in try db.execute(sql: "CREATE TABLE things (id text PRIMARY KEY)") }
+        try database.close()
+        let embedded = try await run("validate", "public.yaml", "--source", "things.db")
+        #expect(embedded.text.contains("write things, without a schema. [schema.table_missing]"))
+    }
+
+    @Test func aTestNamesItsConfigByItsPath() async throws {
+        try writeTest("b.test.yaml", expecting: "t1", config: "sync.yaml")
+        #expect(try await run("test", "b.test.yaml").status == 0)
+        try writeTest("c.test.yaml", expecting: "t1", config: "nowhere.yaml")
+        let missing = try await run("test", "c.test.yaml")
+        #expect(missing.status == 1)
+        #expect(missing.text.contains("The config cannot be read"))
     }
 
     @Test func validateNeedsASourceForWhatAUserGets() async throws {

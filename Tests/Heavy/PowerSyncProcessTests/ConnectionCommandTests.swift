@@ -40,7 +40,7 @@ import Testing
         let run = try await run(database.uri)
         #expect(run.status == 1, "\(run)")
         #expect(run.text.contains("error: The database has no publication powersync. [PSYNC_S1141]"))
-        #expect(run.text.contains("\n  CREATE PUBLICATION powersync FOR ALL TABLES;\n"))
+        #expect(run.text.contains("\n  CREATE PUBLICATION powersync FOR TABLE public.lists;\n"))
         #expect(run.text.contains("warning: public.lists has no primary key"))
         #expect(run.text.hasSuffix("The source cannot be replicated yet."))
     }
@@ -54,7 +54,7 @@ import Testing
         #expect(object?["canReplicate"] as? Bool == false)
         let findings = object?["findings"] as? [[String: Any]]
         #expect(findings?.first?["code"] as? String == "PSYNC_S1141")
-        #expect(findings?.first?["remedy"] as? String == "CREATE PUBLICATION powersync FOR ALL TABLES;")
+        #expect(findings?.first?["remedy"] as? String == "CREATE PUBLICATION powersync FOR TABLE public.lists;")
     }
 
     @Test func noConnectionExitsWith2AndShowsNoPassword() async throws {

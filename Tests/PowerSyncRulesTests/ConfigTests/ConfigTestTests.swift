@@ -71,6 +71,78 @@ import Testing
         )
     }
 
+    static let tables: [(inConfig: String, inTest: String, isReceived: Bool)] = [
+        ("orders", "orders", true), ("public.orders", "public.orders", true), ("public.orders", "orders", true),
+        ("orders", "public.orders", true), ("main.orders", "main.orders", true), ("main.orders", "orders", true),
+        ("other.orders", "other.orders", true), ("other.orders", "orders", false), ("orders", "other.orders", false),
+        ("public.orders", "main.orders", false),
+    ]
+
+    /// `public` is the default schema where somebody names it.
+    @Test(arguments: tables) func aTableIsFoundInItsSchema(
+        inConfig: String,
+        inTest: String,
+        isReceived: Bool
+    ) async throws {
+        for condition in ["", " WHERE id IN (SELECT id FROM \(inConfig) WHERE owner = auth.user_id())"] {
+            let result = try await run(
+                """
+                config: |
+                  config: {edition: 3}
+                  streams: {s: {auto_subscribe: true, query: SELECT * FROM \(inConfig)\(condition)}}
+                schema: {\(inTest): [id, owner]}
+                tables: {\(inTest): [{id: o1, owner: u1}]}
+                cases: [{as: u1, receives: {orders: \(isReceived ? 1 : 0)}}]
+                """
+            )
+            #expect(result.cases.flatMap(\.failures) == [])
+        }
+    }
+
+    static let sources: [(config: String, expected: ConfigTest.Text?)] = [
+        ("sync.yaml", .file("sync.yaml")), ("../configs/sync config.yaml", .file("../configs/sync config.yaml")),
+        ("{path: sync.yaml}", .file("sync.yaml")), ("'streams: {}'", .inline("streams: {}")),
+        ("'{streams: {}}'", .inline("{streams: {}}")), (#""streams:\n  a: {}""#, .inline("streams:\n  a: {}")),
+        ("[a]", nil), ("{file: x}", nil),
+    ]
+
+    @Test(arguments: sources) func theConfigIsAPathOrAText(config: String, expected: ConfigTest.Text?) {
+        let test = ConfigTest(parsing: "config: \(config)\ncases: []")
+        #expect(test.config == expected)
+        #expect(test.findings.map(\.code) == (expected == nil ? ["test.config"] : []))
+    }
+
+    @Test(arguments: [
+        ("schema.sql", ConfigTest.Text.file("schema.sql")), ("'CREATE TABLE t (id)'", .inline("CREATE TABLE t (id)")),
+    ])
+    func soIsTheSchema(schema: String, expected: ConfigTest.Text) {
+        guard case .statements(let text)? = ConfigTest(parsing: "config: c.yaml\nschema: \(schema)\ncases: []").schema
+        else {
+            Issue.record("no statements")
+            return
+        }
+        #expect(text == expected)
+    }
+
+    @Test func aSubscriptionToNoStreamIsSaid() async throws {
+        let result = try await run(
+            """
+            config: |
+              config: {edition: 3}
+              streams: {notes: {query: SELECT * FROM notes}}
+            tables: {notes: [{id: 1}]}
+            cases:
+              - {as: u1, subscriptions: [{stream: nots}], receives: {}}
+              - {as: u1, subscriptions: [{stream: notes}], receives: {notes: 1}}
+            """
+        )
+        #expect(
+            result.cases.map(\.failures) == [
+                ["There is no stream “nots” to subscribe to. Did you mean “notes”?"], [],
+            ]
+        )
+    }
+
     @Test func aRowThatOnlyHasToExistIsPartOfTheReason() async throws {
         let result = try await run(
             """

@@ -71,22 +71,41 @@ import Testing
         #expect(error?.limit == .lookups(count: 1001, limit: 1000))
     }
 
-    @Test func everyUseOfALookupCountsForTheLimit() async throws {
+    @Test func aLookupOfSeveralStreamsCountsOnce() async throws {
         let plan = try PowerSyncRulesTests.plan(
             config(
                 TestStream("a", "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())"),
                 TestStream("b", "SELECT * FROM t2 WHERE c IN (SELECT id FROM u WHERE x = auth.user_id())")
             )
         )
-        #expect(try await plan.buckets(index: ParameterStore(plan, ["u": rows(500)])).count == 1000)
+        let limits = BucketLimits(maximumBuckets: 4000)
+        let buckets = try await plan.buckets(index: ParameterStore(plan, ["u": rows(1000)]), limits: limits)
+        #expect(buckets.count == 2000)
         let error = await #expect(throws: BucketLimitError.self) {
-            try await plan.buckets(
-                index: ParameterStore(plan, ["u": rows(501)]),
-                limits: BucketLimits(maximumBuckets: 2000)
-            )
+            try await plan.buckets(index: ParameterStore(plan, ["u": rows(1001)]), limits: limits)
         }
         #expect(error?.limit == .parameterResults(limit: 1000))
-        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["a: u 501", "b: u 501"])
+        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["a: u 1001"])
+    }
+
+    @Test(arguments: ["SELECT k", "SELECT DISTINCT k"]) func equalResultsOfALookupCountOnce(select: String) async throws
+    {
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE b IN (\(select) FROM u WHERE x = auth.user_id())"
+        )
+        func index(_ count: Int64, distinct: Int64) -> ParameterStore {
+            ParameterStore(
+                plan,
+                ["u": (0..<count).map { ["id": .integer($0), "k": .integer($0 % distinct), "x": "u1"] }]
+            )
+        }
+        let few = try await plan.buckets(index: index(1200, distinct: 3))
+        #expect(few.map(\.name.rawValue) == ["1#s|0[0]", "1#s|0[1]", "1#s|0[2]"])
+        #expect(try await plan.buckets(index: index(5000, distinct: 1000)).count == 1000)
+        let error = await #expect(throws: BucketLimitError.self) {
+            try await plan.buckets(index: index(5000, distinct: 1001))
+        }
+        #expect(error?.limit == .parameterResults(limit: 1000))
     }
 
     @Test func theBreakdownNamesTheLargestHundred() async throws {
@@ -171,9 +190,14 @@ import Testing
             .count
         }
         #expect(try await buckets(3) == 3)
-        let error = await #expect(throws: BucketLimitError.self) { try await buckets(4) }
-        #expect(error?.limit == .nameBytes)
-        #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["s 3"])
+        let found = try await plan.found(
+            parameters: ["org": .string(org)],
+            streams: subscriptions(4) { ["list": .string("\($0)")] }
+        )
+        #expect(found.buckets.map(\.reasons) == (0..<3).map { [.subscription($0)] })
+        #expect(found.refusals.map(\.index) == [3])
+        #expect(found.refusals.first?.error.limit == .nameBytes)
+        #expect(found.refusals.first?.error.breakdown.map { "\($0.name) \($0.count)" } == ["s 3"])
     }
 
     @Test func subscriptionsToTheSameBucketsAreLimited() async throws {
@@ -189,8 +213,14 @@ import Testing
         }
         let few = try await buckets(3)
         #expect(few.count == 1000 && few.allSatisfy { $0.reasons.count == Set($0.reasons).count })
-        let error = await #expect(throws: BucketLimitError.self) { try await buckets(300) }
-        #expect(error?.limit == .reasons)
+        let found = try await plan.found(
+            parameters: ["few": numbers(10), "many": numbers(100)],
+            streams: subscriptions(300) { _ in [:] }
+        )
+        // The first reason of each bucket does not count.
+        #expect(found.buckets.count == 1000 && found.buckets.allSatisfy { $0.reasons.count == 251 })
+        #expect(found.refusals.map(\.index) == Array(251..<300))
+        #expect(found.refusals.allSatisfy { $0.error.limit == .reasons })
     }
 
     @Test func lookupsAreReadOnce() async throws {
@@ -214,7 +244,7 @@ import Testing
             query: "SELECT * FROM t WHERE b IN (SELECT id FROM u WHERE x = auth.user_id())"
         )
         let request = SyncPlanRequest(tokenPayload: ["sub": "u1"])
-        let rows = Array(repeating: ParameterRow(values: [7]), count: 250_001)
+        let rows = (0..<250_001).map { ParameterRow(values: [.integer($0)]) }
         let limits = BucketLimits(maximumParameterResults: 250_001)
         let error = await #expect(throws: BucketLimitError.self) {
             try await plan.querier(for: request, bucketPrefix: "").buckets(limits: limits) { lookups in

@@ -79,12 +79,13 @@ import Testing
         for seed in 1...60 as ClosedRange<UInt64> {
             var generator = SeededGenerator(seed: seed)
             func rows(_ columns: String...) -> [SourceRow] {
-                (0..<4).map { _ in
+                (0..<4).map { number in
                     SourceRow(
-                        columns: columns.map { name in
-                            let value = Self.values.randomElement(using: &generator) ?? nil
-                            return SourceRow.Column(name: name, value: value)
-                        }
+                        columns: [SourceRow.Column(name: "id", value: .integer(Int64(number)))]
+                            + columns.map { name in
+                                let value = Self.values.randomElement(using: &generator) ?? nil
+                                return SourceRow.Column(name: name, value: value)
+                            }
                     )
                 }
             }

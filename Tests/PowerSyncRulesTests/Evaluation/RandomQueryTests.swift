@@ -71,8 +71,8 @@ import Testing
     private static func rows(using generator: inout SeededGenerator) -> [SourceRow] {
         let values: [SQLiteValue] = [0, 1, 1.0, 2, 3, nil]
         let lists: [SQLiteValue] = ["[]", "[1]", "[1,2]", "[3,1,1]", nil]
-        return (0..<4).map { _ in
-            var row = SourceRow(columns: [])
+        return (0..<4).map { number in
+            var row: SourceRow = ["id": .integer(Int64(number))]
             for column in columns {
                 row.columns.append(.init(name: column, value: values[generator.number(below: values.count)]))
             }

@@ -223,6 +223,38 @@ import Testing
         #expect(try await querier.buckets { _ in [:] }.map(\.name.rawValue) == [#"1#s|0[9,"u1"]"#])
     }
 
+    @Test func aQueryThatCannotBeEvaluatedTakesNothingFromTheOthers() async throws {
+        let plan = try PowerSyncRulesTests.plan(
+            config(
+                TestStream(
+                    "s",
+                    "SELECT * FROM t WHERE a IN auth.parameter('ids') AND b = auth.user_id()",
+                    "SELECT * FROM u WHERE a = auth.user_id() OR b IN connection.parameter('ids')",
+                    "SELECT * FROM v WHERE a = auth.user_id() AND uuid_blob(auth.parameter('ids')) IS NULL",
+                    "SELECT * FROM w WHERE a IN (SELECT id FROM x WHERE b IN auth.parameter('ids'))",
+                    "SELECT id FROM y WHERE a = auth.user_id()"
+                ),
+                TestStream("r", "SELECT * FROM z WHERE a = auth.user_id()")
+            )
+        )
+        let token: JSONObject = ["sub": "u1", "ids": "oops"]
+        let request = SyncPlanRequest(tokenPayload: token, parameters: ["ids": "oops"])
+        let querier = plan.querier(for: request, bucketPrefix: "1#")
+        // Each reason is told once.
+        let reasons = ["the value is not JSON text", "the value is not a UUID"]
+        #expect(
+            querier.streams.map(\.errors) == [
+                reasons.map {
+                    StreamError(subject: .defaultSubscription, message: "Error evaluating bucket ids: \($0)")
+                }, [],
+            ]
+        )
+        let names = try await querier.buckets { _ in [:] }.map(\.name.rawValue)
+        #expect(names == [#"1#s|1["u1"]"#, #"1#r|0["u1"]"#])
+        // The branches of a query are judged by themselves, too.
+        for table in ["u", "y"] { #expect(plan.bucketNames(table, ["id": 1, "a": "u1"]) == [#"1#s|1["u1"]"#]) }
+    }
+
     @Test func wholeParametersAreTheirText() async throws {
         let plan = try PowerSyncRulesTests.plan(
             query: "SELECT * FROM t WHERE p = connection.parameters() AND o = auth.user_id()"
@@ -247,9 +279,9 @@ import Testing
 
     static let paths: [(key: String, bucket: String?)] = [
         ("role", #"["admin"]"#), ("a.b", "[1]"), ("$.a.b", "[2]"), ("$.list[1]", #"["y"]"#), ("$.list.0", #"["x"]"#),
-        ("$.\"a.b\"", nil), ("list", #"["[\"x\",\"y\"]"]"#), ("a", #"["{\"b\":2}"]"#), ("nothing", nil),
+        ("$.\"a.b\"", "[1]"), ("list", #"["[\"x\",\"y\"]"]"#), ("a", #"["{\"b\":2}"]"#), ("nothing", nil),
         ("$.list[7]", nil), ("$.list[2]", nil), ("$.list.+1", nil), ("$.list.-1", nil), ("$.list.x", nil),
-        ("$.list[99999999999999999999]", nil), ("$.a[0]", nil), ("$.\"a\".\"b\"", nil), ("$.role.x", nil),
+        ("$.list[99999999999999999999]", nil), ("$.a[0]", nil), ("$.\"a\".\"b\"", "[2]"), ("$.role.x", nil),
         ("$.list[a]", nil), ("$x", nil), ("$.", nil), ("$.list[0", nil), ("$ .a", nil), ("$.a..b", nil),
         ("$.list[#-1]", #"["y"]"#), ("yes", "[1]"), ("no", "[0]"), ("none", nil), ("half", "[0.5]"),
         ("big", "[9223372036854775807]"), ("whole", "[314]"),
@@ -257,10 +289,14 @@ import Testing
 
     @Test(arguments: paths) func parametersAreReadByNameOrPath(_ key: String, bucket: String?) async throws {
         let token: JSONObject = [
-            "role": "admin", "a.b": 1, "a": ["b": 2], "list": ["x", "y"], "yes": true, "no": false, "none": nil,
+            "role": "admin", "key": .string(key), "a.b": 1, "a": ["b": 2], "list": ["x", "y"], "yes": true, "no": false,
+            "none": nil,
             "half": 0.5, "big": .integer(.max), "whole": 314.0,
         ]
-        let plan = try PowerSyncRulesTests.plan(query: "SELECT * FROM t WHERE k = auth.parameter('\(key)')")
+        // What is wrong with a path that is a constant would be said when the config is compiled.
+        let plan = try PowerSyncRulesTests.plan(
+            query: "SELECT * FROM t WHERE k = auth.parameter(auth.parameter('key'))"
+        )
         #expect(try await plan.bucketNames(token: token) == (bucket.map { ["1#s|0\($0)"] } ?? []))
     }
 

@@ -97,6 +97,44 @@ import Testing
         #expect(buckets.map(\.reasons) == [[.defaultStream(0), .defaultStream(1), .subscription(0)]])
     }
 
+    /// Two streams of different priorities, one of them without being asked for, and up to two more subscriptions with a priority of their
+    /// own or without.
+    @Test(arguments: [0, 1, 2, 3], [0, 1, 2, 3])
+    func aBucketHasTheHighestOfItsPriorities(first: Int32, second: Int32) async throws {
+        let plan = try plan(
+            config(
+                TestStream(
+                    "a",
+                    "SELECT * FROM t WHERE k = auth.user_id()",
+                    options: ["auto_subscribe: true", "priority: \(first)"]
+                ),
+                TestStream(
+                    "b",
+                    "SELECT * FROM t WHERE k = subscription.parameter('k')",
+                    options: ["priority: \(second)", "accept_potentially_dangerous_queries: true"]
+                )
+            )
+        )
+        let overrides: [Int32?] = [nil, 0, 1, 2, 3]
+        for one in overrides {
+            for other in overrides {
+                let streams = Streams(
+                    subscriptions: [one, other].map {
+                        Subscription(stream: "b", parameters: ["k": "u1"], overridePriority: $0.map { Priority($0) })
+                    }
+                )
+                let buckets = try await plan.buckets(token: ["sub": "u1"], streams: streams)
+                let highest = min(first, one ?? second, other ?? second)
+                #expect(buckets.map(\.name.rawValue) == [#"1#a|0["u1"]"#])
+                #expect(
+                    buckets.map(\.priority) == [Priority(highest)],
+                    "\(first), \(second), \(one as Any), \(other as Any)"
+                )
+                #expect(buckets.map(\.reasons) == [[.defaultStream(0), .subscription(0), .subscription(1)]])
+            }
+        }
+    }
+
     @Test func numbersOfTheTokenKeepTheirTypeAndDigits() async throws {
         let token = try JSONObject(parsing: #"{"sub":"u1","n":1,"r":1.0,"big":9007199254740993}"#)
         func value(_ expression: String) async throws -> [String] {

@@ -64,10 +64,18 @@ import Testing
         Finding(parameters: [user], data: ["SELECT a FROM t WHERE a = bucket.u"], findings: ["legacy.no_id"]),
         Finding(parameters: ["SELECT request.user_id()"], data: [mine], findings: ["legacy.alias_required"]),
         Finding(parameters: ["SELECT * FROM x"], data: [mine], findings: ["sql.star_not_allowed"]),
-        Finding(parameters: ["SELECT FROM x"], data: [mine], findings: ["legacy.parameters_not_covered"]),
+        Finding(
+            parameters: ["SELECT FROM x"],
+            data: [mine],
+            findings: ["lookup.unbounded", "legacy.parameters_not_covered"]
+        ),
         Finding(parameters: [user, "SELECT FROM x"], data: [mine], findings: ["legacy.parameters_differ"]),
         Finding(parameters: ["SELECT"], data: ["SELECT * FROM t"], findings: ["sql.unsupported_clause"]),
-        Finding(parameters: ["SELECT FROM x"], data: ["SELECT FROM t"], findings: ["sql.unsupported_clause"]),
+        Finding(
+            parameters: ["SELECT FROM x"],
+            data: ["SELECT FROM t"],
+            findings: ["lookup.unbounded", "sql.unsupported_clause"]
+        ),
         Finding(parameters: ["SELECT x.id AS u FROM x, y"], data: [mine], findings: ["sql.unsupported_clause"]),
         Finding(
             parameters: ["SELECT id AS u FROM x WHERE k IN (SELECT k FROM y)"],
@@ -81,6 +89,16 @@ import Testing
         ),
         Finding(
             parameters: ["SELECT id AS u FROM x WHERE upper(k) = request.user_id()"],
+            data: [mine],
+            findings: []
+        ),
+        Finding(
+            parameters: ["SELECT id AS u FROM x WHERE k || request.user_id() = 'x'"],
+            data: [mine],
+            findings: ["legacy.unsupported_filter"]
+        ),
+        Finding(
+            parameters: ["SELECT id AS u FROM x WHERE NOT (lower(k) = request.user_id())"],
             data: [mine],
             findings: ["legacy.unsupported_filter"]
         ),

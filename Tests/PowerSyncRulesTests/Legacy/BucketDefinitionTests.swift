@@ -219,6 +219,67 @@ import Testing
             tables: [("x", [["k": nil, "id": 1]])],
             keys: []
         ),
+        // The side of the row is any expression of it.
+        Request(
+            parameters: ["SELECT id AS u FROM x WHERE owner::text = request.user_id()"],
+            token: ["sub": "7"],
+            tables: [("x", [["owner": 7, "id": 1], ["owner": "8", "id": 2], ["owner": nil, "id": 3]])],
+            keys: ["[1]"]
+        ),
+        Request(
+            parameters: ["SELECT id AS u FROM x WHERE lower(email) = request.jwt() ->> 'email'"],
+            token: ["email": "a@b"],
+            tables: [("x", [["email": "A@b", "id": 1], ["email": "c@d", "id": 2], ["email": nil, "id": 3]])],
+            keys: ["[1]"]
+        ),
+        Request(
+            parameters: ["SELECT id AS u FROM x WHERE request.user_id() IN json_extract(meta, '$.owners')"],
+            token: ["sub": "u1"],
+            tables: [
+                (
+                    "x",
+                    [
+                        ["meta": #"{"owners":["u1","u2"]}"#, "id": 1], ["meta": #"{"owners":["u2"]}"#, "id": 2],
+                        ["meta": #"{"owners":{"a":"u1"}}"#, "id": 3], ["meta": #"{"owners":"u1"}"#, "id": 4],
+                    ]
+                )
+            ],
+            keys: ["[1]"]
+        ),
+        Request(
+            parameters: ["SELECT id AS u FROM x WHERE request.user_id() IN (meta -> 'members')"],
+            token: ["sub": "u1"],
+            tables: [
+                ("x", [["meta": #"{"members":["u1"]}"#, "id": 1], ["meta": #"{"members":[]}"#, "id": 2]])
+            ],
+            keys: ["[1]"]
+        ),
+        Request(
+            parameters: ["SELECT id AS u FROM x WHERE meta ->> 'owner' = request.user_id() AND NOT archived"],
+            token: ["sub": "u1"],
+            tables: [
+                (
+                    "x",
+                    [
+                        ["meta": #"{"owner":"u1"}"#, "id": 1], ["meta": #"{"owner":"u2"}"#, "id": 2],
+                        ["meta": #"{"owner":"u1"}"#, "id": 3, "archived": 1],
+                    ]
+                )
+            ],
+            keys: ["[1]"]
+        ),
+        Request(
+            parameters: ["SELECT id AS u FROM x WHERE lower(k) IN request.jwt() -> 'ks'"],
+            token: ["ks": ["p", "q"]],
+            tables: [("x", [["k": "P", "id": 1], ["k": "q", "id": 2], ["k": "R", "id": 3]])],
+            keys: ["[1]", "[2]"]
+        ),
+        Request(
+            parameters: ["SELECT id AS u FROM x WHERE request.user_id() || '!' = a || b"],
+            token: ["sub": "u1"],
+            tables: [("x", [["a": "u1", "b": "!", "id": 1], ["a": "u1", "b": "", "id": 2]])],
+            keys: ["[1]"]
+        ),
         // A column that is compared with two values of the request must have both.
         Request(
             parameters: ["SELECT id AS u FROM x WHERE k = request.user_id() AND k = request.jwt() ->> 'k'"],

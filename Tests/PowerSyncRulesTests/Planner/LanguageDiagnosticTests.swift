@@ -233,7 +233,7 @@ import Testing
     static let hints = [
         ("SELECT id, ä FROM t", "Write \"ä\"."), ("SELECT * FROM t WHERE uper(a)", "Did you mean “upper”?"),
         ("SELECT tt.id FROM t", "Did you mean “t”?"), ("SELECT s.idd FROM (SELECT id FROM t) s", "Did you mean “id”?"),
-        ("SELECT CAST(a AS int) AS id FROM t", "Use “integer”."),
+        ("SELECT CAST(a AS int) AS id FROM t", "Write “integer”."),
         ("SELECT * FROM order", "To use it as a name, write \"order\"."),
         ("SELECT * FROM t WHERE auth.userid() = a", "Did you mean “user_id”?"),
         ("SELECT * FROM t WHERE a == 1", "Equality is written with one “=”."),

@@ -137,12 +137,69 @@ import Testing
         let plan = try plan(
             query: """
                 SELECT * FROM a WHERE a.x IN (SELECT b.x FROM b WHERE b.u = auth.user_id() AND b.y IN
-                    (SELECT c.y FROM c WHERE c.z = a.z))
+                    (SELECT c.y FROM c WHERE c.z = a.z AND c.v = auth.user_id()))
                 """
         )
         #expect(plan.evaluators[0].partitionKeys == [.column("x"), .column("z")])
         let c = try #require(plan.parameterIndexes.first { $0.table.table == "c" })
         #expect(Set(c.outputs) == [.column("y"), .column("z")])
+    }
+
+    @Test func whatTheRequestLeadsToIsReadFromThere() throws {
+        // The same circle: only the user's rows of b lead to c, which is not read whole.
+        let plan = try plan(
+            query: """
+                SELECT * FROM a WHERE a.x IN (SELECT b.x FROM b WHERE b.u = auth.user_id() AND b.y IN
+                    (SELECT c.y FROM c WHERE c.z = a.z))
+                """
+        )
+        #expect(plan.evaluators[0].partitionKeys == [.column("x"), .column("z")])
+        #expect(plan.streams[0].queriers[0].stages.map { $0.map(plan.table) } == [["b"], ["c"]])
+        let c = try #require(plan.parameterIndexes.first { $0.table.table == "c" })
+        #expect(c.keys == [.column("y")] && c.outputs == [.column("z")])
+    }
+
+    /// Queries with joins, and the tables that are read whole.
+    static let joins: [(query: String, unbounded: [String])] = [
+        // The column that is selected does not matter.
+        (
+            "SELECT * FROM p WHERE id IN (SELECT m.p FROM m JOIN q ON q.id = m.p WHERE m.u = auth.user_id() AND q.open)",
+            []
+        ),
+        (
+            "SELECT * FROM p WHERE id IN (SELECT q.id FROM m JOIN q ON q.id = m.p WHERE m.u = auth.user_id() AND q.open)",
+            []
+        ),
+        // Nor does it if it is another one than that of the join.
+        (
+            "SELECT * FROM p WHERE id IN (SELECT m.team FROM m JOIN q ON q.id = m.p WHERE m.u = auth.user_id() AND q.open)",
+            []
+        ),
+        ("SELECT p.* FROM p, m, q WHERE p.id = m.p AND q.id = m.q AND m.u = auth.user_id() AND q.open", []),
+        (
+            "SELECT p.* FROM p, m, q, r WHERE p.id = m.p AND q.id = m.q AND r.id = q.r AND m.u = auth.user_id() AND r.open",
+            []
+        ),
+        ("SELECT p.* FROM p, m WHERE p.u = auth.user_id() AND m.u = p.u AND m.open", []),
+        ("SELECT p.* FROM p, m WHERE p.id = m.a AND m.a = m.b AND m.b = auth.user_id() AND m.open", []),
+        ("SELECT p.* FROM p, m, q WHERE p.id = m.a AND m.a = m.b AND m.b = q.b AND q.u = auth.user_id()", []),
+        ("SELECT p.* FROM p, m, q WHERE p.id = q.id AND q.id = m.id AND q.open AND m.id IN auth.parameter('ids')", []),
+        (
+            "SELECT p.* FROM p, m, q WHERE p.id = q.id AND lower(q.e) = lower(m.e) AND q.open AND m.u = auth.user_id()",
+            []
+        ),
+        ("SELECT p.* FROM p, m WHERE p.id IN m.list AND m.t = p.t AND p.u = auth.user_id() AND m.open", ["m"]),
+        ("SELECT p.* FROM p, m, q WHERE p.id = m.p AND m.q = q.id AND p.u = auth.user_id()", ["m", "q"]),
+        ("SELECT p.* FROM p, m, q WHERE p.id = m.p AND m.u = auth.user_id() AND q.t = p.t AND q.open", ["q"]),
+    ]
+
+    @Test(arguments: joins) func aTableIsReadWholeOnlyIfNothingLeadsToIt(query: String, unbounded: [String]) throws {
+        let result = SyncConfig.parse(config(TestStream("s", query)))
+        let found = result.diagnostics.filter { $0.code == "lookup.unbounded" }.compactMap {
+            $0.message.firstMatch(of: /“(\w+)”/).map { String($0.output.1) }
+        }
+        #expect(found == unbounded)
+        #expect(result.isUsable)
     }
 
     @Test func doubleNegationOfACompoundIsNormalised() throws {

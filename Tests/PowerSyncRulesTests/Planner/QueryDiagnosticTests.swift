@@ -123,7 +123,10 @@ import Testing
             "1:22 table.alias_renames"
         ),
         Case("", "SELECT x.* FROM t AS \"x\" WHERE a IN (SELECT id FROM u WHERE y = auth.user_id())"),
-        Case("", "SELECT x.* FROM t AS x"),
+        Case("", "SELECT x.* FROM t AS x", "1:22 table.alias_renames"), Case("", "SELECT x.* FROM t AS \"x\""),
+        Case("", "SELECT t.* FROM t AS t"), Case("", "SELECT * FROM other.t AS t"),
+        Case("", "SELECT x.* FROM \"t_%\" x"),
+        Case("", "SELECT * FROM \"tenant_%\".t x", "1:28 table.alias_renames"),
         Case("", "SELECT * FROM t WHERE a = subscription.parameter('p')", "1:27 stream.dangerous_parameter"),
         Case(
             "",
@@ -202,8 +205,8 @@ import Testing
         func hint(_ table: String) -> String? {
             SyncConfig.parse(config(TestStream("s", "SELECT * FROM t WHERE \(table).a = b"))).diagnostics.first?.hint
         }
-        #expect(hint("bucket")?.contains("subscription.parameter()") == true)
-        #expect(hint("u")?.contains("subscription.parameter()") != true)
+        #expect(hint("bucket")?.contains("auth.parameter('a')") == true)
+        #expect(hint("u")?.contains("auth.") != true)
     }
 
     @Test func asManyLevelsAsTheLimitAreAllowed() {

@@ -5,7 +5,7 @@ import Testing
 
 /// The reference of the language names everything that there is.
 @Suite struct ReferencePageTests {
-    private let page: String
+    let page: String
 
     init() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

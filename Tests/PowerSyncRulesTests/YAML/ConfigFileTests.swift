@@ -114,6 +114,23 @@ import Testing
             "config: {edition: 3, storage_version: 3}\n" + streams,
             "1:39 config.storage_unstable"
         ),
+        Case("storage version 2", "config: {edition: 3, storage_version: 2}\n" + streams, "1:39 config.no_effect"),
+        Case("storage version 4", "config: {edition: 3, storage_version: 4}\n" + streams, "1:39 config.no_effect"),
+        Case(
+            "storage version 2.0 in edition 1",
+            "config: {storage_version: 2.0}\nbucket_definitions: {}",
+            "1:27 config.no_effect"
+        ),
+        Case(
+            "storage version as text",
+            "config: {edition: 3, storage_version: \"4\"}\n" + streams,
+            "1:39 config.storage_version"
+        ),
+        Case(
+            "storage version null",
+            "config: {edition: 3, storage_version: ~}\n" + streams,
+            "1:39 config.storage_version"
+        ),
         Case(
             "storage version 1",
             "config: {edition: 3, storage_version: 1}\n" + streams,
@@ -136,8 +153,26 @@ import Testing
         ),
         Case("unknown option", "config: {edition: 3, speed: 1}\n" + streams, "1:22 yaml.unknown_key"),
         Case("edition 2 with an empty stream", "config: {edition: 2}\nstreams: {s: {}}", "2:1 streams.alpha"),
-        Case("edition 1 with a stream", "config: {edition: 1}\n" + streams, "2:1 streams.alpha", "3:3 streams.edition"),
-        Case("no config with a stream", streams, "1:1 streams.alpha", "2:3 streams.edition"),
+        Case("edition 1 with a stream", "config: {edition: 1}\n" + streams, "2:1 streams.edition"),
+        Case("no config with a stream", streams, "1:1 streams.edition"),
+        Case("config without an edition", "config: {}\n" + streams, "2:1 streams.edition"),
+        Case("config is null, with a stream", "config:\n" + streams, "1:1 yaml.null_section", "2:1 streams.edition"),
+        Case(
+            "an option that the missing edition has",
+            "config: {timestamp_max_precision: milliseconds}\n" + streams,
+            "2:1 streams.edition"
+        ),
+        Case(
+            "an option that edition 1 lacks",
+            "config: {edition: 1, timestamp_max_precision: milliseconds}\n" + streams,
+            "2:1 streams.edition"
+        ),
+        Case(
+            "no config with definitions, too",
+            streams + "bucket_definitions: {}",
+            "1:1 streams.edition",
+            "1:1 streams.alpha"
+        ),
         Case("edition 1 with nothing", "config: {edition: 1}", "1:1 streams.missing"),
         Case("edition 1, empty legacy", "config: {edition: 1}\nbucket_definitions: {}"),
         Case(
@@ -351,12 +386,12 @@ import Testing
         )
     }
 
-    @Test func withoutFixedExtractionJSONNullIsText() throws {
+    @Test func withoutFixedExtractionJSONNullIsTextForJSONExtract() throws {
         let text =
-            "config: {edition: 3, fixed_json_extract: false}\nstreams: {s: {query: \"SELECT id, a ->> '$.x' AS t, a -> 'x' AS j FROM t\"}}"
+            "config: {edition: 3, fixed_json_extract: false}\nstreams: {s: {query: \"SELECT id, a ->> '$.x' AS t, a -> 'x' AS j, json_extract(a, '$.x') AS e FROM t\"}}"
         #expect(
             try plan(text).synced("t", ["id": "1", "a": #"{"x":null}"#]) == [
-                #"1#s|0[] t/1 {"id":"1","t":"null","j":null}"#
+                #"1#s|0[] t/1 {"id":"1","t":null,"j":null,"e":"null"}"#
             ]
         )
     }

@@ -23,12 +23,14 @@ import Testing
         published: Bool = true,
         readable: Bool = true,
         usable: Bool = true,
-        unreplicatedKey: String? = nil
+        unreplicatedKey: String? = nil,
+        uniqueIndex: String? = nil,
+        ignoresPrimaryKey: Bool = false
     ) -> [String?] {
         func flag(_ value: Bool) -> String { value ? "t" : "f" }
         return [
             schema, name, kind, persistence, flag(identity), flag(rowSecurity), flag(published), flag(readable),
-            flag(usable), unreplicatedKey,
+            flag(usable), unreplicatedKey, uniqueIndex, flag(ignoresPrimaryKey),
         ]
     }
 
@@ -188,7 +190,45 @@ import Testing
         let finding = try #require(try findings(publication: nil).first)
         #expect(finding.code?.rawValue == "PSYNC_S1141")
         #expect(finding.message == "The database has no publication powersync.")
-        #expect(finding.remedy == "CREATE PUBLICATION powersync FOR ALL TABLES;")
+        // One FOR ALL TABLES makes the server refuse updates of tables without an identity.
+        #expect(
+            finding.remedy == "CREATE PUBLICATION powersync FOR TABLE …; with the tables that the sync config reads"
+        )
+        let tables = [Self.table("Lists"), Self.table("todos"), Self.table("other"), Self.table("names", kind: "v")]
+        let config = #"'SELECT * FROM "Lists"', SELECT * FROM todos, SELECT * FROM names"#
+        let named = try #require(try findings(publication: nil, tables: tables, config: config).first)
+        #expect(named.remedy == #"CREATE PUBLICATION powersync FOR TABLE public."Lists", public.todos;"#)
+    }
+
+    @Test(
+        "a published table without identity is a warning, also if no sync config reads it",
+        arguments: [
+            (
+                table("log", identity: false),
+                "ALTER TABLE public.log ADD PRIMARY KEY (…); or ALTER TABLE public.log REPLICA IDENTITY FULL;"
+            ),
+            (
+                table("log", identity: false, uniqueIndex: "Key"),
+                #"ALTER TABLE public.log REPLICA IDENTITY USING INDEX "Key";"#
+            ),
+            (
+                table("log", identity: false, uniqueIndex: "k", ignoresPrimaryKey: true),
+                "ALTER TABLE public.log REPLICA IDENTITY DEFAULT;"
+            ),
+        ] as [([String?], String)]
+    )
+    func publishedTablesWithoutIdentity(table: [String?], remedy: String) throws {
+        let read = try findings(tables: [table], config: "SELECT * FROM log")
+        #expect(read.map(\.remedy) == [remedy])
+        let other = try findings(tables: [table, Self.table("lists")], config: "SELECT * FROM lists")
+        #expect(other.map(\.severity) == [.warning])
+        #expect(
+            other.first?.message.hasPrefix("public.log is in publication powersync and has no replica identity") == true
+        )
+        #expect(other.first?.remedy?.hasPrefix(remedy) == true)
+        var quiet = table
+        quiet[6] = "f"
+        #expect(try findings(tables: [quiet, Self.table("lists")], config: "SELECT * FROM lists") == [])
     }
 
     @Test func aPublicationMustPublishEverything() throws {
@@ -266,7 +306,7 @@ import Testing
     ) throws {
         let name = table[0] == "app" ? #"app."Lists""# : #""Lists""#
         let findings = try findings(
-            tables: [table, Self.table("other", identity: false)],
+            tables: [table, Self.table("other", identity: false, published: false)],
             config: "SELECT * FROM \(name)"
         )
         #expect(findings.count == 1, "\(findings)")
@@ -317,7 +357,7 @@ import Testing
         #expect(
             findings[1].description == """
                 error: The database has no publication powersync. [PSYNC_S1141]
-                  CREATE PUBLICATION powersync FOR ALL TABLES;
+                  CREATE PUBLICATION powersync FOR TABLE …; with the tables that the sync config reads
                 """
         )
     }

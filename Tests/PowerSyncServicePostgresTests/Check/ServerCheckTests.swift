@@ -19,7 +19,7 @@ import Testing
         let connection = try await PostgresConnection.open(PostgresConnectionString(keywords: keywords))
         defer { connection.close() }
         let check = PostgresCheck(publication: publication, slotNamePrefix: "\(database.name)_")
-        return try await check.findings(on: connection, plan: plan).filter { finding in
+        return try await check.findings(on: connection, plan: plan, text: (yaml, "sync.yaml")).filter { finding in
             // Other tests use slots of the same server.
             !finding.message.contains("max_replication_slots") && !finding.message.contains("max_wal_senders")
         }
@@ -56,10 +56,94 @@ import Testing
                 "public.nokey has no primary key", "public.unlogged is unlogged", "public.orders has partitions",
                 "public.names is a view",
                 "The replica identity of public.slugs has columns that are not replicated (slug)",
-                "The sync config reads missing",
+                "sync.yaml",
             ]
         )
         #expect(findings.allSatisfy { $0.severity == .warning })
+        #expect(findings.last?.message.hasSuffix("The source has no table “missing”.") == true)
+    }
+
+    @Test("names that need double quotes, and columns that are not there, are found with what was meant")
+    func names() async throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE "Project" (id uuid PRIMARY KEY, "ownerId" text); CREATE TABLE lists (id text PRIMARY KEY, name text);
+            CREATE VIEW shown AS SELECT * FROM lists
+            """
+        )
+        let findings = try await findings(
+            database,
+            config: """
+                SELECT * FROM Project WHERE ownerId = auth.user_id(), \
+                'SELECT * FROM "Project" WHERE ownerId = auth.user_id()', SELECT id FROM lists WHERE nmae = auth.user_id(), \
+                SELECT nothing FROM shown
+                """
+        ).filter { $0.message.hasPrefix("sync.yaml:3:") }
+        let texts = findings.map { "\($0.message) \($0.remedy ?? "")" }
+        func expect(_ parts: String..., sourceLocation: SourceLocation = #_sourceLocation) {
+            #expect(
+                texts.contains { text in parts.allSatisfy(text.contains) },
+                "\(texts)",
+                sourceLocation: sourceLocation
+            )
+        }
+        expect("no table “project”", #"write "Project""#)
+        expect("“Project” has no column “ownerid”", #"write "ownerId""#)
+        expect("“lists” has no column “nmae”", "Did you mean “name”?")
+        expect("“shown” has no column “nothing”")
+        #expect(Set(findings.map { $0.message.prefix { $0 != " " } }).count == findings.count)
+    }
+
+    @Test("a table that is published without identity, and what makes it one")
+    func identities() async throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE lists (id text PRIMARY KEY); CREATE TABLE audit_log (at timestamptz, what text);
+            CREATE TABLE members (list text NOT NULL, member text NOT NULL, note text, UNIQUE (list, member));
+            CREATE TABLE half (list text NOT NULL, member text); CREATE UNIQUE INDEX ON half (list, member);
+            CREATE TABLE later (list text NOT NULL UNIQUE DEFERRABLE);
+            CREATE TABLE some (list text NOT NULL); CREATE UNIQUE INDEX ON some (list) WHERE list > 'a';
+            CREATE TABLE ignored (id text PRIMARY KEY); ALTER TABLE ignored REPLICA IDENTITY NOTHING;
+            """
+        )
+        let config = "SELECT * FROM lists"
+        let findings = try await findings(database, config: config)
+        let names = findings.compactMap { $0.table?.name }
+        #expect(names.sorted() == ["audit_log", "half", "ignored", "later", "members", "some"])
+        #expect(findings.allSatisfy { $0.severity == .warning && $0.message.contains("updates and deletes") })
+        func remedy(_ table: String) -> String { findings.first { $0.table?.name == table }?.remedy ?? "" }
+        let mending = [
+            "members": "ALTER TABLE public.members REPLICA IDENTITY USING INDEX members_list_member_key;",
+            "ignored": "ALTER TABLE public.ignored REPLICA IDENTITY DEFAULT;",
+        ]
+        for (table, statement) in mending {
+            #expect(remedy(table).hasPrefix(statement))
+            try database.run(statement)
+        }
+        for table in ["audit_log", "half", "later", "some"] {
+            let statement = "ALTER TABLE public.\(table) REPLICA IDENTITY FULL;"
+            #expect(remedy(table).hasPrefix("ALTER TABLE public.\(table) ADD PRIMARY KEY (…); or \(statement)"))
+            try database.run(statement)
+        }
+        #expect(try await self.findings(database, config: config) == [])
+    }
+
+    @Test func aLockThatLastsIsNamedWithWhoHasIt() async throws {
+        let database = try TestDatabase("CREATE TABLE lists (id text PRIMARY KEY)")
+        let config = "SELECT * FROM lists"
+        let session = try database.connect()
+        try session.run("SET application_name TO 'migration'; BEGIN; LOCK TABLE lists IN ACCESS EXCLUSIVE MODE")
+        // A short one is not worth it.
+        #expect(try await findings(database, config: config) == [])
+        try session.run("SELECT pg_sleep(6)")
+        let finding = try #require(try await findings(database, config: config).first)
+        #expect(finding.message.hasPrefix("public.lists is locked by process "))
+        #expect(finding.message.contains("application migration"))
+        #expect(finding.message.contains("open for "))
+        let remedy = try #require(finding.remedy)
+        #expect(remedy.hasPrefix("SELECT pg_terminate_backend("))
+        try database.run(remedy)
+        #expect(try await findings(database, config: config) == [])
     }
 
     @Test func publicationsAreChecked() async throws {

@@ -26,7 +26,14 @@ import Testing
         Case(members: ["kty": "RSA", "kid": "a", "e": "AQAB"], wrongMember: "n"),
         Case(members: ["kty": "RSA", "kid": "a", "n": "AAAA"], wrongMember: "e"),
         Case(members: ["kty": "EC", "alg": "ES256", "crv": "P-384", "x": "AA", "y": "AA"], wrongMember: "alg"),
-        Case(members: ["kty": "EC", "alg": "ES256", "crv": "secp256k1", "x": "AA", "y": "AA"], wrongMember: "crv"),
+        Case(
+            members: ["kty": "EC", "alg": "ES256K", "crv": "secp256k1", "x": "AA", "y": "AA"],
+            wrongMember: "crv",
+            isUnsupported: true
+        ),
+        Case(members: ["kty": "EC", "alg": "ES256K", "x": "AA", "y": "AA"], wrongMember: "alg", isUnsupported: true),
+        Case(members: ["kty": "EC", "alg": "ES256", "crv": "P-224", "x": "AA", "y": "AA"], wrongMember: "crv"),
+        Case(members: ["kty": "RSA", "kid": "a", "alg": "XS256", "n": "AAAA", "e": "AQAB"], wrongMember: "alg"),
         Case(
             members: ["kty": "OKP", "alg": "EdDSA", "crv": "Ed448", "x": "AA"],
             wrongMember: "crv",
@@ -52,6 +59,16 @@ import Testing
         #expect(secret == [1])
     }
 
+    @Test("spare bits of a secret are ignored, as other services do", arguments: ["AQI", "AQJ", "AQK", "AQL", "AQL="])
+    func secretsWithSpareBits(_ text: String) throws {
+        let key = try JSONWebKey(members: ["kty": "oct", "alg": "HS256", "k": text])
+        guard case .symmetric(let secret) = key.material else {
+            Issue.record("not a shared secret")
+            return
+        }
+        #expect(secret == [1, 2])
+    }
+
     @Test func keysAreReadFromJSON() throws {
         let key = try JSONWebKey(json: #"{"kty":"oct","alg":"HS512","kid":"a","k":"AQID","use":"sig","x5c":[]}"#)
         #expect(key.id == "a")
@@ -70,7 +87,9 @@ import Testing
     @Test(
         arguments: [
             ("", []), ("AQ", [1]), ("AQI", [1, 2]), ("AQID", [1, 2, 3]), ("-_8", [0xfb, 0xff]), ("A", nil), ("A=", nil),
-            ("AQ==", nil), ("+/8", nil), ("AÄ", nil),
+            ("AQ==", nil), ("+/8", nil), ("AÄ", nil), ("AR", nil), ("AX", nil), ("AQJ", nil), ("AQL", nil),
+            ("_w", [0xff]),
+            ("_x", nil), ("AQIDBB", nil),
         ] as [(String, [UInt8]?)]
     )
     func base64URLIsStrict(_ text: String, _ bytes: [UInt8]?) {

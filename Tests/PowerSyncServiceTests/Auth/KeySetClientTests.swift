@@ -64,9 +64,9 @@ import Testing
     @Test func keySetsAreFetched() async throws {
         let answers = ["/keys": Self.ok(Self.document), "/moved": Self.redirect(to: "/keys")]
         try await Self.whileServing(answers) { server in
-            let keys = try await Self.client("\(server.url)/keys").keys()
+            let keys = try await Self.client("\(server.url)/keys").keys().keys
             #expect(keys.map(\.id) == ["a"])
-            let movedKeys = try await Self.client("\(server.url)/moved", rejecting: ["10.0.0.0/8"]).keys()
+            let movedKeys = try await Self.client("\(server.url)/moved", rejecting: ["10.0.0.0/8"]).keys().keys
             #expect(movedKeys.map(\.id) == ["a"])
             #expect(server.received.map { $0.header("Accept") } == Array(repeating: "application/json", count: 3))
         }
@@ -86,6 +86,27 @@ import Testing
         try await Self.whileServing(answers) { server in
             let failure = await Self.failure(of: try Self.client("\(server.url)/\(path)"))
             #expect(failure?.code == code)
+        }
+    }
+
+    @Test(
+        "a redirect does not lead from https to http",
+        arguments: [
+            ("https://a/keys", "http://a/keys", nil), ("https://a/keys", "HTTP://b/keys", nil),
+            ("HTTPS://a/keys", "http://me:hunter2@a/keys?key=hunter3", nil),
+            ("https://a/keys", "other", "https://a/other"),
+            ("https://a/keys", "//b/other", "https://b/other"), ("https://a/keys", "https://b/", "https://b/"),
+            ("http://a/keys", "https://b/", "https://b/"), ("http://a/keys", "http://b/", "http://b/"),
+        ] as [(String, String, String?)]
+    )
+    func redirectsKeepEncryption(_ url: String, _ location: String, _ target: String?) throws {
+        do {
+            let next = try KeySetClient.target(of: location, from: try #require(URL(string: url)))
+            #expect(next.absoluteString == target)
+        } catch let error as AuthorizationError {
+            #expect(target == nil && error.code == .keySetRequest)
+            #expect(error.logDetails?.contains("redirects from https to http") == true)
+            #expect(error.logDetails?.contains("hunter") == false)
         }
     }
 
@@ -192,7 +213,7 @@ import Testing
                 guard let other else { return }
                 #expect(other.received.isEmpty)
                 // With other ranges, it is asked.
-                let keys = try await Self.client(url, rejecting: ["10.0.0.0/8"]).keys()
+                let keys = try await Self.client(url, rejecting: ["10.0.0.0/8"]).keys().keys
                 #expect(keys.map(\.id) == ["a"])
                 #expect(other.received.count == 1)
             }

@@ -27,11 +27,11 @@ import Testing
             changed.advance()
         }
 
-        func fetch() async throws(AuthorizationError) -> [JSONWebKey] {
+        func fetch() async throws(AuthorizationError) -> KeySetDocument {
             state.withLockedValue { $0.requests += 1 }
             while true {
                 let seen = changed.version
-                if let answer = state.withLockedValue(\.answer) { return try answer.get() }
+                if let answer = state.withLockedValue(\.answer) { return KeySetDocument(keys: try answer.get()) }
                 do {
                     try await changed.wait(after: seen)
                 } catch {
@@ -110,6 +110,43 @@ import Testing
         }
     }
 
+    @Test(
+        "a key that is replaced under its id is found by the next try, whatever its algorithm was",
+        arguments: [SigningAlgorithm.hs256, .rs256, .ps256, .es256, .eddsa],
+        [SigningAlgorithm.hs256, .rs256, .es256, .eddsa]
+    )
+    func aReplacedKeyIsFound(_ algorithm: SigningAlgorithm, _ before: SigningAlgorithm) async throws {
+        let (pair, old) = (try await TestKeyPair(algorithm, id: "k"), try await TestKeyPair(before, id: "k"))
+        let token = try TestToken(header: pair.header).signed(by: pair.sign)
+        // The pairs of RSA and the secrets are all the same ones.
+        guard old.key.type != pair.key.type || ![.rsa, .symmetric].contains(old.key.type) else { return }
+        try await run { server, verifier in
+            server.answer(.success([old.key]))
+            #expect(await TokenVerifierTests.failure(token, verifier)?.code == .authentication)
+            server.answer(.success([pair.key]))
+            // Much less than what is known is good for.
+            clock.advance(by: .seconds(5))
+            while let failure = await TokenVerifierTests.failure(token, verifier) {
+                #expect(failure.code == .authentication)
+                await Task.yield()
+            }
+            #expect(server.requests == 2)
+        }
+    }
+
+    @Test func wrongSignaturesAskForTheSetWithinItsLimits() async throws {
+        try await run { server, verifier in
+            server.answer(.success([Self.other]))
+            let forged = TestToken(header: ["alg": "HS256", "kid": "test-2"]).signed { _ in [1] }
+            for _ in 0..<1_000 {
+                #expect(await TokenVerifierTests.failure(forged, verifier)?.code == .authentication)
+                clock.advance(by: .milliseconds(100))
+            }
+            while server.requests < 2 { await Task.yield() }
+            #expect(server.requests <= 12)
+        }
+    }
+
     @Test func aRotatedKeyIsFoundWhileAnotherSetIsDown() async throws {
         let (rotating, down) = (Server(), Server())
         let sets = [rotating, down].map { server in
@@ -135,7 +172,7 @@ import Testing
 
     @Test func aSetThatDoesNotAnswerKeepsNobodyWaitingWhoseKeyIsKnown() async throws {
         // Nobody runs it.
-        let silent = RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in [] }
+        let silent = RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in KeySetDocument(keys: []) }
         let verifier = TokenVerifier(
             sources: [silent, StaticKeys([TokenVerifierTests.interopKey])],
             audience: ["powersync-dev"]
@@ -176,7 +213,7 @@ import Testing
         let authentication = try ServiceConfiguration(yaml: yaml, file: "service.yaml", environment: [:]).authentication
         let server = Server()
         let keys = authentication.keySources(clock: clock) {
-            (client: KeySetClient) async throws(AuthorizationError) -> [JSONWebKey] in
+            (client: KeySetClient) async throws(AuthorizationError) -> KeySetDocument in
             guard client.url.absoluteString == "https://abc123.supabase.co/auth/v1/.well-known/jwks.json" else {
                 throw AuthorizationError.keySetRequest("\(client.url)")
             }

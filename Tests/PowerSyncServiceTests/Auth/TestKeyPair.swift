@@ -24,18 +24,22 @@ struct TestKeyPair {
             let secret = JSONWebKey(id: id, algorithm: algorithm, material: .symmetric(TokenVerifierTests.secret))
             members = ["kty": "oct", "k": Base64URL.encode(TokenVerifierTests.secret)]
             sign = { secret.sign($0)?.signature ?? [] }
-        case .rs256, .rs384, .rs512:
+        case .rs256, .rs384, .rs512, .ps256, .ps384, .ps512:
             let privateKey = try JWTKit.Insecure.RSA.PrivateKey(pem: RSATestKey.pem)
             let (modulus, exponent) = try privateKey.publicKey.getKeyPrimitives()
             members = ["kty": "RSA", "n": Base64URL.encode(modulus), "e": Base64URL.encode(exponent)]
             let digest: DigestAlgorithm =
                 switch algorithm {
-                case .rs384: .sha384
-                case .rs512: .sha512
+                case .rs384, .ps384: .sha384
+                case .rs512, .ps512: .sha512
                 default: .sha256
                 }
             let keys = JWTKeyCollection()
-            await keys.add(rsa: privateKey, digestAlgorithm: digest, kid: JWKIdentifier(string: id))
+            if [.ps256, .ps384, .ps512].contains(algorithm) {
+                await keys.add(pss: privateKey, digestAlgorithm: digest, kid: JWKIdentifier(string: id))
+            } else {
+                await keys.add(rsa: privateKey, digestAlgorithm: digest, kid: JWKIdentifier(string: id))
+            }
             let signer = try await keys.getKey(for: JWKIdentifier(string: id), alg: algorithm.rawValue)
             sign = { try signer.sign($0) }
         case .es256:

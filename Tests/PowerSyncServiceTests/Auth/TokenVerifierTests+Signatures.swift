@@ -1,3 +1,4 @@
+import JWTKit
 import PowerSyncProtocol
 import Testing
 
@@ -85,7 +86,37 @@ extension TokenVerifierTests {
         )
     }
 
-    @Test(arguments: [SigningAlgorithm.rs256, .rs384, .rs512])
+    @Test("a signature of RS256 is none of PS256, whatever the header says")
+    func paddingsAreNotMixed() async throws {
+        let (plain, salted) = (try await TestKeyPair(.rs256, id: "k"), try await TestKeyPair(.ps256, id: "k"))
+        for (header, sign) in [(salted.header, plain.sign), (plain.header, salted.sign)] {
+            let token = try TestToken(header: header).signed(by: sign)
+            #expect(await Self.failure(token, Self.verifier([plain.key.withoutAlgorithm])) == Self.wrongSignature)
+        }
+    }
+
+    @Test("EdDSA has two names", arguments: ["EdDSA", "Ed25519"], ["EdDSA", "Ed25519"])
+    func namesOfEdDSA(_ nameInToken: String, _ nameInKey: String) async throws {
+        let pair = try await TestKeyPair(.eddsa, id: "k")
+        guard case .asymmetric(let jwk, _, _) = pair.key.material else { return }
+        let key = try JSONWebKey(members: [
+            "kty": "OKP", "crv": "Ed25519", "kid": "k", "alg": nameInKey, "x": try #require(jwk.x),
+        ])
+        let token = try TestToken(header: ["alg": .string(nameInToken), "kid": "k"]).signed(by: pair.sign)
+        #expect(await Self.failure(token, Self.verifier([key])) == nil)
+    }
+
+    @Test("a signature has one text")
+    func spareBitsOfSignatures() async throws {
+        let token = TestToken().signed(with: Self.interopKey)
+        #expect(await Self.failure(token) == nil)
+        // 32 bytes leave two bits of the last character, which is the first one of four with the same bytes.
+        let last = try #require(token.utf8.last)
+        let sameBytes = String(token.dropLast()) + String(decoding: [last + 1], as: UTF8.self)
+        #expect(await Self.failure(sameBytes) == .malformedToken)
+    }
+
+    @Test(arguments: [SigningAlgorithm.rs256, .rs384, .rs512, .ps256, .ps384, .ps512])
     func rsaKeysWithoutAlgorithmVerifyTheWholeFamily(_ algorithm: SigningAlgorithm) async throws {
         let pair = try await TestKeyPair(algorithm, id: "k")
         let verifier = Self.verifier([pair.key.withoutAlgorithm])

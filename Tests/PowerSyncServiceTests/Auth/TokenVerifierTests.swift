@@ -125,23 +125,6 @@ import Testing
     // MARK: Presentation
 
     @Test(arguments: [
-        nil, "", "Token", "Token ", "token abc", "TOKEN abc", "Basic abc", "Token  abc", "Token abc ", "Token a b",
-        "Bearer\tabc",
-    ])
-    func otherHeadersHaveNoToken(_ header: String?) async {
-        await #expect(throws: AuthorizationError.missingToken) {
-            _ = try await Self.verifier().verify(authorization: header, now: Self.now)
-        }
-    }
-
-    @Test(arguments: ["Token", "Bearer"])
-    func bothSchemesAreAccepted(_ scheme: String) async throws {
-        let token = TestToken().signed(with: Self.interopKey)
-        let verified = try await Self.verifier().verify(authorization: "\(scheme) \(token)", now: Self.now)
-        #expect(verified.userID == "u1")
-    }
-
-    @Test(arguments: [
         "garbage", "a.b", "a.b.c.d", "..", "!.!.!", "W10.W10.", "eyJhbGciOiJIUzI1NiJ9.W10.",
         "eyJhbGciOiJIUzI1NiJ9.e30.=",
         "eyJhbGciOiJIUzI1NiJ9._w.AA",
@@ -150,12 +133,21 @@ import Testing
         #expect(await Self.failure(token) == .malformedToken)
     }
 
-    @Test(arguments: ["none", "None", "PS256", "HS257", "ES256K", ""])
-    func otherAlgorithmsAreRejected(_ algorithm: String) async {
-        let token = TestToken(header: ["alg": .string(algorithm), "kid": "test-1"]).signed(with: Self.interopKey)
-        let failure = await Self.failure(token)
+    @Test(
+        "another algorithm is named, with the reason where there is one",
+        arguments: [
+            ("none", "it is no signature"), ("None", "\"None\"; accepted are HS256"), ("HS257", "PS512, ES256"),
+            ("ES256K", "curve secp256k1"), ("Ed448", "curve Ed448"), ("", "\"\"; accepted"), (1, "a number; accepted"),
+            (nil, "missing; accepted"), (["HS256"], "a list; accepted"), ("PS256\u{0}", "accepted are"),
+        ] as [(JSONValue?, String)]
+    )
+    func otherAlgorithmsAreRejected(_ algorithm: JSONValue?, _ reason: String) async {
+        var header: JSONObject = ["kid": "test-1"]
+        header["alg"] = algorithm
+        let failure = await Self.failure(TestToken(header: header).signed(with: Self.interopKey))
         #expect(failure?.code.rawValue == "PSYNC_S2101")
         #expect(failure?.description.contains("not allowed") == true)
+        #expect(failure?.description.contains(reason) == true, "\(failure?.description ?? "")")
     }
 
     // MARK: Claims
@@ -170,9 +162,6 @@ import Testing
     @Test(arguments: [
         ClaimCase(changes: ["exp": .some(nil), "aud": .some(nil)], code: "PSYNC_S2101", description: "\"exp\""),
         ClaimCase(changes: ["iat": .some(nil)], code: "PSYNC_S2101", description: "\"iat\""),
-        ClaimCase(changes: ["iat": "x"], code: "PSYNC_S2101", description: "\"iat\""),
-        ClaimCase(changes: ["exp": "x"], code: "PSYNC_S2101", description: "\"exp\""),
-        ClaimCase(changes: ["nbf": "x"], code: "PSYNC_S2101", description: "\"nbf\""),
         ClaimCase(changes: ["nbf": 1_767_225_760]),
         ClaimCase(changes: ["nbf": 1_767_225_761], code: "PSYNC_S2101", description: "\"nbf\""),
         ClaimCase(changes: ["aud": 1], code: "PSYNC_S2105", description: "Unexpected \"aud\" claim value: 1"),
@@ -201,23 +190,8 @@ import Testing
         #expect(failure?.description.contains(test.description) ?? true)
     }
 
-    @Test(
-        "user ids are texts",
-        arguments: [
-            ("u1", "u1"), (true, "1"), (false, "0"), (JSONValue.null, "null"), (["id": 1], "{\"id\":1}"), (123, "123"),
-        ] as [(JSONValue, String)]
-    )
-    func userIDsAreTexts(_ subject: JSONValue, _ text: String) async throws {
-        var token = TestToken()
-        token.payload["sub"] = subject
-        let verified = try await Self.verifier().verify(token.signed(with: Self.interopKey), now: Self.now)
-        #expect(verified.userID == text)
-        #expect(verified.writeCheckpointKey(clientID: "c1") == "\(text)/c1")
-        #expect(verified.writeCheckpointKey(clientID: nil) == text)
-    }
-
     /// A token whose payload is written as it is.
-    private static func signed(payload: String) throws -> String {
+    static func signed(payload: String) throws -> String {
         let header = TestToken().header.text
         let input = "\(Base64URL.encode(Array(header.utf8))).\(Base64URL.encode(Array(payload.utf8)))"
         let signature = try #require(interopKey.sign(Array(input.utf8))?.signature)

@@ -83,6 +83,25 @@ import Testing
         }
     }
 
+    @Test(
+        "pages of other places read nothing of the dashboard, however its path is spelled",
+        arguments: [
+            "/dashboard", "/dashboard/", "//dashboard", "///dashboard//", "/dashboard//clients", "//dashboard/clients",
+            "/dashboard/script.js", "//dashboard//script.js", "/dashboard/nothing", "/d%61shboard",
+            "/%64ashboard//clients",
+        ]
+    )
+    func otherPagesReadNothing(_ path: String) async throws {
+        try await Admin.run { scenario in
+            let headers = ["Origin": "https://evil.example", "Access-Control-Request-Method": "GET"]
+            for method in ["GET", "HEAD", "OPTIONS"] {
+                let reply = try await scenario.send(method, path, token: Admin.token, headers: headers)
+                let allowed = reply.headers.keys.filter { $0.hasPrefix("access-control-") }
+                #expect(allowed.isEmpty, "\(method) \(reply.status)")
+            }
+        }
+    }
+
     // MARK: The page
 
     @Test func thePageRunsOnlyWhatTheServiceServes() async throws {

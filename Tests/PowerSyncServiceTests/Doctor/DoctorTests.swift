@@ -29,6 +29,7 @@ import Testing
         sync_config: {content: "{config: {edition: 3}, streams: {a: {query: SELECT * FROM lists}}}"}
         client_auth: {audience: [a], jwks: {keys: [{kty: oct, alg: HS256, kid: k, k: !env PS_SECRET}]}}
         host: 127.0.0.1
+        port: \(FreePort.take())
         """
     private static let secret = "aW50ZXJvcC10ZXN0LWtleS0wMTIzNDU2Nzg5YWJjZGVm"
 
@@ -108,10 +109,18 @@ import Testing
         #expect(warnings.map(\.message) == ["other users of this machine can change the file"])
     }
 
-    @Test func unknownKeysAndFindingsOfTheSyncConfigAreWarnings() async throws {
-        let yaml = Self.yaml.replacing("{a: {", with: "{a: {querry: x, ") + "\nprot: 1"
+    @Test func allThatIsWrongWithAFileIsTold() async throws {
+        let findings = try await Self.findings(Self.yaml + "\nprot: 1\ntelemetry: {prometheus_port: 0}")
+        #expect(findings.map(\.level) == [.error, .error], "\(findings)")
+        #expect(findings.map(\.place) == ["powersync.yaml:7: prot", "powersync.yaml:8: telemetry.prometheus_port"])
+        #expect(findings.first?.message == "unknown key. Did you mean “port”?")
+        #expect(findings.last?.code == "PSYNC_S1110")
+    }
+
+    @Test func findingsOfTheSyncConfigAreTold() async throws {
+        let yaml = Self.yaml.replacing("{a: {", with: "{a: {querry: x, ") + "\nmetadata: {a: b}"
         let findings = try await Self.findings(yaml)
-        #expect(findings.contains { $0.level == .warning && $0.message.contains("prot: unknown key") })
+        #expect(findings.contains { $0.level == .warning && $0.message.contains("metadata: no effect here") })
         #expect(findings.contains { $0.area == .syncConfig && $0.level != .ok }, "\(findings)")
     }
 
@@ -182,6 +191,22 @@ import Testing
             #expect(findings.count == 1)
             #expect(findings.first?.message.contains(message) == true, "\(findings)")
             #expect(findings.first?.place?.hasSuffix("/keys") == true)
+        }
+    }
+
+    @Test func keysThatAreNotUsedAreNamed() async throws {
+        let unknown = #"{"kty":"EC","crv":"secp256k1","alg":"ES256K","kid":"k1","x":"AA","y":"AA"}"#
+        let message =
+            "k1 (ES256K): secp256k1 is not supported: no library that checks signatures here has the curve secp256k1"
+        try await Self.withKeySet(#"{"keys":[\#(unknown)]}"#) { configuration in
+            let findings = try await Self.examine(configuration).filter { $0.area == .keys && $0.level == .error }
+            #expect(findings.map(\.message) == ["the key set has no key that can verify tokens; \(message)"])
+        }
+        let both = Self.key(modulusBytes: 256).replacing("]", with: ",\(unknown)]")
+        try await Self.withKeySet(both) { configuration in
+            let findings = try await Self.examine(configuration).filter { $0.area == .keys }
+            #expect(findings.contains { $0.level == .ok && $0.message == "not used: \(message)" }, "\(findings)")
+            #expect(!findings.contains { $0.level == .error })
         }
     }
 

@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 @testable import PowerSyncService
@@ -62,6 +63,28 @@ import Testing
                 rows += line.object("data").objects("data").compactMap { $0.text("data") }
             }
             #expect(rows.contains(#"{"id":"a","name":"B"}"#))
+        }
+    }
+
+    @Test("a write with half a character is applied, or rejected by itself")
+    func halvesOfCharacters() async throws {
+        try await Scenario.run { scenario in
+            let token = try scenario.token()
+            let good = #"{"op_id":1,"op":"PUT","type":"lists","id":"a","data":{"owner_id":"u1","name":"Ann \ud83d"}}"#
+            let bad = #"{"op_id":2,"op":"PUT","type":"lists","id":"b\ud83d","data":{"owner_id":"u1"}}"#
+            let body = #"{"client_id":"c","data":[\#(good),\#(bad)]}"#
+            let reply = try await scenario.send("POST", "/dev/write", token: token, body: body)
+            #expect(reply.status == 200, "\(reply.body)")
+            #expect(try reply.json["applied_through"] == 1)
+            let rejections = try reply.json.objects("rejections")
+            #expect(rejections.map { $0.text("code") } == ["malformed"] && rejections.first?["op_id"] == 2)
+            try await scenario.settle()
+            var stream = try await scenario.stream(token)
+            var rows: [String] = []
+            while let line = try await stream.next(), line["checkpoint_complete"] == nil {
+                rows += line.object("data").objects("data").compactMap { $0.text("data") }
+            }
+            #expect(rows == [#"{"id":"a","name":"Ann \#u{fffd}"}"#])
         }
     }
 
@@ -161,6 +184,39 @@ import Testing
             )
             #expect(write.status == 403)
             #expect(try write.error("code") == "PSYNC_S2001")
+        }
+    }
+
+    @Test(
+        "a host in the target counts, and not the one in the header",
+        arguments: [
+            ("/dev/token", "localhost", "200"), ("http://localhost/dev/token", "evil.example", "200"),
+            ("HTTP://127.0.0.1:8080/dev/token", "evil.example", "200"),
+            ("http://[::1]/dev/token", "evil.example", "200"),
+            ("http://evil.example/dev/token", "localhost", "403"),
+            ("https://evil.example//dev/token", "localhost", "403"),
+            ("xy://evil.example:1/dev/token", "localhost", "403"),
+            ("http://evil.example/%64ev/token", "localhost", "403"), ("/d%65v//tok%65n", "evil.example", "403"),
+        ]
+    )
+    func hostsInTargets(_ target: String, _ host: String, _ status: String) async throws {
+        try await Self.runBoth { scenario in
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                let body = #"{"user_id":"u7"}"#
+                try await connection.send(
+                    """
+                    POST \(target) HTTP/1.1\r
+                    Host: \(host)\r
+                    Content-Type: application/json\r
+                    Content-Length: \(body.utf8.count)\r
+                    Connection: close\r
+                    \r
+                    \(body)
+                    """
+                )
+                let text = try await connection.textUntilClosed()
+                #expect(RawRequests.statuses(of: text) == [status], "\(text)")
+            }
         }
     }
 

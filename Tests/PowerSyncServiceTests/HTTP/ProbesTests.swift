@@ -1,4 +1,6 @@
 import Hummingbird
+import Logging
+import PowerSyncRules
 import PowerSyncTesting
 import Testing
 
@@ -55,5 +57,31 @@ import Testing
         #expect(probes.response(to: .readiness).status == .ok)
         probes.didStop()
         #expect(probes.response(to: .readiness).status == .badRequest)
+    }
+
+    @Test func aTableThatIsLeftOutIsNamedAndKeepsNobodyFromBeingReady() {
+        let probes = Probes(clock.timing)
+        let signs = SignsOfLife(probes: probes, replicates: true, logger: Logger(label: "test"))
+        let stream = ReplicationStreamID(rawValue: 1)
+        probes.didStart()
+        #expect(probes.leftOut.isEmpty)
+        let message = "Role powersync may not read public.c. GRANT SELECT ON public.c TO powersync;"
+        let obstacle = TableObstacle(
+            table: SourceTableName(schema: "public", name: "c"),
+            reason: .notReadable,
+            message: message,
+            since: 0
+        )
+        signs.report(.leftOut([obstacle]), of: stream)
+        #expect(probes.leftOut == [message])
+        #expect(probes.response(to: .readiness).status == .ok)
+        signs.report(.written, of: stream)
+        #expect(probes.leftOut == [message])
+        signs.report(.leftOut([]), of: stream)
+        #expect(probes.leftOut.isEmpty)
+        signs.report(.leftOut([obstacle]), of: stream)
+        // Nobody replicates the stream any more.
+        signs.report(.ended, of: stream)
+        #expect(probes.leftOut.isEmpty)
     }
 }

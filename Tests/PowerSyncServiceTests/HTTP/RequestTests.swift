@@ -15,7 +15,7 @@ import Testing
         try await Scenario.run { scenario in
             let token = try scenario.token()
             for (authorization, code) in [
-                (nil, "PSYNC_S2106"), ("token \(token)", "PSYNC_S2106"), ("Token garbage", "PSYNC_S2101"),
+                (nil, "PSYNC_S2106"), ("Basic \(token)", "PSYNC_S2106"), ("Token garbage", "PSYNC_S2101"),
             ] as [(String?, String)] {
                 let headers = authorization.map { ["Authorization": $0] } ?? [:]
                 for (method, path, body) in [
@@ -61,6 +61,7 @@ import Testing
             ),
             BodyCase(body: #"{"client_id":null}"#, details: "client_id"),
             BodyCase(body: #"{"app_metadata":{"a":1}}"#, details: "app_metadata"),
+            BodyCase(body: #"{"client_id":"c\ud83d"}"#, details: "half a surrogate pair"),
             BodyCase(body: "{"), BodyCase(body: ""), BodyCase(body: #"{"a":1}x"#),
             BodyCase(body: "<a/>", type: "application/xml", status: 415),
             BodyCase(body: "a=1", type: "application/x-www-form-urlencoded", status: 415),
@@ -94,6 +95,8 @@ import Testing
                 ("/sync/stream", "application/json; charset=utf-8", "{}"), ("/sync/stream", "text/plain", "whatever"),
                 ("/sync/stream?client_id=c1&x=1", "application/json", "{}"),
                 ("/sync/stream", "application/json", #"{"parameters":null,"app_metadata":null,"unknown":1}"#),
+                ("/sync/stream", "application/json", #"{"parameters":{"name":"Ann \ud83d"}}"#),
+                ("/sync/stream", "application/json", #"{"app_metadata":{"name":"Ann \ud83d"}}"#),
             ] {
                 // A stream has no end of its own, so only its head is waited for.
                 let status = try await scenario.status(
@@ -139,6 +142,46 @@ import Testing
                 body: shape.body
             )
             #expect(status == 200)
+        }
+    }
+
+    @Test(
+        "what is equal by RFC 9110 and RFC 3986 is",
+        arguments: [
+            ("/sync/stream", ["Content-Type": "APPLICATION/Json ; Charset=utf-8"]),
+            ("/sync/stream", ["Content-Encoding": "Identity"]),
+            ("/sync/stream", ["Content-Encoding": "identity,identity"]), ("/sync/stream", ["Content-Encoding": " , "]),
+            ("/%73ync/stre%61m", [:]), ("/sync/stream?client%5Fid=c", ["Accept": "APPLICATION/x-ndjson"]),
+        ] as [(String, [String: String])]
+    )
+    func equalSpellings(_ path: String, _ headers: [String: String]) async throws {
+        try await Scenario.run { scenario in
+            let status = try await scenario.status(
+                "POST",
+                path,
+                token: try scenario.token(),
+                headers: headers,
+                body: "{}"
+            )
+            #expect(status == 200)
+        }
+    }
+
+    @Test(
+        "percent signs that are data stay",
+        arguments: [
+            ("/probes%2Fliveness", 404), ("/%2570robes/liveness", 404), ("/%70robes/liveness", 200), ("/%7", 404),
+            ("/%+f", 404),
+            ("/%zzprobes/liveness", 404), ("/%70%72%6Fbes/live%6Eess", 200),
+        ]
+    )
+    func percentSigns(_ path: String, _ status: Int) async throws {
+        try await Scenario.run { scenario in
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                try await connection.send(RawRequests.request("GET \(path)", ["Connection: close"]))
+                let text = try await connection.textUntilClosed()
+                #expect(RawRequests.statuses(of: text) == ["\(status)"], "\(text)")
+            }
         }
     }
 
@@ -235,7 +278,7 @@ import Testing
             #expect(reply.headers["content-type"] == "application/x-ndjson")
             #expect(reply.headers["x-accel-buffering"] == "no")
             #expect(reply.headers["access-control-allow-origin"] == "*")
-            #expect(reply.headers["access-control-expose-headers"] == "Content-Type")
+            #expect(reply.headers["access-control-expose-headers"] == "Content-Type, Retry-After")
         }
     }
 
@@ -256,6 +299,54 @@ import Testing
                 #expect(reply.status == 400)
                 #expect(reply.body == "Invalid Preflight Request")
             }
+        }
+    }
+
+    struct Preflight: CustomTestStringConvertible, Sendable {
+        var asked: String
+        var added: String
+        var testDescription: String { asked }
+    }
+
+    @Test(
+        "a page may send the fields that it asks for",
+        arguments: [
+            Preflight(asked: "traceparent,sentry-trace, baggage", added: ", traceparent, sentry-trace, baggage"),
+            Preflight(asked: "authorization, CONTENT-TYPE ,x-user-agent", added: ""),
+            Preflight(asked: "X-A\t,  x-a,X-B,,", added: ", X-A, X-B"),
+            Preflight(asked: "not a name, x:y, ok", added: ", ok"),
+            Preflight(asked: "", added: ""),
+        ]
+    )
+    func preflightFields(_ test: Preflight) async throws {
+        try await Scenario.run { scenario in
+            let headers = [
+                "Origin": "http://a", "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": test.asked,
+            ]
+            let reply = try await scenario.send("OPTIONS", "/sync/stream", headers: headers)
+            #expect(
+                reply.headers["access-control-allow-headers"]
+                    == "Content-Type, Authorization, User-Agent, X-User-Agent" + test.added
+            )
+        }
+    }
+
+    @Test(
+        "a public page may reach a private network if it may reach the route",
+        arguments: [
+            ("/sync/stream", "https://app.example", "true", true), ("/sync/stream", "https://app.example", nil, false),
+            ("/sync/stream", "https://app.example", "false", false),
+            ("/dev/token", "https://app.example", "true", false),
+            ("/dev/token", "http://localhost:5173", "true", true), ("/dashboard", "https://app.example", "true", false),
+        ] as [(String, String, String?, Bool)]
+    )
+    func privateNetworks(_ path: String, _ origin: String, _ asked: String?, _ isAllowed: Bool) async throws {
+        try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
+            var headers = ["Origin": origin, "Access-Control-Request-Method": "POST"]
+            headers["Access-Control-Request-Private-Network"] = asked
+            let reply = try await scenario.send("OPTIONS", path, headers: headers)
+            #expect((reply.headers["access-control-allow-private-network"] == "true") == isAllowed)
         }
     }
 

@@ -34,6 +34,17 @@ import Testing
         #expect(lag.seconds(at: 141) == 30)
     }
 
+    @Test("rows of a table that is locked grow older, whatever else is published")
+    mutating func locked() {
+        lag.lockedSince = 100
+        lag.didBegin(committedAt: 150)
+        lag.didPublish(at: 151)
+        lag.didCatchUp()
+        #expect(lag.seconds(at: 160) == 60)
+        lag.lockedSince = nil
+        #expect(lag.seconds(at: 170) == 0)
+    }
+
     @Test("a source whose clock is ahead is not behind")
     mutating func clocks() {
         lag.didBegin(committedAt: 100)

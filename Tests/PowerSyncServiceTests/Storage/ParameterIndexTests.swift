@@ -121,6 +121,22 @@ import Testing
         }
     }
 
+    @Test("equal rows of a lookup count once", arguments: TestedStorage.durable)
+    func equalRowsCountOnceForTheLimit(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
+        let table = try await scenario.table("m")
+        for index in 0..<40 as Range<Int64> {
+            try await scenario.save(.insert(member(index, "u1", .text("g\(index % 3)"))), of: table)
+        }
+        try await scenario.commit()
+        let groups = ["g0", "g1", "g2"].map { row(.text($0)) }
+        let found = try await scenario.lookUp(Self.u1, limit: 3)
+        #expect(found.count == 3 && Set(found) == Set(groups))
+        await #expect(throws: BucketLimitError(limit: .parameterResults(limit: 2))) {
+            try await scenario.lookUp(Self.u1, limit: 2)
+        }
+    }
+
     @Test(arguments: TestedStorage.durable) func changesBetweenCheckpointsNameBucketsAndLookups(
         _ kind: TestedStorage
     ) async throws {

@@ -81,12 +81,14 @@ struct SessionScenario {
     ///   - userID: Whose it is.
     ///   - claims: The others of the token.
     ///   - request: What it asks for.
+    ///   - format: How its lines are encoded.
     /// - Returns: The session.
     /// - Throws: When no stream is active.
     func session(
         _ userID: String = "u1",
         claims: JSONObject = [:],
-        request: StreamingSyncRequest = StreamingSyncRequest()
+        request: StreamingSyncRequest = StreamingSyncRequest(),
+        format: SyncLineFormat = .ndjson
     ) async throws -> SyncSession {
         var payload = claims
         payload["sub"] = .string(userID)
@@ -95,7 +97,7 @@ struct SessionScenario {
             token: VerifiedToken(payload: payload, expiresAt: 0),
             stream: try #require(try await storage.storage.activeStream()),
             environment: environment,
-            encoding: SyncSession.Encoding(format: .ndjson, isRawData: true),
+            encoding: SyncSession.Encoding(format: format, isRawData: true),
             copiesLines: copiesLines,
             statistics: StreamStatistics(),
             logger: ServiceScenario.logger

@@ -20,7 +20,12 @@ import Testing
         var count: Int64 = 0
     }
 
-    static func candidate(_ opID: Int64, write: Int64? = nil, _ buckets: [Bucket]) -> SyncSession.Candidate {
+    static func candidate(
+        _ opID: Int64,
+        write: Int64? = nil,
+        _ buckets: [Bucket],
+        refused: [Int] = []
+    ) -> SyncSession.Candidate {
         SyncSession.Candidate(
             checkpoint: checkpoint(opID),
             writeCheckpoint: write.map { WriteCheckpoint($0) },
@@ -36,7 +41,14 @@ import Testing
                 uniqueKeysWithValues: buckets.map {
                     (BucketName($0.name), BucketChecksum(checksum: Checksum($0.checksum), count: $0.count))
                 }
-            )
+            ),
+            streams: [
+                StreamDescription(
+                    name: "s",
+                    isDefault: true,
+                    errors: refused.map { StreamError(subject: .subscription($0), message: "checkpoint \(opID)") }
+                )
+            ]
         )
     }
 
@@ -57,10 +69,7 @@ import Testing
     }
 
     static func machine(_ positions: [(String, Int64)] = []) -> StateMachine {
-        StateMachine(
-            positions: positions.map { .init(name: BucketName($0.0), after: OpID($0.1)) },
-            streams: [StreamDescription(name: "s", isDefault: true)]
-        )
+        StateMachine(positions: positions.map { .init(name: BucketName($0.0), after: OpID($0.1)) })
     }
 
     static func read(_ positions: [(String, Int64)], at opID: Int64) -> SyncSession.Step {
@@ -221,6 +230,60 @@ import Testing
         machine.didSend(Self.chunk("a", 1...1))
         machine.advance(to: prepared)
         #expect(machine.next() == Self.read([("a", 1)], at: 3))
+    }
+
+    @Test("a whole line says that other subscriptions than before get nothing, which a diff cannot")
+    func otherRefusals() throws {
+        let (a, b) = (Bucket(name: "a", checksum: 1, count: 1), Bucket(name: "b", checksum: 2, count: 1))
+        var machine = try Self.idle(Self.candidate(1, [a, b]))
+        let line = try Self.announce(
+            Self.candidate(2, [a, Bucket(name: "b", checksum: 3, count: 2)], refused: [4]),
+            &machine
+        )
+        guard case .checkpoint(let checkpoint) = line else {
+            Issue.record("not a whole line: \(line)")
+            return
+        }
+        #expect(checkpoint.buckets.map(\.name) == [BucketName("a"), BucketName("b")])
+        #expect(checkpoint.streams.flatMap(\.errors).map(\.subject) == [.subscription(4)])
+        // Only what has changed is sent.
+        #expect(machine.next() == Self.read([("b", 0)], at: 2))
+        Self.drain(&machine)
+        // Another text is nothing new.
+        let same = Self.candidate(3, [a, Bucket(name: "b", checksum: 3, count: 2)], refused: [4])
+        #expect(machine.prepareLine(for: same)?.line == nil)
+        guard case .checkpointDiff = try Self.announce(Self.candidate(4, [a], refused: [4]), &machine) else {
+            Issue.record("not a diff")
+            return
+        }
+        guard case .checkpoint = try Self.announce(Self.candidate(4, [a]), &machine) else {
+            Issue.record("not a whole line")
+            return
+        }
+    }
+
+    @Test(
+        "another priority of a bucket is announced, or its data would come after the completion that covers it",
+        arguments: [1, 2]
+    )
+    func otherPriority(later: Int32) throws {
+        var machine = Self.machine()
+        func buckets(_ priority: Int32, _ second: UInt32) -> [Bucket] {
+            [
+                Bucket(name: "a", priority: priority, checksum: 1, count: 5000),
+                Bucket(name: "b", priority: 1, checksum: second, count: 1),
+            ]
+        }
+        try Self.announce(Self.candidate(5000, buckets(3 - later, 1)), &machine)
+        _ = machine.next()
+        machine.didSend(Self.chunk("a", 1...1000, hasMore: true))
+        let line = try Self.announce(Self.candidate(5001, buckets(later, 2)), &machine)
+        guard case .checkpointDiff(let diff) = line else {
+            Issue.record("not a diff: \(line)")
+            return
+        }
+        #expect(diff.updatedBuckets.map(\.name) == [BucketName("a"), BucketName("b")])
+        #expect(diff.updatedBuckets.map(\.priority) == [Priority(later), Priority(1)])
     }
 
     // MARK: Data

@@ -78,7 +78,7 @@ import Testing
             // Five lines that are too long to be handed over together, with half of the operations after which a
             // download is interrupted.
             let rowCount = SyncSession.StateMachine.uninterruptedOperations / 10
-            let text = String(repeating: "x", count: LineBatch.maximumBytes / rowCount)
+            let text = String(repeating: "x", count: LineBatch.maximumBytes / rowCount / 2)
             for list in ["l1", "l2", "l3", "l4", "l5"] {
                 try await scenario.insert(list, ["owner": "u1"], into: lists)
                 for number in 0..<rowCount {

@@ -20,12 +20,12 @@ struct EmbeddedDemoSource: DemoSource {
 
     func mayUse(photo: String, user: String) async throws -> Bool {
         try await database.read { db in
-            let owners = try String.fetchSet(
+            // SQLite compares bytes, and a set of texts does not.
+            try Bool.fetchOne(
                 db,
-                sql: "SELECT DISTINCT owner_id FROM lists WHERE photo_id = ?",
-                arguments: [photo]
-            )
-            return owners.isEmpty || owners.contains(user)
+                sql: "SELECT count(*) = 0 OR max(owner_id = ?) FROM lists WHERE photo_id = ?",
+                arguments: [user, photo]
+            ) ?? false
         }
     }
 

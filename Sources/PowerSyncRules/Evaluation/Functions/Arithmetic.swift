@@ -6,7 +6,7 @@ enum Arithmetic {
     /// The value of an operator.
     static func evaluate(_ function: PlanFunction, _ values: [SQLiteValue]) -> SQLiteValue {
         switch function {
-        case .abs: return absolute(values[0].numeric)
+        case .abs: return absolute(values[0])
         case .round: return rounded(values)
         case .bitAnd, .bitOr, .shiftLeft, .shiftRight:
             guard let lhs = values[0].bits, let rhs = values[1].bits else { return .null }
@@ -21,6 +21,7 @@ enum Arithmetic {
             switch (values[0].numeric, values[1].numeric) {
             case (.null, _), (_, .null): return .null
             case (.integer(let lhs), .integer(let rhs)): return integers(function, lhs, rhs)
+            case _ where function == .remainder: return remainder(values[0].bits, values[1].bits)
             case (let lhs, let rhs): return reals(function, lhs, rhs)
             }
         }
@@ -45,10 +46,6 @@ enum Arithmetic {
     }
 
     private static func reals(_ function: PlanFunction, _ lhs: SQLiteValue, _ rhs: SQLiteValue) -> SQLiteValue {
-        if function == .remainder {
-            guard let lhs = lhs.bits, let rhs = rhs.bits, rhs != 0 else { return .null }
-            return .real(rhs == -1 ? 0 : Double(lhs % rhs))
-        }
         guard let lhs = lhs.double, let rhs = rhs.double else { return .null }
         switch function {
         case .add: return real(lhs + rhs)
@@ -58,14 +55,20 @@ enum Arithmetic {
         }
     }
 
+    /// The remainder of numbers of which one is real: that of their integers, as a real.
+    private static func remainder(_ lhs: Int64?, _ rhs: Int64?) -> SQLiteValue {
+        guard let lhs, let rhs, rhs != 0 else { return .null }
+        return .real(rhs == -1 ? 0 : Double(lhs % rhs))
+    }
+
     private static func real(_ number: Double) -> SQLiteValue { number.isNaN ? .null : .real(number) }
 
+    /// The absolute value: an integer of an integer, of anything else a real.
     private static func absolute(_ value: SQLiteValue) -> SQLiteValue {
         switch value {
         case .integer(.min): .real(9_223_372_036_854_775_808.0)
         case .integer(let integer): .integer(Swift.abs(integer))
-        case .real(let number): .real(Swift.abs(number))
-        default: .null
+        default: value.numeric.double.map { .real(Swift.abs($0)) } ?? .null
         }
     }
 

@@ -9,12 +9,22 @@ import PowerSyncProtocol
 /// then      point: coordinates; line: count, coordinates; polygon: count, rings (lines without head);
 ///           types 4…7: count, geometries with heads of their own
 /// ```
-indirect enum Geometry {
-    case point([Double])
-    case line([[Double]])
-    case polygon([[[Double]]])
-    /// Several geometries; the kind is 4 (points), 5 (lines), 6 (polygons) or 7 (anything).
-    case collection(kind: UInt32, [Geometry])
+struct Geometry {
+    /// What it is made of; a point without coordinates is empty.
+    indirect enum Shape {
+        case point([Double])
+        case line([[Double]])
+        case polygon([[[Double]]])
+        /// Several geometries; the kind is 4 (points), 5 (lines), 6 (polygons) or 7 (anything).
+        case collection(kind: UInt32, [Geometry])
+    }
+
+    /// What it is made of.
+    private var shape: Shape
+    /// Whether each point has a height behind x and y.
+    private var hasZ: Bool
+    /// Whether each point has a measure, the last of its coordinates.
+    private var hasM: Bool
 
     /// The value of one of the functions `st_…`.
     ///
@@ -29,12 +39,16 @@ indirect enum Geometry {
         guard let bytes, let geometry = Geometry(wellKnownBinary: bytes) else { throw .invalidGeometry }
         switch function {
         case .geoX, .geoY:
-            guard case .point(let coordinates) = geometry, coordinates.count >= 2 else { return .null }
+            guard case .point(let coordinates) = geometry.shape, coordinates.count >= 2 else { return .null }
             let coordinate = coordinates[function == .geoX ? 0 : 1]
             return coordinate.isNaN ? .null : .real(coordinate)
         case .geoText: return .text(geometry.wellKnownText)
         default: return .text(geometry.geoJSON)
         }
+    }
+
+    fileprivate init(_ shape: Shape, hasZ: Bool, hasM: Bool) {
+        (self.shape, self.hasZ, self.hasM) = (shape, hasZ, hasM)
     }
 
     private init?(wellKnownBinary bytes: [UInt8]) {
@@ -61,12 +75,16 @@ private struct GeometryReader {
         let code = head & 0x0fff_ffff
         let hasZ = head & 0x8000_0000 != 0 || code / 1000 == 1 || code / 1000 == 3
         let hasM = head & 0x4000_0000 != 0 || code / 1000 == 2 || code / 1000 == 3
-        let dimensions = 2 + (hasZ ? 1 : 0) + (hasM ? 1 : 0)
-        switch code % 1000 {
+        return shape(code % 1000, dimensions: 2 + (hasZ ? 1 : 0) + (hasM ? 1 : 0), isLittle, depth: depth)
+            .map { Geometry($0, hasZ: hasZ, hasM: hasM) }
+    }
+
+    private mutating func shape(_ kind: UInt32, dimensions: Int, _ isLittle: Bool, depth: Int) -> Geometry.Shape? {
+        switch kind {
         case 1:
             return coordinates(dimensions, isLittle).map { .point($0.prefix(2).allSatisfy(\.isNaN) ? [] : $0) }
         case 2:
-            return line(dimensions, isLittle).map(Geometry.line)
+            return line(dimensions, isLittle).map(Geometry.Shape.line)
         case 3:
             guard let count = count(isLittle, bytesEach: 4) else { return nil }
             var rings: [[[Double]]] = []
@@ -134,36 +152,48 @@ extension Geometry {
         6: ("MULTIPOLYGON", "MultiPolygon"), 7: ("GEOMETRYCOLLECTION", "GeometryCollection"),
     ]
 
-    /// `POINT(1 2)` and the like.
+    /// `POINT(1 2)`, `POINT ZM (1 2 3 4)`, `POINT EMPTY` and the like.
     var wellKnownText: String {
-        switch self {
-        case .point: "POINT" + (body.isEmpty ? " EMPTY" : "(\(body))")
-        case .line: "LINESTRING" + (body.isEmpty ? " EMPTY" : "(\(body))")
-        case .polygon: "POLYGON" + (body.isEmpty ? " EMPTY" : "(\(body))")
-        case .collection(let kind, let parts):
-            (Self.names[kind]?.text ?? "")
-                + (parts.isEmpty
-                    ? " EMPTY"
-                    : "("
-                        + parts.map { kind == 7 ? $0.wellKnownText : kind == 4 ? $0.body : "(\($0.body))" }
-                        .joined(separator: ",") + ")")
+        let name =
+            switch shape {
+            case .point: "POINT"
+            case .line: "LINESTRING"
+            case .polygon: "POLYGON"
+            case .collection(let kind, _): Self.names[kind]?.text ?? ""
+            }
+        let dimensions = hasZ || hasM ? " \(hasZ ? "Z" : "")\(hasM ? "M" : "") " : ""
+        if isEmpty { return "\(name)\(dimensions.isEmpty ? " " : dimensions)EMPTY" }
+        return "\(name)\(dimensions)(\(body))"
+    }
+
+    private var isEmpty: Bool {
+        switch shape {
+        case .point(let point): point.isEmpty
+        case .line(let points): points.isEmpty
+        case .polygon(let rings): rings.isEmpty
+        case .collection(_, let parts): parts.isEmpty
         }
     }
 
     private var body: String {
         func text(_ point: [Double]) -> String { point.map(RealText.plain).joined(separator: " ") }
         func text(_ points: [[Double]]) -> String { points.map { text($0) }.joined(separator: ",") }
-        switch self {
+        switch shape {
         case .point(let point): return text(point)
         case .line(let points): return text(points)
         case .polygon(let rings): return rings.map { "(\(text($0)))" }.joined(separator: ",")
-        case .collection: return ""
+        case .collection(let kind, let parts):
+            return parts.map { kind == 7 ? $0.wellKnownText : kind == 4 ? $0.body : "(\($0.body))" }.joined(
+                separator: ","
+            )
         }
     }
 
     /// `{"type":"Point","coordinates":[1,2]}` and the like.
+    ///
+    /// The format knows heights, and no measures.
     var geoJSON: String {
-        switch self {
+        switch shape {
         case .point: #"{"type":"Point","coordinates":\#(coordinates)}"#
         case .line: #"{"type":"LineString","coordinates":\#(coordinates)}"#
         case .polygon: #"{"type":"Polygon","coordinates":\#(coordinates)}"#
@@ -176,10 +206,10 @@ extension Geometry {
 
     private var coordinates: String {
         func text(_ point: [Double]) -> String {
-            "[\(point.map { $0.isFinite ? RealText.plain($0) : "null" }.joined(separator: ","))]"
+            "[\(point.prefix(hasZ ? 3 : 2).map { $0.isFinite ? RealText.plain($0) : "null" }.joined(separator: ","))]"
         }
         func text(_ points: [[Double]]) -> String { "[\(points.map { text($0) }.joined(separator: ","))]" }
-        switch self {
+        switch shape {
         case .point(let point): return text(point)
         case .line(let points): return text(points)
         case .polygon(let rings): return "[\(rings.map { text($0) }.joined(separator: ","))]"

@@ -10,12 +10,15 @@ extension PlanFunction {
         if self == .contained || self == .notContained {
             return try contains(operands[0].evaluate(in: input), operands[1], in: input)
         }
-        guard let document = try operands[0].evaluateJSON(in: input) else { return .null }
+        guard let (document, isText) = try Self.document(operands[0], in: input) else { return .null }
         var key: SQLiteValue?
         if operands.count > 1 { key = .some(try operands[1].evaluate(in: input)) }
         switch self {
         case .jsonKeys:
-            guard case .object(let members) = document else { throw .notJSONObject }
+            guard case .object(let members) = document else {
+                guard isText else { return .null }
+                throw .notJSONObject
+            }
             return .text(JSONNode.array(members.map { .string($0.name) }).text)
         case .jsonArrayLength:
             guard let found = try Self.find(key, in: document) else { return .null }
@@ -36,12 +39,31 @@ extension PlanFunction {
         }
     }
 
+    /// The JSON value that a function reads, `nil` for `NULL`: numbers and bytes count by their text form, and what is no JSON
+    /// then has no members.
+    ///
+    /// A part of the request is not turned into text and back.
+    private static func document(
+        _ operand: PlanExpression,
+        in input: EvaluationInput
+    ) throws(EvaluationError) -> (node: JSONNode, isText: Bool)? {
+        if case .request(let part) = operand { return input.request?[part].map { ($0, true) } }
+        let value = try operand.evaluate(in: input)
+        guard let text = value.text else { return nil }
+        if let node = JSONNode(parsing: text) {
+            if case .text = value { return (node, true) }
+            return (node, false)
+        }
+        if case .text = value { throw .notJSON }
+        return nil
+    }
+
     private func member(_ key: SQLiteValue, of document: JSONNode) -> SQLiteValue {
         let isSplit = self == .splitMember || self == .splitMemberValue || self == .splitJSONExtract
         guard let found = JSONPath(key, isSplit: isSplit)?.value(in: document) else { return .null }
         switch (self, document, found) {
         case (.member, .null, _), (.splitMember, _, .null): return .null
-        case (.splitMemberValue, _, .null): return .text("null")
+        case (.splitJSONExtract, _, .null): return .text("null")
         case (.member, _, _), (.splitMember, _, _): return .text(found.text)
         default: return found.value
         }

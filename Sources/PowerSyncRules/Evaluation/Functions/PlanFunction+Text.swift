@@ -33,19 +33,16 @@ extension PlanFunction {
     /// takes the characters before.
     private static func substring(_ values: [SQLiteValue]) -> SQLiteValue {
         guard let text = values[0].text, let position = values[1].characterCount else { return .null }
-        let count = text.utf16.count
-        // Far beyond every text, and far from overflow.
-        let limit = Int64(count) + 1
-        func clamp(_ number: Int64) -> Int64 { Swift.min(Swift.max(number, -limit), limit) }
-        let start = position > 0 ? clamp(position) - 1 : position < 0 ? Swift.max(clamp(position) + limit - 1, 0) : -1
-        var range = start..<Swift.max(start, limit)
+        let count = Int64(text.utf16.count)
+        let start = position > 0 ? position - 1 : position < 0 ? Swift.max(position + count, 0) : -1
+        var range = start..<Swift.max(start, count)
         if values.count > 2 {
-            guard let length = values[2].characterCount.map({ Swift.min(Swift.max($0, -2 * limit), 2 * limit) }) else {
-                return .null
-            }
-            range = length >= 0 ? start..<(start + length) : (start + length)..<start
+            guard let length = values[2].characterCount else { return .null }
+            let (sum, overflows) = start.addingReportingOverflow(length)
+            let end = overflows ? length < 0 ? .min : .max : sum
+            range = length >= 0 ? start..<end : end..<start
         }
-        let cut = range.clamped(to: 0..<Int64(count))
+        let cut = range.clamped(to: 0..<count)
         return .text(text.units(Int(cut.lowerBound)..<Int(cut.upperBound)))
     }
 

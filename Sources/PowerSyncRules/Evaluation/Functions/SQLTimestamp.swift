@@ -7,50 +7,57 @@
 /// ```
 struct SQLTimestamp: Hashable {
     /// Milliseconds since 1970.
-    let milliseconds: Int64
+    private(set) var milliseconds: Int64
 
     /// The moments of the years 0 to 9999.
     private static let range: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
-    private static let julianDayOf1970 = 2_440_587.5
+    /// The first day of Julian days, in milliseconds since 1970.
+    private static let firstJulianDay: Int64 = -210_866_760_000_000
 
     /// `unixepoch(v, …)` or `datetime(v, …)`.
     static func evaluate(_ function: PlanFunction, _ values: [SQLiteValue]) -> SQLiteValue {
-        var modifiers: [String] = []
+        var modifiers: [DateModifier] = []
         for modifier in values.dropFirst() {
             // NULL ends the list.
             guard let text = modifier.text else { break }
-            modifiers.append(text.lowercased())
+            guard let modifier = DateModifier(text), modifiers.isEmpty || !modifier.isFirstOnly else { return .null }
+            modifiers.append(modifier)
         }
-        let isUnix = modifiers.first == "unixepoch"
-        if isUnix { modifiers.removeFirst() }
-        let hasFraction = modifiers == ["subsec"] || modifiers == ["subsecond"]
-        guard modifiers.isEmpty || hasFraction, let time = SQLTimestamp(values[0], isUnix: isUnix) else { return .null }
+        guard var time = SQLTimestamp(values[0], modifiers.first) else { return .null }
+        for modifier in modifiers {
+            guard time.apply(modifier) else { return .null }
+        }
+        guard range.contains(time.milliseconds) else { return .null }
+        let hasFraction = modifiers.contains(.subsecond)
         if function == .datetime { return .text(time.text(hasFraction: hasFraction)) }
         return hasFraction
             ? .real(Double(time.milliseconds) / 1000) : .integer(time.milliseconds.flooredDivision(by: 1000).quotient)
     }
 
-    private init?(_ value: SQLiteValue, isUnix: Bool) {
-        let number: Double
+    /// The moment of a value; a number is what the modifier says, otherwise a Julian day.
+    private init?(_ value: SQLiteValue, _ modifier: DateModifier?) {
         switch value {
         case .null, .blob: return nil
-        case .integer(let integer): number = Double(integer)
-        case .real(let real): number = real
+        case .integer(let integer): self.init(Double(integer), modifier)
+        case .real(let number): self.init(number, modifier)
         case .text(let text):
-            guard let julianDay = Self.plainNumber(text) else {
+            if let number = Self.plainNumber(text) {
+                self.init(number, nil)
+            } else {
+                guard modifier != .julianday else { return nil }
                 self.init(parsing: text)
-                return
             }
-            self.init(milliseconds: (julianDay - Self.julianDayOf1970) * 86_400_000)
-            return
         }
-        self.init(milliseconds: isUnix ? number * 1000 : (number - Self.julianDayOf1970) * 86_400_000)
     }
 
-    private init?(milliseconds: Double) {
-        let rounded = milliseconds.rounded()
-        guard rounded >= Double(Self.range.lowerBound), rounded <= Double(Self.range.upperBound) else { return nil }
-        self.milliseconds = Int64(rounded)
+    private init?(_ number: Double, _ modifier: DateModifier?) {
+        let isDay = number >= 0 && number < 5_373_484.5
+        let isSeconds = modifier == .unixepoch || modifier == .auto && !isDay
+        guard isSeconds || isDay else { return nil }
+        let first = Double(Self.firstJulianDay)
+        let distance = isSeconds ? number * 1000 - first : number * 86_400_000
+        guard distance >= 0, distance < 464_269_060_800_000 else { return nil }
+        milliseconds = Int64(distance + 0.5) + Self.firstJulianDay
     }
 
     private static func plainNumber(_ text: String) -> Double? {
@@ -62,122 +69,59 @@ struct SQLTimestamp: Hashable {
     }
 }
 
-// MARK: - Reading
+// MARK: - Modifiers
+
+extension SQLTimestamp {
+    /// Applies a modifier.
+    ///
+    /// - Returns: Whether the result is a day that SQLite knows.
+    private mutating func apply(_ modifier: DateModifier) -> Bool {
+        let (days, time) = milliseconds.flooredDivision(by: Self.day)
+        switch modifier {
+        case .unixepoch, .julianday, .auto, .subsecond: break
+        case .startOfDay: milliseconds = days * Self.day
+        case .startOfMonth, .startOfYear:
+            let date = CivilDate(days: days)
+            milliseconds = CivilDate(date.year, modifier == .startOfYear ? 1 : date.month, 1).days * Self.day
+        case .weekday(let weekday):
+            // 1970 began on a Thursday.
+            milliseconds += (weekday - (days + 4) + 7).flooredDivision(by: 7).remainder * Self.day
+        case .milliseconds(let distance): milliseconds += distance
+        case .months(let months, let distance):
+            let date = CivilDate(days: days)
+            let (years, month) = (date.month - 1 + months).flooredDivision(by: 12)
+            guard (-4713...9999).contains(date.year + years) else { return false }
+            // A day that the month does not have is one of the next month.
+            milliseconds = CivilDate(date.year + years, month + 1, date.day).days * Self.day + time + distance
+        }
+        return (Self.firstJulianDay...Self.range.upperBound).contains(milliseconds)
+    }
+
+    private static let day: Int64 = 86_400_000
+}
+
+// MARK: - Reading and writing
 
 extension SQLTimestamp {
     private init?(parsing text: String) {
         var reader = DigitReader(text: text)
         guard let year = reader.digits(4), reader.take("-"), let month = reader.digits(2), reader.take("-"),
-            let day = reader.digits(2), (1...12).contains(month),
-            day >= 1, day <= Self.days(in: month, of: year)
+            let day = reader.digits(2), (1...12).contains(month), day >= 1
         else { return nil }
-        var milliseconds = Self.days(to: year, month, day) * 86_400_000
+        let date = CivilDate(year, month, day)
+        guard CivilDate(days: date.days) == date else { return nil }
+        milliseconds = date.days * Self.day
         if reader.take(" ") || reader.take("T") {
-            guard let hour = reader.digits(2), hour < 24, reader.take(":"), let minute = reader.digits(2), minute < 60
-            else { return nil }
-            milliseconds += (hour * 60 + minute) * 60_000
-            if reader.take(":") {
-                guard let second = reader.digits(2), second < 60 else { return nil }
-                milliseconds += second * 1000
-                if reader.take(".") {
-                    guard let fraction = reader.milliseconds() else { return nil }
-                    milliseconds += fraction
-                }
-            }
-            guard let offset = reader.zone() else { return nil }
-            milliseconds -= offset * 60_000
+            guard let time = reader.clock(maximumHour: 23), let offset = reader.zone() else { return nil }
+            milliseconds += time - offset * 60_000
         }
         guard reader.isAtEnd else { return nil }
-        self.milliseconds = milliseconds
     }
 
-    private static func isLeap(_ year: Int64) -> Bool {
-        year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
-    }
-
-    private static func days(in month: Int64, of year: Int64) -> Int64 {
-        switch month {
-        case 2: isLeap(year) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
-    }
-
-    /// The days from 1970-01-01 to a date of the Gregorian calendar: years begin in March, so that leap days come last.
-    private static func days(to year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let year = month <= 2 ? year - 1 : year
-        let (era, yearOfEra) = year.flooredDivision(by: 400)
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-}
-
-/// Reads fixed numbers of digits.
-private struct DigitReader {
-    private var rest: Substring.UTF8View
-
-    init(text: String) {
-        rest = Substring(text).utf8
-    }
-
-    var isAtEnd: Bool { rest.isEmpty }
-
-    mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard rest.first == UInt8(ascii: character) else { return false }
-        rest.removeFirst()
-        return true
-    }
-
-    mutating func digits(_ count: Int) -> Int64? {
-        var value: Int64 = 0
-        for _ in 0..<count {
-            guard let digit = rest.first.map({ $0 &- UInt8(ascii: "0") }), digit < 10 else { return nil }
-            value = value * 10 + Int64(digit)
-            rest.removeFirst()
-        }
-        return value
-    }
-
-    /// A fraction of a second, cut to milliseconds.
-    mutating func milliseconds() -> Int64? {
-        var value: Int64 = 0
-        var count = 0
-        while let digit = digits(1) {
-            if count < 3 { value = value * 10 + digit }
-            count += 1
-        }
-        guard count > 0 else { return nil }
-        while count < 3 {
-            value *= 10
-            count += 1
-        }
-        return value
-    }
-
-    /// `Z`, `±hh:mm` or nothing, as minutes.
-    mutating func zone() -> Int64? {
-        if isAtEnd || take("Z") || take("z") { return 0 }
-        let isNegative = rest.first == UInt8(ascii: "-")
-        guard take("-") || take("+"), let hours = digits(2), hours < 24, take(":"), let minutes = digits(2),
-            minutes < 60
-        else { return nil }
-        return (hours * 60 + minutes) * (isNegative ? -1 : 1)
-    }
-}
-
-// MARK: - Writing
-
-extension SQLTimestamp {
     /// The form `YYYY-MM-DD HH:MM:SS[.mmm]`.
     private func text(hasFraction: Bool) -> String {
-        let (days, time) = milliseconds.flooredDivision(by: 86_400_000)
-        let (era, dayOfEra) = (days + 719_468).flooredDivision(by: 146_097)
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shifted = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * shifted + 2) / 5 + 1
-        let month = shifted < 10 ? shifted + 3 : shifted - 9
-        let year = era * 400 + yearOfEra + (month <= 2 ? 1 : 0)
+        let (days, time) = milliseconds.flooredDivision(by: Self.day)
+        let date = CivilDate(days: days)
         func padded(_ number: Int64, _ count: Int = 2) -> String {
             let digits = String(number)
             return String(repeating: "0", count: max(0, count - digits.count)) + digits
@@ -185,7 +129,36 @@ extension SQLTimestamp {
         let second = time / 1000
         let clock = "\(padded(second / 3600)):\(padded(second / 60 % 60)):\(padded(second % 60))"
         let fraction = hasFraction ? ".\(padded(time % 1000, 3))" : ""
-        return "\(padded(year, 4))-\(padded(month))-\(padded(day)) \(clock)\(fraction)"
+        return "\(padded(date.year, 4))-\(padded(date.month))-\(padded(date.day)) \(clock)\(fraction)"
+    }
+}
+
+/// A day of the Gregorian calendar, also before its introduction.
+private struct CivilDate: Hashable {
+    var year: Int64
+    var month: Int64
+    var day: Int64
+
+    init(_ year: Int64, _ month: Int64, _ day: Int64) {
+        (self.year, self.month, self.day) = (year, month, day)
+    }
+
+    /// Creates the date of a number of days since 1970-01-01.
+    init(days: Int64) {
+        let (era, dayOfEra) = (days + 719_468).flooredDivision(by: 146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shifted = (5 * dayOfYear + 2) / 153
+        let month = shifted < 10 ? shifted + 3 : shifted - 9
+        self.init(era * 400 + yearOfEra + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shifted + 2) / 5 + 1)
+    }
+
+    /// The days since 1970-01-01: years begin in March, so that leap days come last.
+    var days: Int64 {
+        let year = month <= 2 ? year - 1 : year
+        let (era, yearOfEra) = year.flooredDivision(by: 400)
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 }
 

@@ -21,10 +21,13 @@ extension QueryBinder {
                 range: name.range
             )
         }
-        let hint =
-            TableFunction.Kind(rawValue: name.text) != nil
-            ? "It stands in FROM; to look for a value, write “value IN array”."
-            : NearName.hint(for: name.text, among: SQLFunction.names)
+        let hint: String? =
+            switch name.text {
+            case _ where TableFunction.Kind.named(name.text) != nil:
+                "It stands in FROM; to look for a value, write “value IN array”."
+            case "current_setting": RequestHint.claims(in: options.dialect)
+            default: NearName.hint(for: name.text, among: SQLFunction.names)
+            }
         return SQLProblem(
             code: .sqlUnknownFunction,
             message: "There is no function \(name.text)().",
@@ -66,7 +69,7 @@ extension QueryBinder {
             return try legacyRequest(qualifier, name, arguments, at: range)
         }
         if options.dialect == .stream, let part = PlanExpression.RequestPart(rawValue: qualifier.text) {
-            return try request(part, function, name, arguments, at: range)
+            return try request(part, function, qualifier, name, arguments, at: range)
         }
         let metadata: [String: PlanExpression.TableMetadata] = [
             "schema": .schema, "table_name": .tableName, "table_suffix": .tableSuffix,
@@ -74,31 +77,44 @@ extension QueryBinder {
         if let metadata = metadata[function] {
             return try tableMetadata(metadata, of: qualifier, name, arguments, at: range)
         }
-        throw wrongRequest(qualifier, name)
+        throw wrongRequest(qualifier, name, arguments)
     }
 
-    private func wrongRequest(_ qualifier: SQLName, _ name: SQLName) -> SQLProblem {
+    private func wrongRequest(_ qualifier: SQLName, _ name: SQLName, _ arguments: [SQLExpression]) -> SQLProblem {
         let range = qualifier.range.lowerBound..<name.range.upperBound
-        let hint: String? =
-            switch (options.dialect, qualifier.text.lowercased()) {
-            case (.stream, "request"): "Streams use auth.user_id(), auth.parameter() and connection.parameter()."
-            case (.stream, "auth"), (.stream, "connection"), (.stream, "subscription"):
-                "There are auth, connection and subscription, in lower case when they are quoted."
-            case (.parameterQuery, _): "There are request.user_id(), request.jwt() and request.parameters()."
-            case (.dataQuery, _): "Data queries compare with bucket.name; streams use auth.user_id() directly."
-            default: nil
-            }
         return SQLProblem(
             code: .sqlRequestFunction,
             message: "There is no function \(qualifier.text).\(name.text)() here.",
-            hint: hint,
+            hint: requestHint(qualifier, name, arguments) ?? generalHint,
             range: range
         )
+    }
+
+    /// What to write in place of a call that another kind of query, or a policy of the source's database, has.
+    private func requestHint(_ qualifier: SQLName, _ name: SQLName, _ arguments: [SQLExpression]) -> String? {
+        var argument: String?
+        if case .literal(.text(let text))? = arguments.first?.kind { argument = text }
+        return RequestHint.call(
+            name.text.lowercased(),
+            of: qualifier.text.lowercased(),
+            argument,
+            in: options.dialect
+        )
+    }
+
+    private var generalHint: String {
+        switch options.dialect {
+        case .stream:
+            "There are auth, connection and subscription, with parameters() and parameter('name'), and auth.user_id()."
+        case .parameterQuery: "There are request.user_id(), request.jwt() and request.parameters()."
+        case .dataQuery: "Data queries compare with bucket.name, where “name” is a column of the parameter queries."
+        }
     }
 
     private mutating func request(
         _ part: PlanExpression.RequestPart,
         _ function: String,
+        _ qualifier: SQLName,
         _ name: SQLName,
         _ arguments: [SQLExpression],
         at range: Range<Int>
@@ -108,7 +124,8 @@ extension QueryBinder {
             throw SQLProblem(
                 code: .sqlRequestFunction,
                 message: "There is no function \(part.rawValue).\(name.text)().",
-                hint: NearName.hint(for: function, among: functions),
+                hint: requestHint(qualifier, name, arguments) ?? NearName.hint(for: function, among: functions)
+                    ?? generalHint,
                 range: range.lowerBound..<name.range.upperBound
             )
         }
@@ -136,6 +153,7 @@ extension QueryBinder {
             return user
         case "parameter":
             let key = try scalar(arguments[0])
+            try checkConstants(of: member, [request, key], at: range)
             return .combining([request, key], range: range) { .call(member, $0) }
         default:
             return request
@@ -152,7 +170,7 @@ extension QueryBinder {
             "user_id": .call(.memberValue, [.request(.auth), .literal("$.sub")]),
             "jwt": .request(.auth), "parameters": .request(.connection),
         ]
-        guard let expression = parts[name.text] else { throw wrongRequest(qualifier, name) }
+        guard let expression = parts[name.text] else { throw wrongRequest(qualifier, name, arguments) }
         guard arguments.isEmpty else {
             throw SQLProblem(
                 code: .sqlRequestFunction,
@@ -181,7 +199,7 @@ extension QueryBinder {
             case .table(let pattern, _) = resultSets[set.rawValue].kind
         else {
             throw found == nil && options.dialect == .stream
-                ? wrongRequest(qualifier, name)
+                ? wrongRequest(qualifier, name, arguments)
                 : SQLProblem(
                     code: .sqlRequestFunction,
                     message: "“\(qualifier.text)” is no source table, so it has no \(name.text)().",

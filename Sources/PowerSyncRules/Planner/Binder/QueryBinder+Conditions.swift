@@ -26,15 +26,17 @@ extension QueryBinder {
         case .not(let operand):
             return .not(try condition(operand, isNegated: !isNegated))
         case .binary(.equal, let lhs, let rhs):
-            return equal(try scalar(lhs), try scalar(rhs), at: expression.range)
+            return try equal(scalar(lhs), scalar(rhs), at: expression.range)
         case .binary(.unequal, let lhs, let rhs) where !options.hasOldNullRules:
-            return .not(equal(try scalar(lhs), try scalar(rhs), at: expression.range))
+            return .not(try equal(scalar(lhs), scalar(rhs), at: expression.range, isNegated: true))
         case .membership(let value, let collection, let isNotIn):
             return try membership(value, collection, isNotIn, at: expression.range)
         case .overlap(let value, let collection):
             return try overlap(value, collection, isNegated: isNegated, at: expression.range)
         default:
-            return .filter(try scalar(expression))
+            let filter = try scalar(expression)
+            checkCondition(filter)
+            return .filter(filter)
         }
     }
 
@@ -44,8 +46,14 @@ extension QueryBinder {
         }
     }
 
-    private mutating func equal(_ lhs: Scalar, _ rhs: Scalar, at range: Range<Int>) -> Condition {
+    private mutating func equal(
+        _ lhs: Scalar,
+        _ rhs: Scalar,
+        at range: Range<Int>,
+        isNegated: Bool = false
+    ) throws(SQLProblem) -> Condition {
         attachFunctions(usedBy: [lhs, rhs])
+        try check(.combining([lhs, rhs], range: range) { .call(.equal, $0) }, of: [lhs, rhs], isNegated: isNegated)
         return .equal(lhs, rhs, range: range)
     }
 
@@ -85,7 +93,7 @@ extension QueryBinder {
                 attachFunctions(usedBy: [lhs, rhs])
                 return .filter(.combining([lhs, rhs], range: range) { .call(.contained, $0) })
             }
-            return equal(lhs, try elements(of: rhs), at: range)
+            return try equal(lhs, elements(of: rhs), at: range)
         }
     }
 
@@ -100,7 +108,7 @@ extension QueryBinder {
             throw .legacy(.legacyUnsupportedFilter, "Subqueries are not part of bucket definitions.", at: range)
         }
         let (element, conditions) = try column(&self)
-        return .and([equal(value, element, at: value.range)] + conditions)
+        return .and([try equal(value, element, at: value.range)] + conditions)
     }
 
     /// `a && b`: the two have an element in common.
@@ -120,13 +128,13 @@ extension QueryBinder {
         switch collection {
         case .query(let select):
             let (element, conditions) = try onlyColumn(of: select)
-            return .and([equal(own, element, at: range)] + conditions)
+            return .and([try equal(own, element, at: range)] + conditions)
         case .value(let array):
             if let name = commonTableName(array) {
                 let (element, conditions) = try onlyColumn(of: name, at: array.range)
-                return .and([equal(own, element, at: range)] + conditions)
+                return .and([try equal(own, element, at: range)] + conditions)
             }
-            return equal(own, try elements(of: try scalar(array)), at: range)
+            return try equal(own, elements(of: scalar(array)), at: range)
         case .list:
             throw SQLProblem(code: .sqlUnsupportedExpression, message: "A list cannot follow &&.", range: range)
         }

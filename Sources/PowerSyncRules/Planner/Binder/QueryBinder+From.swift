@@ -62,6 +62,7 @@ extension QueryBinder {
     ) throws(SQLProblem) -> Relation {
         noteFolding(of: name)
         if let schema { noteFolding(of: schema) }
+        try refuseParameterTable(source.alias ?? name)
         let parts = schema?.text.split(separator: ".", omittingEmptySubsequences: false).map(String.init) ?? []
         guard parts.count <= 2, !parts.contains("") else {
             throw SQLProblem(
@@ -81,12 +82,34 @@ extension QueryBinder {
         return Relation(name: relationName, schema: parts.last, kind: .table(set), range: source.range)
     }
 
+    /// Refuses a table whose name stands for something else in bucket definitions.
+    ///
+    /// Taken for a table of the source, `SELECT user_id AS u FROM token_parameters` would give everybody the buckets of all.
+    private func refuseParameterTable(_ name: SQLName) throws(SQLProblem) {
+        let message: String
+        var hint: String?
+        switch (options.dialect, name.text) {
+        case (.parameterQuery, "token_parameters"), (.dataQuery, "token_parameters"):
+            message = "“token_parameters” is no table: it stands for values of the token."
+            hint = "They need no FROM: write “SELECT token_parameters.user_id AS user_id”."
+        case (.parameterQuery, "user_parameters"), (.dataQuery, "user_parameters"):
+            message = "“user_parameters” is no table: it stands for what the client sends when it connects."
+            hint = "It needs no FROM: write “SELECT user_parameters.name AS name”."
+        case (.parameterQuery, "bucket"):
+            message = "“bucket” is no table: it stands for the parameters of a bucket, in data queries."
+        default:
+            return
+        }
+        if options.dialect == .dataQuery { hint = "Values of the request are for parameter queries." }
+        throw SQLProblem(code: .sqlUnknownTable, message: message, hint: hint, range: name.range)
+    }
+
     private mutating func function(
         _ name: SQLName,
         _ arguments: [SQLExpression],
         _ source: SQLSource
     ) throws(SQLProblem) -> Relation {
-        guard let kind = TableFunction.Kind(rawValue: name.text) else {
+        guard let kind = TableFunction.Kind.named(name.text) else {
             throw SQLProblem(
                 code: .functionUnknown,
                 message: "There is no table-valued function “\(name.text)”.",
@@ -117,10 +140,14 @@ extension QueryBinder {
         guard argument.hasSingleDependency, !argument.usesFunction else {
             throw SQLProblem(
                 code: .functionInputs,
-                message: "The argument of \(kind.rawValue)() reads one table or the request, and no other function.",
+                message: """
+                    \(kind == .jsonEach ? "The argument of json_each()" : "The array after IN") reads one table or the \
+                    request, and no other function.
+                    """,
                 range: argument.range
             )
         }
+        try checkArray(argument)
         let home: CanonicalQuery.FunctionHome =
             switch argument.dependency {
             case nil: .undecided
@@ -131,8 +158,11 @@ extension QueryBinder {
     }
 
     /// The value column of a new function of `argument`.
+    ///
+    /// Bucket definitions take arrays only: a single value or an object there is none to be looked into.
     mutating func elements(of argument: Scalar) throws(SQLProblem) -> Scalar {
-        let set = try addFunction(.jsonEach, of: argument, at: argument.range)
+        let kind: TableFunction.Kind = options.dialect == .stream ? .jsonEach : .arrayElements
+        let set = try addFunction(kind, of: argument, at: argument.range)
         return Scalar(
             expression: .output(set.rawValue, .value),
             uses: [Scalar.Use(dependency: .row(set), range: argument.range)],

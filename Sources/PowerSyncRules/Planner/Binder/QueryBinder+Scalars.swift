@@ -65,12 +65,15 @@ extension QueryBinder {
     mutating func combine(
         _ operands: [SQLExpression],
         at range: Range<Int>,
+        isNegated: Bool = false,
         as make: ([PlanExpression]) -> PlanExpression
     ) throws(SQLProblem) -> Scalar {
         var scalars: [Scalar] = []
         for operand in operands { scalars.append(try scalar(operand)) }
         attachFunctions(usedBy: scalars)
-        return .combining(scalars, range: range, as: make)
+        let combined = Scalar.combining(scalars, range: range, as: make)
+        try check(combined, of: scalars, isNegated: isNegated)
+        return combined
     }
 
     private mutating func scalar(
@@ -96,7 +99,7 @@ extension QueryBinder {
     ) throws(SQLProblem) -> Scalar {
         guard isNegated else { return try combine(operands, at: range) { .call(function, $0) } }
         if options.hasOldNullRules { return try combine(operands, at: range) { .call(opposite, $0) } }
-        return try combine(operands, at: range) { .call(function, $0) }.negated
+        return try combine(operands, at: range, isNegated: true) { .call(function, $0) }.negated
     }
 
     /// `IN` and `NOT IN` where they are no joins.

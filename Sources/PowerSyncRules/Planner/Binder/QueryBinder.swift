@@ -47,7 +47,7 @@ struct QueryBinder {
         let (columns, output) = outputColumns(of: select)
         conditions += bindConditions(select.conditions)
         warnAboutOverwrittenColumns(select.columns)
-        if output == nil, isComplete, !problems.contains(where: { $0.code.severity == .error }) {
+        if output == nil, isComplete, !problems.contains(where: { $0.severity == .error }) {
             problems.append(
                 SQLProblem(
                     code: .streamNoTableOutput,
@@ -58,10 +58,10 @@ struct QueryBinder {
         }
         guard let output, case .table(let pattern, let alias) = resultSets[output.rawValue].kind else { return nil }
         let settled = conditions.map { $0.map(resultSets.settled) }
-        if isComplete, !problems.contains(where: { $0.code.severity == .error }) {
+        if isComplete, !problems.contains(where: { $0.severity == .error }) {
             warnAboutUnusedRelations(conditions: settled, output: output)
         }
-        warnAboutAlias(alias)
+        warnAboutAlias(alias, pattern)
         return CanonicalQuery(
             resultSets: resultSets,
             output: output,
@@ -134,16 +134,30 @@ struct QueryBinder {
 // MARK: - Warnings
 
 extension QueryBinder {
-    private mutating func warnAboutAlias(_ alias: SQLName?) {
+    /// An alias of the table that is synced is the name of the table on clients, which SQL does not suggest.
+    ///
+    /// The alias of a wildcard has no other use.
+    private mutating func warnAboutAlias(_ alias: SQLName?, _ pattern: TablePattern) {
         let tables = resultSets.count { set in
             if case .table = set.kind { true } else { false }
         }
-        guard let alias, !alias.isQuoted, tables > 1 else { return }
+        guard let alias, !alias.isQuoted, !alias.text.utf8.elementsEqual(pattern.table.utf8) else { return }
+        guard !pattern.hasTableWildcard else {
+            guard tables > 1 else { return }
+            report(
+                .tableAliasRenames,
+                "Rows are synced to a table named “\(alias.text)”.",
+                hint: "If that is intended, write the alias as \"\(alias.text)\".",
+                at: alias.range
+            )
+            return
+        }
         report(
             .tableAliasRenames,
-            "Rows are synced to a table named “\(alias.text)”.",
+            "Rows are synced to a table named “\(alias.text)”: “\(pattern.table)” stays empty on clients.",
             hint: """
-                If that is intended, write the alias as "\(alias.text)"; otherwise refer to the table by its own name.
+                Write \(SQLVocabulary.written(pattern.table)) in place of the alias; if the name is intended, write the alias as \
+                "\(alias.text)".
                 """,
             at: alias.range
         )

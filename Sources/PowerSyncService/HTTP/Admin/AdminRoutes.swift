@@ -97,13 +97,17 @@ struct AdminRoutes: Sendable {
     }
 
     /// Reads the parameters of a request.
-    func parameters(of request: Request) async throws -> RequestParameters {
+    func parameters(
+        of request: Request,
+        halfPairs: JSONScanner.HalfPairs = .refused
+    ) async throws -> RequestParameters {
         var request = request
         return try await RequestParameters(
             &request,
             bodyLimit: ServiceRoutes.bodyLimit,
             timeLimit: RequestParameters.bodyTimeLimit,
-            clock: clock
+            clock: clock,
+            halfPairs: halfPairs
         )
     }
 

@@ -19,9 +19,7 @@ struct AdminTokens: Sendable {
     ///
     /// - Throws: ``AuthorizationError`` with `PSYNC_S2101`, whatever is wrong.
     func authorize(_ header: String?) throws(AuthorizationError) {
-        let presented = header.flatMap { header in
-            ["Token ", "Bearer "].first { header.hasPrefix($0) }.map { String(header.dropFirst($0.count)) }
-        }
+        let presented = header.flatMap(AuthorizationHeader.credentials).map(String.init)
         let digest = Self.digest(presented ?? "")
         var isKnown = false
         for known in digests {

@@ -35,9 +35,12 @@ enum ContentCoding: String, CaseIterable, Sendable {
         return best?.coding ?? .identity
     }
 
+    /// What clients call it (RFC 9110, 8.4.1.3).
+    private var names: [String] { self == .gzip ? [rawValue, "x-gzip"] : [rawValue] }
+
     private func preference(among items: [WeightedItem]) -> Preference? {
         let fits = items.enumerated().compactMap { position, item -> Preference? in
-            let isNamed = item.name.lowercased() == rawValue
+            let isNamed = names.contains(item.name.lowercased())
             guard isNamed || item.name == "*" else { return nil }
             return Preference(weight: item.weight, specificity: isNamed ? 1 : 0, position: position)
         }

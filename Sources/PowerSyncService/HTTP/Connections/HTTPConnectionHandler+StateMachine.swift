@@ -73,6 +73,7 @@ extension HTTPConnectionHandler {
         }
 
         private let unreadLimit: Int
+        private let upgrades: Bool
         private var input = Input.rest(isFirst: true)
         private var output = Output.open
         /// Requests whose response has not ended.
@@ -90,9 +91,12 @@ extension HTTPConnectionHandler {
 
         /// Begins a connection.
         ///
-        /// - Parameter unreadLimit: How many bytes may come of a body whose request has been answered.
-        init(unreadLimit: Int) {
+        /// - Parameters:
+        ///   - unreadLimit: How many bytes may come of a body whose request has been answered.
+        ///   - upgrades: Whether there are WebSockets; if not, a request for one is answered by its route.
+        init(unreadLimit: Int, upgrades: Bool = true) {
             self.unreadLimit = unreadLimit
+            self.upgrades = upgrades
         }
 
         /// What the client is waited for; `nil` when it is the service's turn, or a WebSocket.
@@ -140,10 +144,8 @@ extension HTTPConnectionHandler {
                 input = .finished
                 return .drop
             }
-            guard head.version != .http1_1 || head.headers.contains(name: "Host") else {
-                return .perform(refuse(.missingHost))
-            }
-            switch WebSocketHandshake(head) {
+            if let error = head.hostProblem { return .perform(refuse(error)) }
+            switch upgrades ? WebSocketHandshake(head) : .none {
             case .complete(let opening):
                 input = .handshake(opening, isAtEnd: false)
                 return .dropAndKeepRest
@@ -185,6 +187,15 @@ extension HTTPConnectionHandler {
         private mutating func refuse(_ error: ErrorEnvelope) -> Action {
             input = .unreadable(error)
             return unanswered == 0 ? allAnswered() : .none
+        }
+
+        /// Somebody begins to read a body that the client keeps until then.
+        ///
+        /// - Returns: Whether the client is to be told; a client of HTTP/1.0 would take it for the answer.
+        mutating func bodyIsWanted() -> Bool {
+            guard output == .open, !isOfVersion1_0, case .body = input else { return false }
+            hasWritten = true
+            return true
         }
 
         // MARK: Responses
@@ -300,6 +311,16 @@ extension ErrorEnvelope {
 
     /// 400: a request does not say which host it is for, which HTTP/1.1 demands.
     static let missingHost = ErrorEnvelope.connection(status: 400, "The request has no Host field")
+
+    /// 400: a request says twice which host it is for, so that two readers could understand two different hosts.
+    static let repeatedHost = ErrorEnvelope.connection(status: 400, "The request has more than one Host field")
+
+    /// 400: what should be the host of a request is none.
+    static let brokenHost = ErrorEnvelope.connection(
+        status: 400,
+        "The host of the request is not valid",
+        "Host, and the target of a request that names a host, have a name or an address, and perhaps a port."
+    )
 
     /// 431: the head of a request is over the limit.
     static let headTooLarge = ErrorEnvelope.connection(status: 431, "The header fields of the request are too large")

@@ -19,7 +19,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     private let limits: HTTPConnectionLimits
     private let logger: Logger
     private let codec: HTTPConnectionCodec
-    private let upgrade: (ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void
+    private let upgrade: ((ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void)?
     private var state: StateMachine
     private var timer: (wait: StateMachine.Wait, task: Scheduled<Void>)?
     private var isReadPending = false
@@ -30,18 +30,18 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     ///   - limits: What a client may take.
     ///   - codec: The parser and the encoder before this handler.
     ///   - logger: For requests that nobody else sees.
-    ///   - upgrade: Sets up the WebSocket when 101 has been sent.
+    ///   - upgrade: Sets up the WebSocket when 101 has been sent; `nil` when there are none.
     init(
         limits: HTTPConnectionLimits,
         codec: HTTPConnectionCodec,
         logger: Logger,
-        upgrade: @escaping (ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void
+        upgrade: ((ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void)?
     ) {
         self.limits = limits
         self.codec = codec
         self.logger = logger
         self.upgrade = upgrade
-        state = StateMachine(unreadLimit: limits.strangerLength)
+        state = StateMachine(unreadLimit: limits.strangerLength, upgrades: upgrade != nil)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -55,8 +55,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     // MARK: Requests
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch state.received(unwrapInboundIn(data)) {
-        case .forward: context.fireChannelRead(data)
+        var part = unwrapInboundIn(data)
+        if case .head(var head) = part {
+            head.normalizeTarget()
+            part = .head(head)
+        }
+        switch state.received(part) {
+        case .forward: context.fireChannelRead(wrapInboundOut(part))
         case .drop: break
         case .dropAndKeepRest: codec.keepRest()
         case .perform(let action): perform(action, context)
@@ -120,6 +125,16 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         promise?.succeed()
     }
 
+    /// Somebody begins to read a body that the client keeps until then.
+    enum BodyIsWanted { case now }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is BodyIsWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        guard state.bodyIsWanted() else { promise?.succeed(); return }
+        let head = HTTPResponseHead(version: .http1_1, status: .continue)
+        context.writeAndFlush(wrapOutboundOut(.head(head)), promise: promise)
+    }
+
     // MARK: The connection
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -178,7 +193,7 @@ extension HTTPConnectionHandler {
         let answer = WebSocketHandshake.answer(to: opening, extensions: extensions?.header)
         context.writeAndFlush(wrapOutboundOut(.head(answer)), promise: nil)
         do {
-            try upgrade(context, codec, extensions?.compression)
+            try upgrade?(context, codec, extensions?.compression)
         } catch {
             logger.error("A WebSocket cannot be set up", metadata: ["error": "\(error)"])
             context.close(promise: nil)
@@ -245,7 +260,7 @@ extension ErrorEnvelope {
         let body = encodedJSON()
         var headers: HTTPHeaders = [
             "Content-Type": "application/json", "Content-Length": "\(body.readableBytes)", "Connection": "close",
-            "Access-Control-Allow-Origin": "*",
+            "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": CrossOriginMiddleware.exposedFields,
         ]
         if let retryAfter { headers.add(name: "Retry-After", value: retryAfter) }
         // Tells who has asked for another version which one there is.

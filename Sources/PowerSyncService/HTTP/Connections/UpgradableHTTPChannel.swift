@@ -28,8 +28,8 @@ struct UpgradableHTTPChannel: ServerChildChannel {
     private let limits: HTTPConnectionLimits
     private let certificate: ServerCertificate?
     private let count: ConnectionCount
-    private let configuration: ResponderConnection.Configuration
-    private let serve: @Sendable (WebSocketConnection, Logger) async -> Void
+    private var configuration = ResponderConnection.Configuration()
+    private let serve: (@Sendable (WebSocketConnection, Logger) async -> Void)?
 
     /// Creates the set-up of connections.
     ///
@@ -37,20 +37,19 @@ struct UpgradableHTTPChannel: ServerChildChannel {
     ///   - responder: Answers HTTP requests.
     ///   - limits: What a connection may take.
     ///   - certificate: With what connections are encrypted, if they are.
-    ///   - configuration: How WebSocket connections are treated.
-    ///   - serve: Answers requests over WebSocket, until the connection ends.
+    ///   - serve: Answers requests over WebSocket, until the connection ends; `nil` when there are none.
     init(
         responder: @escaping HTTPChannelHandler.Responder,
         limits: HTTPConnectionLimits,
         certificate: ServerCertificate?,
-        configuration: ResponderConnection.Configuration,
-        serve: @escaping @Sendable (WebSocketConnection, Logger) async -> Void
+        serve: (@Sendable (WebSocketConnection, Logger) async -> Void)? = nil
     ) {
         http = HTTP1Channel(responder: responder)
         self.limits = limits
         self.certificate = certificate
         count = ConnectionCount(limit: limits.connectionCount)
-        self.configuration = configuration
+        configuration.errorPrefix = "[PSYNC_S2001] "
+        configuration.setupTimeout = limits.headTime
         self.serve = serve
     }
 
@@ -91,10 +90,13 @@ struct UpgradableHTTPChannel: ServerChildChannel {
         let connection = HTTPConnectionHandler(
             limits: limits,
             codec: try HTTPConnectionCodec(limits, addingTo: pipeline),
-            logger: logger
-        ) { context, codec, compression in
-            webSocket.succeed(try setUpWebSocket(context, codec, compression))
-        }
+            logger: logger,
+            upgrade: serve == nil
+                ? nil
+                : { context, codec, compression in
+                    webSocket.succeed(try setUpWebSocket(context, codec, compression))
+                }
+        )
         try pipeline.addHandlers([
             connection, ResponseCompressionHandler(), HTTP1ToHTTPServerCodec(secure: certificate != nil),
         ])
@@ -140,7 +142,7 @@ struct UpgradableHTTPChannel: ServerChildChannel {
         guard let served = value.served else { return }
         await withDiscardingTaskGroup { group in
             group.addTask { await http.handle(value: served.http, logger: logger) }
-            guard let connection = try? await served.webSocket.get() else { return }
+            guard let serve, let connection = try? await served.webSocket.get() else { return }
             await serve(connection, logger)
         }
     }

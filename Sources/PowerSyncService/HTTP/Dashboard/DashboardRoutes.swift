@@ -65,7 +65,9 @@ struct DashboardRoutes: Sendable {
             }
         }
         router.post("dashboard/user") { request, _ in
-            try await answer(request) { try await preview(admin.parameters(of: $0)) }
+            try await answer(request) { request in
+                try await preview(admin.parameters(of: request, halfPairs: .replacedIn(["claims", "parameters"])))
+            }
         }
     }
 

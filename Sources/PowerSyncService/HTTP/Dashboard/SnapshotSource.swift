@@ -76,6 +76,7 @@ struct SnapshotSource: Sendable {
             rows: counts.rows,
             bytes: counts.bytes,
             transactions: counts.transactions,
+            rowsWithoutID: counts.rowsWithoutID.isEmpty ? nil : counts.rowsWithoutID,
             streams: streams
         )
     }

@@ -2,7 +2,6 @@ import Foundation
 import HummingbirdCore
 import Logging
 import PowerSyncServiceCore
-import RSocket
 
 extension HTTPServerBuilder {
     /// Builds a server for HTTP/1 that also takes sync streams over WebSocket.
@@ -20,14 +19,10 @@ extension HTTPServerBuilder {
         certificate: ServerCertificate?
     ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            var configuration = ResponderConnection.Configuration()
-            configuration.errorPrefix = "[PSYNC_S2001] "
-            configuration.setupTimeout = limits.headTime
-            return UpgradableHTTPChannel(
+            UpgradableHTTPChannel(
                 responder: responder,
                 limits: limits,
-                certificate: certificate,
-                configuration: configuration
+                certificate: certificate
             ) { connection, logger in
                 var logger = logger
                 logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"

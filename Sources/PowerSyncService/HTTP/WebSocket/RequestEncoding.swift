@@ -10,7 +10,8 @@ enum RequestEncoding: Sendable {
     ///
     /// - Throws: ``ErrorEnvelope`` with code `PSYNC_S2004` for any other type.
     init(mimeType: String) throws(ErrorEnvelope) {
-        switch mimeType {
+        // Of any case, and with any parameters (RFC 9110, 8.3.1).
+        switch mimeType.prefix(while: { $0 != ";" }).trimmingSpaces().lowercased() {
         case "application/json": self = .json
         case "application/bson": self = .bson
         default:

@@ -35,9 +35,11 @@ struct WebSocketSession: Sendable {
     /// Answers the requests of a connection until it ends, and closes it.
     func run(_ webSocket: WebSocketConnection) async {
         defer { webSocket.channel.close(promise: nil) }
+        var setup: SetupFrame?
         do {
             var events = webSocket.events.makeAsyncIterator()
-            guard case .setup(let setup) = try await events.next(), let client = await admit(setup) else {
+            if case .setup(let received) = try await events.next() { setup = received }
+            guard let setup, let client = await admit(setup) else {
                 // The connection is closing; its end is the end of the events.
                 while try await events.next() != nil {}
                 return
@@ -46,7 +48,14 @@ struct WebSocketSession: Sendable {
         } catch is CancellationError {
             return
         } catch {
-            logger.debug("A WebSocket connection broke", metadata: ["error": "\(error)"])
+            if setup == nil {
+                logger.info(
+                    "WebSocket connection refused, its first message is no SETUP",
+                    metadata: ["error": "\(error)"]
+                )
+            } else {
+                logger.debug("A WebSocket connection broke", metadata: ["error": "\(error)"])
+            }
         }
     }
 
@@ -166,11 +175,11 @@ struct WebSocketSession: Sendable {
         } catch {
             lines.finish(.failed(error))
             let envelope = ErrorEnvelope(error)
-            logger.log(
-                level: envelope.logLevel,
-                "Request failed",
-                metadata: ["code": "\(envelope.code)", "description": "\(envelope.description)", "error": "\(error)"]
-            )
+            var metadata: Logger.Metadata = [
+                "code": "\(envelope.code)", "description": "\(envelope.description)",
+            ]
+            metadata.add(error)
+            logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)
             connection.fail(streamID, message: envelope.text)
         }
     }

@@ -46,8 +46,18 @@ enum RawRequests {
     static func message(_ frame: Frame, isCompressed: Bool = false) throws -> ByteBuffer {
         var payload = try frame.encoded()
         if isCompressed { payload = try #require(MessageCompressor.compress(payload, windowBits: 15)) }
+        return webSocketFrame(isCompressed ? 0xc2 : 0x82, payload)
+    }
+
+    /// A WebSocket frame of a client.
+    ///
+    /// - Parameters:
+    ///   - head: Its first byte: flags and opcode.
+    ///   - payload: Its content of less than 64 KiB.
+    /// - Returns: Its bytes, masked with zeros.
+    static func webSocketFrame(_ head: UInt8, _ payload: ByteBuffer) -> ByteBuffer {
         let length = payload.readableBytes
-        var message = ByteBuffer(bytes: [isCompressed ? 0xc2 : 0x82, 0x80 | (length < 126 ? UInt8(length) : 126)])
+        var message = ByteBuffer(bytes: [head, 0x80 | (length < 126 ? UInt8(length) : 126)])
         if length >= 126 { message.writeInteger(UInt16(length)) }
         message.writeInteger(UInt32(0))
         message.writeImmutableBuffer(payload)

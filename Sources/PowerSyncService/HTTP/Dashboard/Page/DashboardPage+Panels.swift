@@ -78,6 +78,8 @@ extension DashboardPage {
             ["Lag", replication.lagSeconds === undefined ? "unknown" : duration(replication.lagSeconds)],
             ["Rows", count(replication.rows), bytes(replication.bytes)],
             ["Transactions", count(replication.transactions)],
+            ...Object.entries(replication.rowsWithoutID ?? {})
+              .map(([table, number]) => ["Without an id", count(number), `of ${table}, not sent`]),
           ]);
           streamTable.show(replication.streams);
         }

@@ -44,7 +44,7 @@ enum DashboardPage {
     ]
 
     /// Whether a path is one of the dashboard.
-    static func owns(_ path: String) -> Bool { path == "/dashboard" || path.hasPrefix("/dashboard/") }
+    static func owns(_ path: String) -> Bool { RoutePath(path).isAtOrBelow("dashboard") }
 
     /// The parts of the script, in the order in which they run.
     private static var script: String { [coreScript, plotScript, panelScript, lookupScript, startScript].joined() }

@@ -1,9 +1,8 @@
+import PowerSyncRules
 import Testing
 
-@testable import PowerSyncGenerator
-
 /// Types as tables declare them.
-@Suite struct ValueTypeTests {
+@Suite struct DeclaredTypeTests {
     @Test(
         arguments: [
             ("INT", .integer), ("integer", .integer), ("INT(11)", .integer), ("int2", .integer), ("INT8", .integer),
@@ -15,10 +14,10 @@ import Testing
             ("NUMBER(10)", .decimal), ("bool", .boolean), ("BOOLEAN", .boolean), ("DATETIME(6)", .date),
             ("timestamp(3) with time zone", .date), ("timestamptz", .date), ("VARBINARY(16)", .bytes), ("BLOB", .bytes),
             ("bytea", .bytes), ("VARCHAR(20)", .text), ("INTERVAL", .text), ("POINT", .text), ("", .text),
-        ] as [(String, ValueType)]
+        ] as [(String, DeclaredType)]
     )
-    func typesAreKnownByTheirNames(_ declaration: String, _ type: ValueType) {
-        #expect(ValueType(declaration: declaration) == type)
+    func typesAreKnownByTheirNames(_ declaration: String, _ type: DeclaredType) {
+        #expect(DeclaredType(declaration: declaration) == type)
     }
 
     @Test(
@@ -29,6 +28,6 @@ import Testing
         ]
     )
     func typesOfSomebodyElseAreText(_ declaration: String) {
-        #expect(ValueType(declaration: declaration) == .text)
+        #expect(DeclaredType(declaration: declaration) == .text)
     }
 }

@@ -1,0 +1,47 @@
+package import PowerSyncProtocol
+
+/// What a client gets at one checkpoint.
+package struct FoundBuckets: Sendable, Equatable {
+    /// The buckets in the order of the plan, each once.
+    package var buckets: [ResolvedBucket]
+    /// The streams that the client is subscribed to, with the errors of subscriptions.
+    package var streams: [StreamDescription]
+    /// The subscriptions that get nothing because of the limits, in the order of the request; each is among the errors of its stream.
+    package var refusals: [RefusedSubscription]
+
+    /// Creates what was found.
+    package init(
+        buckets: [ResolvedBucket] = [],
+        streams: [StreamDescription],
+        refusals: [RefusedSubscription] = []
+    ) {
+        self.buckets = buckets
+        self.streams = streams
+        self.refusals = refusals
+    }
+}
+
+/// A subscription that the limits of a connection have no room for.
+package struct RefusedSubscription: Sendable, Hashable {
+    /// Its place in the request.
+    package var index: Int
+    /// The name of its stream.
+    package var stream: String
+    /// What would be too much.
+    package var error: BucketLimitError
+
+    /// What the client is told.
+    var streamError: StreamError {
+        StreamError(subject: .subscription(index), message: "\(error). Unsubscribe from what is not needed.")
+    }
+}
+
+extension [StreamDescription] {
+    /// Adds the errors of subscriptions to their streams.
+    mutating func add(_ refusals: [RefusedSubscription]) {
+        for refusal in refusals {
+            let index = firstIndex { $0.name.utf8.elementsEqual(refusal.stream.utf8) }
+            if let index { self[index].errors.append(refusal.streamError) }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import Logging
+import PowerSyncRules
+
+/// Tables: which ones are followed, which ones are copied, and which ones are left out.
+extension StreamReplicator {
+    /// The tables of the plan.
+    struct FoundTables {
+        /// All that the source has.
+        var described: [SourceTableDescriptor] = []
+        /// The records of those that are copied and followed.
+        var read: [SourceTable] = []
+    }
+
+    /// Finds the records of the tables that the plan reads, and drops all others.
+    ///
+    /// A table with an obstacle is left out. Of one that was copied before in another form, clients may keep the rows
+    /// (``TableObstacle/keepsRows``); then there are two records of it, and the older one is never followed again.
+    func resolveTables(
+        _ writer: inout any BucketStorageWriter,
+        progress: inout Progress
+    ) async throws -> FoundTables {
+        let history = progress.position.history
+        var tables = FoundTables(described: try await source.tables(for: stream.plan))
+        var kept: Set<String> = []
+        var obstacles: [TableObstacle] = []
+        for descriptor in tables.described {
+            var resolved = try await writer.resolveTable(descriptor)
+            if resolved.table.isSnapshotDone, !resolved.outdated.isEmpty {
+                // It was left out in the meantime in another form, and its changes were not followed.
+                try await remove([resolved.table] + resolved.outdated, from: &writer, history)
+                resolved = try await writer.resolveTable(descriptor)
+            }
+            guard !resolved.table.isSnapshotDone, let obstacle = try await source.obstacle(to: descriptor) else {
+                tables.read.append(resolved.table)
+                kept.insert(resolved.table.id)
+                continue
+            }
+            if obstacle.reason == .locked, !progress.isActive, try await storage.activeStream() != nil {
+                // Clients are served from another stream, and would lose rows that they have.
+                throw ReplicationSourceError(.unavailable, obstacle.message)
+            }
+            obstacles.append(obstacle)
+            if obstacle.keepsRows { kept.formUnion(resolved.outdated.map(\.id)) }
+            // What was copied of a table is shown as a whole, or not at all.
+            if resolved.table.lastSnapshotKey == nil { kept.insert(resolved.table.id) }
+        }
+        leaveOut(obstacles, progress: &progress)
+        try await remove(writer.sourceTables.filter { !kept.contains($0.id) }, from: &writer, history)
+        return tables
+    }
+
+    /// Says which tables are left out, if they are not those that were left out before.
+    private func leaveOut(_ obstacles: [TableObstacle], progress: inout Progress) {
+        func isSame(_ lhs: TableObstacle, _ rhs: TableObstacle) -> Bool {
+            lhs.table == rhs.table && lhs.reason == rhs.reason
+        }
+        guard obstacles != progress.obstacles else { return }
+        let before = progress.obstacles ?? []
+        progress.obstacles = obstacles
+        progress.lag.lockedSince = obstacles.filter { $0.reason == .locked }.map(\.since).min()
+        for obstacle in obstacles where !before.contains(where: { isSame($0, obstacle) }) {
+            logger.warning(
+                "A table of the source is left out until it can be read; the others are replicated.",
+                metadata: [
+                    ReplicationLogKey.table: "\(obstacle.table)", ReplicationLogKey.error: "\(obstacle.message)",
+                ]
+            )
+        }
+        for obstacle in before where !obstacles.contains(where: { $0.table == obstacle.table }) {
+            logger.notice(
+                "A table of the source that was left out is so no longer.",
+                metadata: [ReplicationLogKey.table: "\(obstacle.table)"]
+            )
+        }
+        didLeaveOut(obstacles)
+    }
+
+    /// Drops tables with their rows.
+    private func remove(
+        _ dropped: [SourceTable],
+        from writer: inout any BucketStorageWriter,
+        _ history: SourceHistory
+    ) async throws {
+        // They are gone now, and the stream may be long before: what took them away may have put their rows elsewhere.
+        if !dropped.isEmpty { try await writer.forbidCheckpoints(before: try await head(of: history)) }
+        for outdated in dropped {
+            logger.notice(
+                "A table of the source is gone or has another form: its rows are removed.",
+                metadata: [ReplicationLogKey.table: "\(outdated.descriptor.name)"]
+            )
+            try await writer.drop(outdated, touch: touch)
+        }
+    }
+
+    // MARK: Copies
+
+    /// Copies the tables that have not been copied yet.
+    func copy(
+        _ tables: [SourceTable],
+        with writer: inout any BucketStorageWriter,
+        history: SourceHistory
+    ) async throws {
+        let missing = tables.filter { !$0.isSnapshotDone }
+        for table in missing {
+            let rows: Int
+            do {
+                rows = try await TracedWork.run(.copy) { work in
+                    work.set("table", "\(table.descriptor.name)")
+                    let rows = try await copy(table, with: &writer)
+                    work.set("rows", rows)
+                    return rows
+                }
+            } catch let error as ReplicationSourceError where error.code == .tableUnavailable {
+                // It is left out when the tables are looked at again, and the part of it that was copied is not shown.
+                try await remove([table], from: &writer, history)
+                throw ReplicationSourceError(.tablesChanged, error.message, underlyingError: error)
+            }
+            // Changes made while the table was copied are in the change stream up to this position.
+            try await writer.markSnapshotDone(table, noCheckpointBefore: try await head(of: history))
+            logger.notice(
+                "A table of the source has been copied.",
+                metadata: [
+                    ReplicationLogKey.table: "\(table.descriptor.name)", ReplicationLogKey.rows: "\(rows)",
+                ]
+            )
+        }
+        if !missing.isEmpty || !stream.isSnapshotDone {
+            try await writer.markSnapshotDone(noCheckpointBefore: try await head(of: history))
+        }
+    }
+
+    /// The position of the source, which must still be of the history that the stream follows.
+    private func head(of history: SourceHistory) async throws -> LSN {
+        let head = try await source.head()
+        guard head.history == history else {
+            throw ReplicationSourceError(
+                .historyLost,
+                "The source was replaced or restored while its tables were read: they are copied again."
+            )
+        }
+        return head.lsn
+    }
+
+    private func copy(_ table: SourceTable, with writer: inout any BucketStorageWriter) async throws -> Int {
+        var rows = 0
+        let snapshot = try await source.snapshot(of: table.descriptor, after: table.lastSnapshotKey)
+        var (read, reader) = try await Self.step(snapshot)
+        while let chunk = read {
+            // While these rows are evaluated and written, the next ones are read.
+            let rest = reader
+            async let next = Self.step(rest)
+            rejections.report(try await writer.save(chunk.rows.map { .insert($0) }, of: table, mode: .snapshot))
+            writer.recordSnapshotProgress(chunk.lastKey, of: table)
+            rows += chunk.rows.count
+            try await source.checkRetention(for: stream.slotName)
+            statistics.didCopy(chunk.rows)
+            touch()
+            (read, reader) = try await next
+        }
+        return rows
+    }
+
+    /// Reads a chunk.
+    ///
+    /// - Returns: The chunk, and the reader of those that follow.
+    private static func step(
+        _ reader: any SnapshotReader
+    ) async throws -> (SnapshotChunk?, any SnapshotReader) {
+        var reader = reader
+        return (try await reader.next(), reader)
+    }
+}
