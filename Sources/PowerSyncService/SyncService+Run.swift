@@ -107,7 +107,7 @@ extension SyncService {
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
         let compaction = CompactionJob(storage: storage, status: compactionStatus, logger: logger)
-        let files = DataFileWatch(paths: configuration.files, probes: probes, logger: logger)
+        let files = DataFileWatch([source, storage], probes: probes, logger: logger)
         let watch = certificate.map {
             CertificateWatch($0, looks: certificateLooks, now: timing.now, logger: logger)
         }

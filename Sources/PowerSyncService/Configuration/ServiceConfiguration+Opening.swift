@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import PowerSyncSQLite
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
 import PowerSyncServiceSQLite
@@ -35,7 +36,7 @@ extension ServiceConfiguration {
             return url.deletingLastPathComponent().resolvingSymlinksInPath().appending(path: url.lastPathComponent).path
         }
         guard files.count > 1 else { return }
-        let identities = files.map { DataFileWatch.Identity(path: $0) }
+        let identities = files.map { FileIdentity(path: $0) }
         let isOneFile = identities[0] != nil && identities[0] == identities[1]
         guard isOneFile || resolved(files[0]) == resolved(files[1]) else { return }
         throw ServiceError(
@@ -220,7 +221,7 @@ extension ServiceConfiguration {
     private func createFolder(of path: String, key: String) throws {
         let folder = URL(filePath: path).deletingLastPathComponent()
         do {
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try PrivateFiles.createFolder(at: folder.path(percentEncoded: false))
         } catch {
             throw folderError(folder, key, error)
         }

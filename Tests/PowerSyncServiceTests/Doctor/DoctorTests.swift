@@ -349,6 +349,33 @@ import Testing
         findings.all.expectRemedies()
     }
 
+    @Test("A database that others can read is a warning with the command that closes it, unless its folder is closed")
+    func databasesOfOthers() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("source.db")
+        for suffix in ["", "-wal"] { try Data().write(to: URL(filePath: path + suffix)) }
+        for (folderMode, mode, logMode, words) in [
+            (0o755, 0o600, 0o600, nil), (0o755, 0o644, 0o600, "read"), (0o755, 0o600, 0o604, "read"),
+            (0o755, 0o666, 0o600, "change"), (0o711, 0o644, 0o644, "read"), (0o700, 0o666, 0o666, nil),
+            (0o755, 0o640, 0o640, nil),
+        ] as [(Int, Int, Int, String?)] {
+            for (file, mode) in [(folder.path(""), folderMode), (path, mode), (path + "-wal", logMode)] {
+                try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+            }
+            var findings = DoctorFindings()
+            Doctor(logger: Scenario.logger).checkReaders(of: path, &findings)
+            #expect(findings.all.count == (words == nil ? 0 : 1))
+            for finding in findings.all {
+                #expect(
+                    finding.level == .warning && finding.message.contains("can \(words ?? "") the file"),
+                    "\(finding)"
+                )
+                #expect(finding.remedy?.contains("'\(path)'") == (mode & 0o007 != 0), "\(finding)")
+                #expect(finding.remedy?.contains("'\(path)-wal'") == (logMode & 0o007 != 0), "\(finding)")
+            }
+        }
+    }
+
     // MARK: Words
 
     @Test(arguments: [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1 KiB"), (1536, "1.5 KiB"), (5 << 30, "5 GiB")])
