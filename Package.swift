@@ -462,7 +462,8 @@ let package = Package(
             dependencies: [
                 "BackendTestSupport", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
                 "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting",
-                "PowerSyncTokens", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport", .asyncHTTPClient,
+                "PowerSyncSQLite", "PowerSyncTokens", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport",
+                .asyncHTTPClient,
                 .crypto, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .metrics,
                 .nioConcurrencyHelpers,
                 .nioCore, .nioEmbedded,

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Logging
+import PowerSyncSQLite
 import PowerSyncServiceCore
 import TestSupport
 import Testing
@@ -28,7 +29,7 @@ import Testing
                 try files.removeItem(atPath: path)
                 try files.moveItem(atPath: path + ".copy", toPath: path)
             case .emptied: truncate(path, 0)
-            case .cut: truncate(path, off_t(try files.attributesOfItem(atPath: path)[.size] as? Int ?? 0) / 2)
+            case .cut: truncate(path, off_t((FileStatus(path: path)?.length ?? 0) / 2))
             }
         }
     }
@@ -90,7 +91,7 @@ import Testing
         #expect(problem(files) == nil)
         try insert(20, pool)
         let path = folder.path("a.db-wal")
-        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+        let size = FileStatus(path: path)?.length ?? 0
         // Longer than at the last look, or empty.
         truncate(path, off_t(parts == 0 ? 0 : size - 10 * 4_120))
         try insert(1, pool)
@@ -156,11 +157,11 @@ import Testing
         }
         try pool.close()
         if isMissing { try FileManager.default.removeItem(atPath: path) } else { truncate(path, 0) }
-        let logSize = try FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int
+        let logSize = FileStatus(path: path + "-wal")?.length
         let error = #expect(throws: ReplicationSourceError.self) {
             try EmbeddedSource(path: path, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         }
         #expect(error?.message.contains("\(path)-wal has \(logSize ?? 0) bytes") == true)
-        #expect(try FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int == logSize)
+        #expect(FileStatus(path: path + "-wal")?.length == logSize)
     }
 }

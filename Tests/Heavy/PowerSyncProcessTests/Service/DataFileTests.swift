@@ -21,10 +21,16 @@ import Testing
                 try files.removeItem(atPath: path)
                 try files.moveItem(atPath: path + ".copy", toPath: path)
             case .emptied: truncate(path, 0)
-            case .cut: truncate(path, off_t(try files.attributesOfItem(atPath: path)[.size] as? Int ?? 0) / 2)
+            case .cut: truncate(path, off_t(DataFileTests.length(of: path) / 2))
             case .readOnly: try files.setAttributes([.posixPermissions: 0o444], ofItemAtPath: path)
             }
         }
+    }
+
+    /// The length of a file; 0 when there is none.
+    private static func length(of path: String) -> Int64 {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        return (attributes?[.size] as? NSNumber)?.int64Value ?? 0
     }
 
     /// A service in a folder, and who asks it.
@@ -124,9 +130,8 @@ import Testing
                     toPath: copy.path("source.db") + suffix
                 )
             }
-            let size = try? FileManager.default.attributesOfItem(atPath: copy.path("source.db"))[.size] as? Int
             // SQLite would throw the log away.
-            guard (size ?? 0) > 0 else { return nil }
+            guard DataFileTests.length(of: copy.path("source.db")) > 0 else { return nil }
             return try? rows(of: copy.path("source.db"))
         }
 
