@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// What a client gets at one checkpoint.
+/// What a client gets at one checkpoint: the buckets, of which this is a collection, and the subscriptions without.
 package struct FoundBuckets: Sendable, Equatable {
     /// The buckets in the order of the plan, each once.
     package var buckets: [ResolvedBucket]
@@ -19,6 +19,12 @@ package struct FoundBuckets: Sendable, Equatable {
         self.streams = streams
         self.refusals = refusals
     }
+}
+
+extension FoundBuckets: RandomAccessCollection {
+    package var startIndex: Int { buckets.startIndex }
+    package var endIndex: Int { buckets.endIndex }
+    package subscript(position: Int) -> ResolvedBucket { buckets[position] }
 }
 
 /// A subscription that the limits of a connection have no room for.

@@ -1,4 +1,4 @@
-package import Logging
+import Logging
 import PowerSyncRules
 
 extension Logger.Metadata {
